@@ -1,0 +1,184 @@
+//! The results of a laboratory run, as `out/SCENARIO/result.json` carries them.
+//!
+//! One [`RunResult`] holds every scheduler that one scenario was run under, in the same image.
+//! Everything a report, a test or a person needs is in here; the report adds no figure of its own.
+//! Units stand at the end of every name; a `share` is a ratio between 0 and 1 of all the CPUs.
+//! `docs/result-schema.md` describes the same for readers of the JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// The name every result file carries in `schema`.
+pub const SCHEMA: &str = "andante-result";
+/// Raised when a field changes meaning or goes; new optional fields do not raise it.
+pub const VERSION: u32 = 1;
+
+/// One scenario, run once under each scheduler.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Always [`VERSION`] for files this build writes.
+    pub version: u32,
+    /// The scenario's key: its file name without `.toml`.
+    pub scenario: String,
+    /// One line for people.
+    pub title: String,
+    /// Where it ran: `vm` (virtual time) or `host`.
+    pub on: String,
+    /// `uname -r` of the kernel that scheduled.
+    pub kernel: String,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Memory of the machine [MiB].
+    pub memory_mib: u32,
+    /// Length of the measurement [s]; virtual seconds when `on` is `vm`.
+    pub duration_s: f64,
+    /// One entry per scheduler, in the order asked for.
+    pub schedulers: Vec<SchedulerResult>,
+}
+
+/// What one scheduler did with the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SchedulerResult {
+    /// `andante`, `eevdf`, or the file name of the binary that was run.
+    pub name: String,
+    /// From starting the scheduler to its being in charge [ms]; none for the stock scheduler.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load_ms: Option<f64>,
+    /// Why the scheduler left before the end, if it did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ejected: Option<String>,
+    /// Time no CPU was used for anything [ns], summed over CPUs.
+    pub idle_ns: u64,
+    /// Instants at which the classes' CPU time was read [ns since the measurement began].
+    pub sample_ns: Vec<u64>,
+    /// Classes in the scenario's order.
+    pub classes: Vec<ClassResult>,
+    /// Programs in the scenario's order; one entry per instance.
+    pub programs: Vec<ProgramResult>,
+    /// Who ran when, if the scenario asked for a trace; drawn in the trace file.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub runs: Vec<Run>,
+}
+
+/// One class of the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// Path below the scenario's root class, e.g. `/film`.
+    pub path: String,
+    /// Weight relative to the siblings (`cpu.weight`).
+    pub weight: u32,
+    /// What the weights give it while all of its siblings want to run [ratio].
+    pub share_asked: f64,
+    /// CPU time received over all CPU time of the machine in the measurement [ratio].
+    pub share_received: f64,
+    /// CPU time received in the measurement, descendants included [ns].
+    pub cpu_ns: u64,
+    /// The same at every instant of `sample_ns`, cumulative [ns].
+    pub samples: Vec<u64>,
+}
+
+/// One instance of one program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgramResult {
+    /// The scenario's name for it; instances of a repeated program are `name.1`, `name.2`, …
+    pub name: String,
+    /// Path of its class.
+    pub class: String,
+    /// `player`, `typist`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`, `mpv`, `make` or `command`.
+    pub kind: String,
+    /// Frames shown (players).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frames: Option<u64>,
+    /// Frames shown after their time (players).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late: Option<u64>,
+    /// Frames never shown (players).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dropped: Option<u64>,
+    /// Times between frames shown (players) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frame_ms: Option<Spread>,
+    /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub latency_us: Option<Spread>,
+    /// Units of work done: loops, Dhrystones, batch jobs, round trips, objects built.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iterations: Option<u64>,
+    /// CPU time of the program and the children it waited for [ns].
+    pub cpu_ns: u64,
+    /// The longest time without a new frame (players) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub longest_freeze_ms: Option<f64>,
+    /// Number of gaps between frames above 100 ms (players).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gaps_over_100ms: Option<u64>,
+    /// First frame to last frame (players) [s].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub span_s: Option<f64>,
+    /// Instants at which frames were shown [ms since the measurement began] (players).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub shown_ms: Vec<f64>,
+    /// Instants at which frames were dropped [ms since the measurement began] (players).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub dropped_ms: Vec<f64>,
+    /// How it ended, when it ended before the measurement did and should not have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<String>,
+}
+
+/// Mean, standard deviation and tail of a set of samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Number of samples.
+    pub n: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the population.
+    pub sd: f64,
+    /// Median (nearest rank).
+    pub p50: f64,
+    /// 99th percentile (nearest rank).
+    pub p99: f64,
+    /// Largest sample.
+    pub max: f64,
+}
+
+impl Spread {
+    /// The spread of `samples`; none if there are none.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        if samples.is_empty() {
+            return None;
+        }
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        let variance = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
+        // Nearest rank: the smallest sample with at least `q` of all samples at or below it.
+        let rank = |q: f64| sorted[((q * n as f64).ceil() as usize).clamp(1, n) - 1];
+        Some(Self {
+            n: n as u64,
+            mean,
+            sd: variance.sqrt(),
+            p50: rank(0.50),
+            p99: rank(0.99),
+            max: sorted[n - 1],
+        })
+    }
+}
+
+/// One task running on one CPU without interruption.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// CPU number.
+    pub cpu: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The thread's name.
+    pub comm: String,
+    /// Start [ns since the measurement began].
+    pub start_ns: u64,
+    /// Length [ns].
+    pub length_ns: u64,
+}
