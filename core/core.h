@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The policy core: every scheduling decision of Andante, once, for whatever runs it.
+ *
+ * Include this. port.h is the seam to the compiler; tag.h, tree.h, hsfq.h and task.h are to be
+ * read in that order.
+ */
+#ifndef ANDANTE_CORE_H
+#define ANDANTE_CORE_H
+
+#include "hsfq.h"
+#include "port.h"
+#include "tag.h"
+#include "task.h"
+#include "tree.h"
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Hierarchical start-time fair queueing ([1], H-SFQ), on one CPU and on several.
+ *
+ * Every inner node shares what it gets among its children in proportion to their weights. With
+ * start tag S, weight r and virtual time v (the start tag of the child in service):
+ *
+ *      becomes runnable       S = max(v, S)                     an_queue_add()
+ *      pick                   child with the least S; v = S      an_pick()
+ *      stops after using l    S = S + l / r                      an_stop()
+ *      nothing runnable       v = the largest finish tag         an_stop()
+ *
+ * so that for any two children f, g that stay runnable, |W_f/r_f - W_g/r_g| never exceeds
+ * l_f/r_f + l_g/r_g, l being the longest quantum of each ([1], theorem 1).
+ *
+ * On several CPUs a pick is made while earlier ones still run. Each CPU that serves a node counts
+ * as one expected quantum on top of its start tag (an_expected_start()); otherwise every CPU would
+ * pick the same class. On one CPU that term is always nothing at the time of a pick, and the rules
+ * are those of [1] to the letter. Two bounds keep a class that cannot use its share, or gets
+ * more because others may not use a CPU, from being owed or owing without limit (an_pick(),
+ * an_queue_add()); on one CPU neither ever acts.
+ *
+ * The life of a pick, as the shell drives it, under the tree's lock:
+ *
+ *      an_queue_add(leaf)  ->  an_pick()  ->  [the kernel gives us a task]  ->  an_stop(leaf, l)
+ *                                 |
+ *                                 `-> [no task this CPU may run]  ->  an_unpick(leaf), pick again
+ *                                                                    without that leaf
+ *
+ * Cost, d the depth of the leaf and k the ready siblings on each level: an_pick() O(d k);
+ * everything else O(d); an_queue_add() to a queue that was not empty O(1).
+ *
+ * Ties go to the lower index. [1]: see tree.h.
+ */
+#ifndef ANDANTE_CORE_HSFQ_H
+#define ANDANTE_CORE_HSFQ_H
+
+#include "tree.h"
+
+#define AN_MAX_EXCLUDED 8
+
+/* Leaves found to hold nothing that this CPU may run, for the length of one dispatch. */
+struct an_exclusion {
+	u32 count;
+	u32 leaf[AN_MAX_EXCLUDED];
+};
+
+/* The start tag the next pick of this node would have: one expected quantum per CPU serving it. */
+an_inline u64 an_expected_start(const struct an_node *n)
+{
+	return n->start + n->step * n->serving;
+}
+
+/*
+ * A node that had nothing queued has again. If it was idle it wakes; if CPUs serve it already
+ * (some, but not as many as its weight asks for) what it could not use is forgotten, up to one
+ * quantum per CPU.
+ */
+an_inline void an_node_ready(struct an_tree *t, u32 index)
+{
+	struct an_node *n = an_node(t, index);
+	u64 vtime = an_node(t, n->parent)->vtime;
+	u64 owed_max = n->step * t->cpus;
+
+	if (!n->serving)
+		an_tag_wake(&n->start, &n->rem, vtime);
+	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
+		n->start = vtime - owed_max - n->step * n->serving;
+	an_ready_link(t, index);
+}
+
+/* A task has been queued in the leaf: on waking, or after its quantum. */
+an_outline void an_queue_add(struct an_tree *t, u32 leaf)
+{
+	struct an_node *n = an_node(t, leaf);
+	u32 index = leaf;
+
+	if (n->kind != AN_LEAF)
+		return;
+	n->queue_events++;
+	if (n->ready++)
+		return;
+	/* The leaf has just become ready; so has every ancestor that no other leaf made ready. */
+	an_node_ready(t, index);
+	index = n->parent;
+	an_while(index)
+	{
+		n = an_node(t, index);
+		if (!n->ready++ && n->parent)
+			an_node_ready(t, index);
+		index = n->parent;
+	}
+}
+
+/* The last task of the leaf's queue has gone. */
+an_inline void an_leaf_unready(struct an_tree *t, u32 leaf)
+{
+	u32 index = an_node(t, leaf)->parent;
+
+	an_ready_unlink(t, leaf);
+	an_while(index)
+	{
+		struct an_node *n = an_node(t, index);
+
+		if (!--n->ready && n->parent)
+			an_ready_unlink(t, index);
+		index = n->parent;
+	}
+}
+
+/*
+ * Corrects the number of tasks queued in the leaf, when the shell knows better. Never more than
+ * was believed.
+ */
+an_outline void an_queue_correct(struct an_tree *t, u32 leaf, u32 queued)
+{
+	struct an_node *n = an_node(t, leaf);
+
+	if (n->kind != AN_LEAF || queued >= n->ready)
+		return;
+	n->ready = queued;
+	if (!queued)
+		an_leaf_unready(t, leaf);
+}
+
+/* Ready leaves below (or at) this node that are excluded. */
+an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_exclusion *x)
+{
+	u32 depth = an_node(t, index)->depth;
+	u32 found = 0, i = 0;
+
+	an_while(i < x->count && i < AN_MAX_EXCLUDED)
+	{
+		u32 at = x->leaf[i & (AN_MAX_EXCLUDED - 1)];
+
+		i++;
+		if (!an_node(t, at)->ready)
+			continue;
+		an_while(an_node(t, at)->depth > depth)
+			at = an_node(t, at)->parent;
+		found += at == index;
+	}
+	return found;
+}
+
+/* May a pick go into this ready node, or is all that is ready in it excluded? */
+an_inline bool an_node_usable(struct an_tree *t, u32 index, const struct an_exclusion *x)
+{
+	const struct an_node *n = an_node(t, index);
+	u32 leaves = n->kind == AN_LEAF ? 1 : n->ready;
+
+	return !x->count || leaves > an_excluded_below(t, index, x);
+}
+
+/*
+ * The usable child with the least expected start tag, or AN_NONE. v of the parent becomes the
+ * least of *all* ready children, usable or not: a CPU that only some may use must not drive v past
+ * those that wait for the others.
+ */
+an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_exclusion *x)
+{
+	struct an_node *p = an_node(t, parent);
+	u32 at = p->ready_first, best = AN_NONE;
+	u64 best_start = 0, least = 0;
+	bool any = false;
+
+	an_while(at)
+	{
+		struct an_node *n = an_node(t, at);
+		u64 start = an_expected_start(n);
+		s64 ahead = an_tag_diff(start, best_start);
+
+		if (!any || an_tag_diff(start, least) < 0)
+			least = start;
+		any = true;
+		if (best == AN_NONE || ahead < 0 || (ahead == 0 && at < best)) {
+			if (an_node_usable(t, at, x)) {
+				best = at;
+				best_start = start;
+			}
+		}
+		at = n->ready_next;
+	}
+	if (any)
+		p->vtime = an_tag_max(p->vtime, least);
+	if (best) {
+		struct an_node *n = an_node(t, best);
+		u64 owing_max = 2 * n->step * t->cpus;
+
+		if (an_tag_diff(best_start, p->vtime) > (s64)owing_max)
+			n->start = p->vtime + owing_max - n->step * n->serving;
+	}
+	return best;
+}
+
+/* One more CPU serves the leaf and everything above it. */
+an_inline void an_serve(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_while(index)
+	{
+		struct an_node *n = an_node(t, index);
+
+		n->serving++;
+		index = n->parent;
+	}
+}
+
+/*
+ * The leaf whose task is to run next, or AN_NONE if no leaf outside x has a task queued. One task
+ * of its queue is taken to be gone, and one CPU to be serving it, until an_stop() or an_unpick().
+ */
+an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
+{
+	u32 index = AN_ROOT;
+	struct an_node *n;
+
+	an_while(index && an_node(t, index)->kind == AN_INNER)
+		index = an_least_child(t, index, x);
+	if (!index)
+		return AN_NONE;
+	n = an_node(t, index);
+	if (!n->ready)
+		return AN_NONE;
+	if (!--n->ready)
+		an_leaf_unready(t, index);
+	an_serve(t, index);
+	return index;
+}
+
+/* A task of the leaf runs without having been picked: on an idle CPU, or by the kernel's order. */
+an_outline void an_serve_unpicked(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf;
+
+	if (an_node(t, leaf)->kind != AN_LEAF)
+		return;
+	an_while(index)
+	{
+		struct an_node *n = an_node(t, index);
+
+		if (!an_node_runnable(n) && n->parent)
+			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
+		n->serving++;
+		index = n->parent;
+	}
+}
+
+/*
+ * One CPU stops serving the leaf. With charge, every node on the path is charged service_ns
+ * (at least 1). Nodes that end up with nothing to run go idle; those removed meanwhile are freed.
+ */
+an_inline void an_leave(struct an_tree *t, u32 leaf, u64 service_ns, bool charge)
+{
+	u32 index = leaf;
+
+	an_while(index)
+	{
+		struct an_node *n = an_node(t, index);
+		u32 parent = n->parent;
+		struct an_node *p = an_node(t, parent);
+
+		n->serving--;
+		if (charge) {
+			n->service_ns += service_ns;
+			if (parent) {
+				an_tag_charge(&n->start, &n->rem, service_ns, n->weight);
+				p->max_finish = an_tag_max(p->max_finish, n->start);
+			}
+		}
+		if (n->kind == AN_INNER && !an_node_runnable(n))
+			n->vtime = an_tag_max(n->vtime, n->max_finish);
+		if (n->kind == AN_DEAD && !n->serving)
+			an_node_free(t, index);
+		index = parent;
+	}
+}
+
+/*
+ * The CPU that was picked for the leaf has served it for service_ns. If its task goes on wanting
+ * to run, queue it first (an_queue_add()): a class must not look idle between two quanta, or the
+ * idle rule would move v.
+ */
+an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
+{
+	an_leave(t, leaf, service_ns, true);
+}
+
+/* The pick found no task to run on this CPU: as if it had not been. */
+an_outline void an_unpick(struct an_tree *t, u32 leaf)
+{
+	an_queue_add(t, leaf);
+	an_leave(t, leaf, 0, false);
+}
+
+/*
+ * How much longer the task in service must have run before the one that has just woken should
+ * take its place [ns since the service began]: when the start tag of its branch, charged for what
+ * it has used, reaches that of the waker's branch. Branches are compared where the paths of the
+ * two leaves part. Not for two of the same leaf: their order is a matter of an_task.
+ */
+an_outline u64 an_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	const struct an_node *w, *s;
+	s64 ahead;
+
+	an_while(an_node(t, woken)->depth > an_node(t, serving)->depth)
+		woken = an_node(t, woken)->parent;
+	an_while(an_node(t, serving)->depth > an_node(t, woken)->depth)
+		serving = an_node(t, serving)->parent;
+	an_while(an_node(t, woken)->parent != an_node(t, serving)->parent)
+	{
+		woken = an_node(t, woken)->parent;
+		serving = an_node(t, serving)->parent;
+	}
+	w = an_node(t, woken);
+	s = an_node(t, serving);
+	/* Its own service is known, not expected: leave one quantum out of its expected start. */
+	ahead = an_tag_diff(an_expected_start(w), an_expected_start(s) - s->step);
+	return ahead <= 0 ? 0 : an_tag_service_ns(ahead, s->weight);
+}
+
+#endif

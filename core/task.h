@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Start-time fair queueing of the tasks inside one leaf class, over their nice weights.
+ *
+ * The shell keeps the queue (the kernel's, ordered by start tag); the core says what the tags are.
+ * v of the leaf is the start tag of the task last put into service, and the same rules hold as
+ * between classes (hsfq.h).
+ */
+#ifndef ANDANTE_CORE_TASK_H
+#define ANDANTE_CORE_TASK_H
+
+#include "tag.h"
+#include "tree.h"
+
+struct an_task {
+	u64 start; /* S, and F of the last quantum [tag] */
+	u32 rem;   /* remainder of start [1/weight] */
+	u32 fresh; /* has never been queued in its class: no tag of its own yet */
+};
+
+/* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
+an_inline void an_task_wake(struct an_tree *t, u32 leaf, struct an_task *task)
+{
+	u64 vtime = an_node(t, leaf)->vtime;
+
+	if (task->fresh) {
+		task->start = vtime;
+		task->rem = 0;
+		task->fresh = 0;
+	} else {
+		an_tag_wake(&task->start, &task->rem, vtime);
+	}
+}
+
+/* The task is put into service: v of its leaf is its start tag. */
+an_inline void an_task_serve(struct an_tree *t, u32 leaf, const struct an_task *task)
+{
+	struct an_node *n = an_node(t, leaf);
+
+	n->vtime = an_tag_max(n->vtime, task->start);
+}
+
+/* The task used service_ns; its start tag is now that of its next quantum. */
+an_inline void an_task_charge(struct an_task *task, u64 service_ns, u32 weight)
+{
+	an_tag_charge(&task->start, &task->rem, service_ns, weight);
+}
+
+#endif
