@@ -1,1 +1,14 @@
-//! (to be written)
+//! The scheduler as the rest of the workspace sees it: loading it, reading its state, and the
+//! class tree that it serves.
+
+pub mod class;
+pub mod loader;
+pub mod snapshot;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/sched.skel.rs"));
+}
+
+pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
+pub use snapshot::{Class, Snapshot};
