@@ -66,7 +66,8 @@ typedef int64_t s64;
 			abort();                                                                   \
 	} while (0)
 #define an_inline static inline
-#define an_outline static
+/* Who includes the core need not use all of it. */
+#define an_outline static __attribute__((unused))
 
 #endif
 

@@ -238,6 +238,7 @@ an_inline u32 an_leaf_to_inner(struct an_tree *t, u32 leaf)
 	l->parent = inner;
 	l->depth++;
 	l->own = 1;
+	l->cgroup_id = 0;
 	l->start = l->rem = 0; /* the inner node's v starts at 0 */
 	an_node_weigh(t, l, AN_WEIGHT_DEFAULT);
 	if (l->ready)
@@ -255,7 +256,8 @@ an_outline u32 an_class_create(struct an_tree *t, u32 parent_leaf, u64 cgroup_id
 	u32 parent, child;
 	struct an_node *n;
 
-	if (pl->kind != AN_LEAF || pl->depth + 1 >= AN_MAX_DEPTH)
+	/* Beside the class's own leaf if it has one, else a level below the class. */
+	if (pl->kind != AN_LEAF || pl->depth + !pl->own >= AN_MAX_DEPTH)
 		return AN_NONE;
 	child = an_node_alloc(t);
 	if (!child)
