@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The calls that schedule: pick, unpick, exclusion, corrections, preemption, large trees. */
+#include "fixture.h"
+
+#define UNIT_NS(ns, weight) (((u64)(ns) << AN_TAG_SHIFT) / (weight))
+
+TEST(ties_go_to_the_lower_index)
+{
+	u32 leaves[8];
+
+	begin(4 * MS, 8);
+	for (u32 i = 0; i < 8; i++)
+		leaves[i] = create(AN_ROOT_LEAF, 100);
+	for (u32 i = 8; i--;)
+		add(leaves[i]);
+	for (u32 i = 0; i < 8; i++)
+		CHECK_EQ(pick(), leaves[i]);
+	CHECK_EQ(pick(), AN_NONE);
+	for (u32 i = 0; i < 8; i++)
+		stop(leaves[i], 4 * MS);
+}
+
+/* A picked class is charged its expected quantum at once, so that two CPUs pick two classes. */
+TEST(a_pick_is_charged_at_once)
+{
+	u32 a, b;
+
+	begin(4 * MS, 4);
+	a = create(AN_ROOT_LEAF, 300);
+	b = create(AN_ROOT_LEAF, 100);
+	for (u32 i = 0; i < 4; i++) {
+		add(a);
+		add(b);
+	}
+	CHECK_EQ(pick(), a);
+	CHECK_EQ(an_expected_start(node(a)), UNIT_NS(4 * MS, 300));
+	CHECK_EQ(pick(), b);
+	CHECK_EQ(pick(), a);
+	CHECK_EQ(pick(), a);
+	CHECK_EQ(node(AN_ROOT)->serving, 4);
+	/* What was expected is put right by what was used. */
+	stop(a, 1 * MS);
+	CHECK_EQ(node(a)->start, UNIT_NS(1 * MS, 300));
+	stop(a, 4 * MS);
+	stop(a, 4 * MS);
+	stop(b, 4 * MS);
+	CHECK_EQ(node(AN_ROOT)->service_ns, 13 * MS);
+}
+
+TEST(exclusion_passes_over)
+{
+	struct an_exclusion x = {0};
+	u32 a, b, inner_leaf, inner_child;
+
+	begin(4 * MS, 3);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(AN_ROOT_LEAF, 100);
+	inner_leaf = create(AN_ROOT_LEAF, 10000);
+	inner_child = create(inner_leaf, 100);
+	add(a);
+	add(b);
+	add(inner_leaf);
+	add(inner_child);
+	x.leaf[x.count++] = a;
+	x.leaf[x.count++] = inner_leaf;
+	CHECK_EQ(pick_without(&x), b);
+	/* One of the inner class's two leaves is left. */
+	CHECK_EQ(pick_without(&x), inner_child);
+	CHECK_EQ(pick_without(&x), AN_NONE);
+	/* An inner node all of whose leaves are excluded is not entered. */
+	add(inner_child);
+	x.leaf[x.count++] = inner_child;
+	CHECK_EQ(pick_without(&x), AN_NONE);
+	CHECK_EQ(pick(), a);
+	stop(a, 4 * MS);
+	stop(b, 4 * MS);
+	stop(inner_child, 4 * MS);
+}
+
+/* Excluded leaves that hold nothing, or are gone, hide nobody. */
+TEST(exclusion_of_the_unready_changes_nothing)
+{
+	struct an_exclusion x = {0};
+	u32 parent, a, b;
+
+	begin(4 * MS, 1);
+	parent = create(AN_ROOT_LEAF, 100);
+	a = create(parent, 100);
+	b = create(parent, 100);
+	add(b);
+	x.leaf[x.count++] = a;
+	x.leaf[x.count++] = parent;
+	CHECK_EQ(pick_without(&x), b);
+	stop(b, 1);
+	CHECK_EQ(an_class_remove(&tree, a), 0);
+	add(b);
+	CHECK_EQ(pick_without(&x), b);
+	stop(b, 1);
+}
+
+/* The pick found nothing to run: as if it had not been. */
+TEST(unpick_restores)
+{
+	u32 parent, a;
+	u64 start;
+
+	begin(4 * MS, 2);
+	parent = create(AN_ROOT_LEAF, 100);
+	a = create(parent, 100);
+	add(a);
+	CHECK_EQ(pick(), a);
+	requeue(a, 3 * MS);
+	start = node(a)->start;
+	CHECK_EQ(pick(), a);
+	CHECK_EQ(node(a)->ready, 0);
+	an_unpick(&tree, a);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(a)->start, start);
+	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(node(a)->serving, 0);
+	CHECK_EQ(node(AN_ROOT)->serving, 0);
+	CHECK_EQ(node(a)->service_ns, 3 * MS);
+}
+
+TEST(corrections_only_lower)
+{
+	u32 parent, a;
+
+	begin(4 * MS, 1);
+	parent = create(AN_ROOT_LEAF, 100);
+	a = create(parent, 100);
+	add(a);
+	add(a);
+	add(a);
+	an_queue_correct(&tree, a, 5);
+	CHECK_EQ(node(a)->ready, 3);
+	an_queue_correct(&tree, a, 1);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(a)->ready, 1);
+	an_queue_correct(&tree, a, 0);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(AN_ROOT)->ready, 0);
+	CHECK_EQ(pick(), AN_NONE);
+}
+
+TEST(withdrawals_stop_at_none)
+{
+	u32 a;
+
+	begin(4 * MS, 1);
+	a = create(AN_ROOT_LEAF, 100);
+	add(a);
+	add(a);
+	an_queue_withdraw(&tree, a);
+	CHECK_EQ(node(a)->ready, 1);
+	an_queue_withdraw(&tree, a);
+	an_queue_withdraw(&tree, a);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(a)->ready, 0);
+	CHECK_EQ(pick(), AN_NONE);
+}
+
+/* A CPU that took a task by itself is charged like any other, and wakes the class first. */
+TEST(service_without_a_pick)
+{
+	u32 a, b;
+
+	begin(4 * MS, 2);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(AN_ROOT_LEAF, 100);
+	add(a);
+	for (u32 i = 0; i < 10; i++) {
+		CHECK_EQ(pick(), a);
+		requeue(a, 4 * MS);
+	}
+	an_serve_unpicked(&tree, b);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(b)->start, node(AN_ROOT)->vtime);
+	CHECK_EQ(node(b)->serving, 1);
+	stop(b, 4 * MS);
+	CHECK_EQ(node(b)->start, node(AN_ROOT)->vtime + UNIT_NS(4 * MS, 100));
+	an_serve_unpicked(&tree, AN_ROOT);
+	CHECK_EQ(node(AN_ROOT)->serving, 0);
+}
+
+/* Between siblings: as long as the one in service needs to reach the waker's start tag. */
+TEST(preemption_between_siblings)
+{
+	u32 a, b;
+
+	begin(4 * MS, 1);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(AN_ROOT_LEAF, 300);
+	add(a);
+	add(b);
+	CHECK_EQ(pick(), a);
+	stop(a, 3 * MS);
+	CHECK_EQ(pick(), b);
+	/* a's tag is 3 ms / 100 ahead, which b reaches after 9 ms. */
+	add(a);
+	CHECK_EQ(an_preempt_after_ns(&tree, a, b), 9 * MS);
+	/* The other way round the waker is behind: at once. */
+	requeue(b, 12 * MS);
+	CHECK_EQ(pick(), a);
+	an_queue_correct(&tree, b, 0);
+	requeue(a, 30 * MS);
+	CHECK_EQ(pick(), a);
+	CHECK_EQ(an_preempt_after_ns(&tree, b, a), 0);
+	stop(a, 1);
+}
+
+/* Of two leaves of different depth the branches are compared where the paths part. */
+TEST(preemption_where_the_paths_part)
+{
+	u32 shallow, top, middle, deep, cousin;
+
+	begin(4 * MS, 1);
+	shallow = create(AN_ROOT_LEAF, 100);
+	top = create(AN_ROOT_LEAF, 200);
+	middle = create(top, 100);
+	deep = create(middle, 100);
+	cousin = create(top, 100);
+	add(shallow);
+	add(deep);
+	CHECK_EQ(pick(), shallow);
+	stop(shallow, 5 * MS);
+	CHECK_EQ(pick(), deep);
+	add(shallow);
+	CHECK_EQ(an_preempt_after_ns(&tree, shallow, deep), 10 * MS);
+	/* Below top it is middle against cousin, both at v. */
+	add(cousin);
+	CHECK_EQ(an_preempt_after_ns(&tree, cousin, deep), 0);
+	/* The tasks of an inner class itself are a leaf beside its children. */
+	add(top);
+	CHECK_EQ(an_preempt_after_ns(&tree, top, deep), 0);
+	CHECK_EQ(an_preempt_after_ns(&tree, middle, deep), 0);
+	an_queue_correct(&tree, top, 0);
+	requeue(deep, 4 * MS);
+	CHECK_EQ(pick(), cousin);
+	CHECK_EQ(an_preempt_after_ns(&tree, deep, cousin), 4 * MS);
+	stop(cousin, 1);
+}
+
+/* 1,024 siblings of three weights: everybody within one quantum of its share. */
+TEST(a_thousand_siblings)
+{
+	static u32 served[AN_MAX_NODES];
+	u32 leaves[1024], rounds = 20;
+
+	memset(served, 0, sizeof(served));
+	begin(4 * MS, 1);
+	for (u32 i = 0; i < 1024; i++)
+		leaves[i] = create(AN_ROOT_LEAF, 1 + i % 3);
+	for (u32 i = 0; i < 1024; i++)
+		add(leaves[i]);
+	/* 342 + 2 * 341 + 3 * 341 quanta make a round. */
+	for (u32 i = 0; i < 2047 * rounds; i++) {
+		struct an_exclusion none = {0};
+		u32 leaf = an_pick(&tree, &none);
+
+		served[leaf]++;
+		an_queue_add(&tree, leaf);
+		an_stop(&tree, leaf, 4 * MS);
+	}
+	CHECK_INVARIANTS(&tree, &invariants);
+	for (u32 i = 0; i < 1024; i++)
+		CHECK_EQ(served[leaves[i]], rounds * (1 + i % 3));
+}
+
+/* A comb 20 deep, a busy leaf on every level: each level halves what is left. */
+TEST(a_deep_tree)
+{
+	u32 levels = 20, quanta = 1 << 20, branch = AN_ROOT_LEAF;
+	u32 leaves[20], served[64] = {0};
+
+	begin(4 * MS, 1);
+	for (u32 i = 0; i < levels; i++) {
+		leaves[i] = create(branch, 100);
+		branch = create(branch, 100);
+	}
+	CHECK_EQ(node(branch)->depth, levels);
+	for (u32 i = 0; i < levels; i++)
+		add(leaves[i]);
+	for (u32 i = 0; i < quanta; i++) {
+		struct an_exclusion none = {0};
+		u32 leaf = an_pick(&tree, &none);
+
+		served[leaf]++;
+		an_queue_add(&tree, leaf);
+		an_stop(&tree, leaf, 4 * MS);
+	}
+	CHECK_INVARIANTS(&tree, &invariants);
+	for (u32 i = 0; i + 1 < levels; i++)
+		CHECK_EQ(served[leaves[i]], quanta >> (i + 1));
+}

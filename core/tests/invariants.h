@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What must hold of a tree between any two calls of the core.
+ *
+ *      structure    every live node hangs below a live inner node, one level deeper; an inner node
+ *                   has exactly one own leaf; free slots and live ones are disjoint and complete
+ *      counts       children, ready leaves, serving CPUs and classes are what a recount finds
+ *      ready lists  each links exactly the ready children, both ways
+ *      tags         v never goes back; no ready child lies farther behind v than it may
+ *
+ * invariant_broken() costs O(nodes * depth) and names the first one that does not hold.
+ */
+#ifndef ANDANTE_TESTS_INVARIANTS_H
+#define ANDANTE_TESTS_INVARIANTS_H
+
+#include "../core.h"
+
+#include <string.h>
+
+/* What was seen of the tree last time, and the recount; one per tree under test. */
+struct invariants {
+	struct {
+		u64 vtime;
+		u64 step_max; /* largest step the node has had: tags given under it stay */
+		u16 generation;
+	} seen[AN_MAX_NODES];
+	struct {
+		u32 children;
+		u32 own_leaves;
+		u32 ready_leaves;
+		u32 ready_children;
+		u32 serving;
+	} recount[AN_MAX_NODES];
+};
+
+static inline bool node_is_live(const struct an_node *n)
+{
+	return n->kind == AN_INNER || n->kind == AN_LEAF;
+}
+
+static inline void recount_leaf(struct an_tree *t, struct invariants *v, u32 leaf)
+{
+	for (u32 at = leaf; at; at = t->nodes[at].parent) {
+		u32 parent = t->nodes[at].parent;
+
+		if (t->nodes[leaf].ready && parent)
+			v->recount[parent].ready_leaves++;
+	}
+}
+
+static inline const char *broken_placement(struct an_tree *t, struct invariants *v, u32 index)
+{
+	const struct an_node *n = &t->nodes[index], *p = &t->nodes[n->parent];
+
+	if (index == AN_ROOT)
+		return n->kind != AN_INNER || n->parent || n->depth ? "the root is the root" : NULL;
+	v->recount[n->parent].serving += n->serving;
+	if (n->kind == AN_DEAD) {
+		if (n->ready || !n->serving)
+			return "a dead node is served and holds nothing";
+		return p->kind == AN_INNER || p->kind == AN_DEAD ? NULL : "dead below inner or dead";
+	}
+	if (p->kind != AN_INNER)
+		return "a live node hangs below an inner node";
+	if (n->depth != p->depth + 1 || n->depth > AN_MAX_DEPTH)
+		return "depth is one more than the parent's";
+	if (n->kind == AN_LEAF && n->children)
+		return "a leaf has no children";
+	if (n->own && n->kind != AN_LEAF)
+		return "only leaves hold tasks";
+	v->recount[n->parent].children++;
+	v->recount[n->parent].own_leaves += n->own;
+	v->recount[n->parent].ready_children += n->ready > 0;
+	if (n->kind == AN_LEAF)
+		recount_leaf(t, v, index);
+	return NULL;
+}
+
+static inline const char *broken_ready_list(struct an_tree *t, struct invariants *v, u32 index)
+{
+	u32 previous = AN_NONE, length = 0;
+
+	for (u32 at = t->nodes[index].ready_first; at; at = t->nodes[at].ready_next) {
+		const struct an_node *n = &t->nodes[at];
+
+		if (++length > v->recount[index].ready_children)
+			return "the ready list ends after the last ready child";
+		if (!node_is_live(n) || n->parent != index || !n->ready)
+			return "the ready list links ready children only";
+		if (n->ready_prev != previous)
+			return "the ready list links both ways";
+		previous = at;
+	}
+	return length == v->recount[index].ready_children ? NULL : "every ready child is linked";
+}
+
+static inline const char *broken_counts(struct an_tree *t, struct invariants *v, u32 index)
+{
+	const struct an_node *n = &t->nodes[index];
+
+	if (n->serving > t->cpus)
+		return "no more CPUs serve than there are";
+	if (n->kind == AN_LEAF)
+		return NULL;
+	/* A dead leaf looks like a dead inner node that has nobody left to sum over. */
+	if (n->serving != v->recount[index].serving &&
+	    (n->kind == AN_INNER || v->recount[index].serving))
+		return "serving is the sum over the children";
+	if (n->kind != AN_INNER)
+		return NULL;
+	if (n->children != v->recount[index].children)
+		return "children is what a recount finds";
+	if (v->recount[index].own_leaves != 1)
+		return "an inner node has one own leaf";
+	if (n->ready != v->recount[index].ready_leaves)
+		return "ready is the number of ready leaves below";
+	return broken_ready_list(t, v, index);
+}
+
+/*
+ * A ready child lies at most so far behind v: one CPU, not at all. On several, v passes a child
+ * while all its tasks run; on return it may be owed cpus quanta (an_node_ready()), and as many
+ * again when the quanta it is being charged for in advance turn out shorter.
+ */
+static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u32 index)
+{
+	const struct an_node *n = &t->nodes[index];
+	u64 lag_max;
+
+	if (v->seen[index].generation != n->generation) {
+		v->seen[index].generation = n->generation;
+		v->seen[index].vtime = n->vtime;
+		v->seen[index].step_max = 0;
+	}
+	if (an_tag_diff(n->vtime, v->seen[index].vtime) < 0)
+		return "v never goes back";
+	v->seen[index].vtime = n->vtime;
+	if (n->step > v->seen[index].step_max)
+		v->seen[index].step_max = n->step;
+	lag_max = t->cpus > 1 ? 2 * t->cpus * v->seen[index].step_max : 0;
+	if (n->ready && n->parent &&
+	    an_tag_diff(t->nodes[n->parent].vtime, an_expected_start(n)) > (s64)lag_max)
+		return "a ready child is not left behind v";
+	return NULL;
+}
+
+static inline const char *broken_free_list(struct an_tree *t)
+{
+	u32 free_slots = 0, classes = 0, listed = 0;
+
+	for (u32 i = AN_ROOT; i < t->unused; i++) {
+		free_slots += t->nodes[i].kind == AN_FREE;
+		classes += t->nodes[i].kind == AN_LEAF;
+	}
+	for (u32 at = t->free_next; at; at = t->nodes[at].ready_next)
+		if (at >= t->unused || t->nodes[at].kind != AN_FREE || ++listed > free_slots)
+			return "the free list links free slots only";
+	if (listed != free_slots)
+		return "every free slot is on the free list";
+	return classes == t->classes ? NULL : "classes is the number of leaves";
+}
+
+/* The first invariant that does not hold, in words, and the node; NULL when all do. */
+static inline const char *invariant_broken(struct an_tree *t, struct invariants *v, u32 *index)
+{
+	const char *broken = broken_free_list(t);
+
+	memset(v->recount, 0, t->unused * sizeof(v->recount[0]));
+	for (u32 i = AN_ROOT; !broken && i < t->unused; i++) {
+		*index = i;
+		if (t->nodes[i].kind != AN_FREE)
+			broken = broken_placement(t, v, i);
+	}
+	for (u32 i = AN_ROOT; !broken && i < t->unused; i++) {
+		*index = i;
+		if (t->nodes[i].kind == AN_FREE)
+			continue;
+		broken = broken_counts(t, v, i);
+		if (!broken)
+			broken = broken_tags(t, v, i);
+	}
+	return broken;
+}
+
+/* An empty tree in storage that may hold an earlier one; as fresh as the kernel's .bss. */
+static inline void fresh_tree(struct an_tree *t, struct invariants *v, u64 quantum_ns, u32 cpus)
+{
+	memset(t->nodes, 0, (t->unused ? t->unused : 1) * sizeof(t->nodes[0]));
+	memset(v->seen, 0, (t->unused ? t->unused : 1) * sizeof(v->seen[0]));
+	an_tree_init(t, quantum_ns, cpus);
+}
+
+/* For tests; test.h must have been included. */
+#define CHECK_INVARIANTS(t, v)                                                                     \
+	do {                                                                                       \
+		u32 at_ = 0;                                                                       \
+		const char *broken_ = invariant_broken(t, v, &at_);                                \
+		if (broken_)                                                                       \
+			test_fail(__FILE__, __LINE__, "node %u: not so: %s", at_, broken_);        \
+	} while (0)
+
+#endif
