@@ -21,6 +21,10 @@ pub struct RunResult {
     pub version: u32,
     /// The scenario's key: its file name without `.toml`.
     pub scenario: String,
+    /// Which of the scenario's cases this is. Absent when it has none: such a scenario has one
+    /// file, one with cases has a file for each.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub case: Option<String>,
     /// One line for people.
     pub title: String,
     /// Where it ran: `vm` (virtual time) or `host`.
@@ -35,6 +39,38 @@ pub struct RunResult {
     pub duration_s: f64,
     /// One entry per scheduler, in the order asked for.
     pub schedulers: Vec<SchedulerResult>,
+    /// What the scenario demands of this case, judged. Kept with the figures, so that a result
+    /// says by itself whether it is a good one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub expectations: Vec<Judgement>,
+}
+
+/// One expectation of the scenario, judged for one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The expectation in words, e.g. `andante: share_received of /a within 1 % of 0.0625`.
+    pub expectation: String,
+    /// Whether it holds.
+    pub verdict: Verdict,
+    /// The figure that was compared, in the measure's own unit (or a ratio); absent if there was
+    /// none to compare.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub measured: Option<f64>,
+    /// Why it was not judged, or could not be.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+/// Whether an expectation holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It holds.
+    Pass,
+    /// It does not, or the figure it asks for does not exist.
+    Fail,
+    /// Its scheduler was left out of this run on purpose.
+    NotJudged,
 }
 
 /// What one scheduler did with the scenario.

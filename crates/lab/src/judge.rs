@@ -1,0 +1,277 @@
+//! Judging: compares the figures of a run with what the scenario expects.
+//!
+//! An expectation about a figure that does not exist fails. Only one whose scheduler was left out
+//! of the run on purpose is neither passed nor failed, and says so.
+
+use crate::result::{
+    ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
+};
+use crate::scenario::{Expectation, Figure, MeasureKind, Scenario, Subject};
+
+type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
+type ClassMeasure = fn(&ClassResult) -> f64;
+type ProgramMeasure = fn(&ProgramResult) -> Option<f64>;
+type SpreadMeasure = fn(&Spread) -> f64;
+
+const MACHINE: &[(&str, MachineMeasure)] = &[
+    ("idle_share", |s, run| {
+        Some(s.idle_ns as f64 / (run.duration_s * 1e9 * f64::from(run.cpus)))
+    }),
+    ("load_ms", |s, _| s.load_ms),
+];
+const CLASS: &[(&str, ClassMeasure)] = &[
+    ("share_received", |class| class.share_received),
+    ("share_over_asked", |class| {
+        class.share_received / class.share_asked
+    }),
+    ("class_cpu_s", |class| class.cpu_ns as f64 / 1e9),
+];
+const PROGRAM: &[(&str, ProgramMeasure)] = &[
+    ("frames", |program| program.frames.map(|n| n as f64)),
+    ("late", |program| program.late.map(|n| n as f64)),
+    ("dropped", |program| program.dropped.map(|n| n as f64)),
+    ("iterations", |program| program.iterations.map(|n| n as f64)),
+    ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
+    ("longest_freeze_ms", |program| program.longest_freeze_ms),
+    ("gaps_over_100ms", |program| {
+        program.gaps_over_100ms.map(|n| n as f64)
+    }),
+    ("span_s", |program| program.span_s),
+];
+const SPREADS: &[(&str, fn(&ProgramResult) -> Option<Spread>)] = &[
+    ("frame_ms", |program| program.frame_ms),
+    ("latency_us", |program| program.latency_us),
+];
+const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
+    ("mean", |spread| spread.mean),
+    ("sd", |spread| spread.sd),
+    ("p50", |spread| spread.p50),
+    ("p99", |spread| spread.p99),
+    ("max", |spread| spread.max),
+];
+
+fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
+    table
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+}
+
+/// The names of all measures; `frame_ms` and `latency_us` stand for `frame_ms.mean`, `.sd`,
+/// `.p50`, `.p99` and `.max`.
+pub fn measures() -> impl Iterator<Item = &'static str> {
+    let names = MACHINE
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(CLASS.iter().map(|(name, _)| *name));
+    names
+        .chain(PROGRAM.iter().map(|(name, _)| *name))
+        .chain(SPREADS.iter().map(|(name, _)| *name))
+}
+
+/// What `measure` is a measure of; none if there is no such measure.
+pub fn measure_kind(measure: &str) -> Option<MeasureKind> {
+    if find(MACHINE, measure).is_some() {
+        Some(MeasureKind::Machine)
+    } else if find(CLASS, measure).is_some() {
+        Some(MeasureKind::Class)
+    } else if find(PROGRAM, measure).is_some() {
+        Some(MeasureKind::Program)
+    } else {
+        let (spread, of) = measure.split_once('.')?;
+        find(SPREADS, spread)
+            .and(find(OF_SPREAD, of))
+            .map(|_| MeasureKind::Program)
+    }
+}
+
+/// Judges all expectations of `scenario`, into the results of the cases they hold for.
+pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
+    let judged: Vec<Vec<Judgement>> = runs
+        .iter()
+        .map(|run| {
+            let holds_here = |e: &&Expectation| e.case.is_none() || e.case == run.case;
+            let here = scenario.expectations.iter().filter(holds_here);
+            // The case a ratio is taken over is 1 by definition, and says nothing.
+            let own_base = |e: &&Expectation| {
+                e.case.is_none()
+                    && e.over.as_ref().is_some_and(|over| {
+                        over.case.is_some()
+                            && over.case == run.case
+                            && over.figure == e.figure
+                            && over.left_by.is_none()
+                    })
+            };
+            here.filter(|e| !own_base(e))
+                .flat_map(|e| judge_one(e, run, runs))
+                .collect()
+        })
+        .collect();
+    for (run, judgements) in runs.iter_mut().zip(judged) {
+        run.expectations = judgements;
+    }
+}
+
+/// One judgement, or one per instance of the program it is about.
+fn judge_one(expectation: &Expectation, run: &RunResult, runs: &[RunResult]) -> Vec<Judgement> {
+    let wanted = [
+        Some(&expectation.figure),
+        expectation.over.as_ref().map(|over| &over.figure),
+    ];
+    let absent = wanted
+        .into_iter()
+        .flatten()
+        .map(|figure| &figure.scheduler)
+        .find(|name| {
+            // Left out on purpose only if no case has it; otherwise a result is missing.
+            !runs
+                .iter()
+                .any(|run| run.schedulers.iter().any(|s| s.name == **name))
+        });
+    let text = expectation.to_string();
+    if let Some(name) = absent {
+        return vec![Judgement {
+            expectation: text,
+            verdict: Verdict::NotJudged,
+            measured: None,
+            reason: Some(format!("{name} was not run")),
+        }];
+    }
+    match measure(expectation, run, runs) {
+        Ok(figures) => figures
+            .into_iter()
+            .map(|(instance, measured)| Judgement {
+                expectation: if instance.is_empty() {
+                    text.clone()
+                } else {
+                    format!("{text} ({instance})")
+                },
+                verdict: if expectation.bound.holds(measured) {
+                    Verdict::Pass
+                } else {
+                    Verdict::Fail
+                },
+                measured: Some(measured),
+                reason: None,
+            })
+            .collect(),
+        Err(reason) => vec![Judgement {
+            expectation: text,
+            verdict: Verdict::Fail,
+            measured: None,
+            reason: Some(reason),
+        }],
+    }
+}
+
+/// The figures to compare with the bound, with the instance's name where there are several.
+fn measure(
+    expectation: &Expectation,
+    run: &RunResult,
+    runs: &[RunResult],
+) -> Result<Vec<(String, f64)>, String> {
+    let figures = read_figure(&expectation.figure, run)?;
+    let Some(over) = &expectation.over else {
+        return Ok(figures);
+    };
+    let base_run = match &over.case {
+        None => run,
+        Some(case) => runs
+            .iter()
+            .find(|run| run.case.as_ref() == Some(case))
+            .ok_or_else(|| format!("case {case} was not run"))?,
+    };
+    let bases = read_figure(&over.figure, base_run)?;
+    let [(_, mut base)] = bases[..] else {
+        return Err(format!("{} is no single figure to divide by", over.figure));
+    };
+    if let Some(class) = &over.left_by {
+        let left = Figure {
+            measure: "share_received".to_owned(),
+            subject: Subject::Class(class.clone()),
+            at_s: None,
+            ..expectation.figure.clone()
+        };
+        let [(_, share)] = read_figure(&left, run)?[..] else {
+            unreachable!("one class")
+        };
+        base *= 1.0 - share;
+    }
+    if base == 0.0 {
+        return Err(format!("{} is 0 and cannot be divided by", over.figure));
+    }
+    Ok(figures
+        .into_iter()
+        .map(|(instance, figure)| (instance, figure / base))
+        .collect())
+}
+
+fn read_figure(figure: &Figure, run: &RunResult) -> Result<Vec<(String, f64)>, String> {
+    let missing = || format!("the result holds no {figure} under {}", figure.scheduler);
+    let scheduler = run
+        .schedulers
+        .iter()
+        .find(|s| s.name == figure.scheduler)
+        .ok_or_else(missing)?;
+    match &figure.subject {
+        Subject::Machine => {
+            let read = find(MACHINE, &figure.measure).ok_or_else(missing)?;
+            Ok(vec![(
+                String::new(),
+                read(scheduler, run).ok_or_else(missing)?,
+            )])
+        }
+        Subject::Class(path) => {
+            let class = scheduler.classes.iter().find(|class| class.path == *path);
+            let class = class.ok_or_else(missing)?;
+            let value = match figure.at_s {
+                Some(at_s) => cpu_s_at(class, &scheduler.sample_ns, at_s).ok_or_else(missing)?,
+                None => find(CLASS, &figure.measure).ok_or_else(missing)?(class),
+            };
+            Ok(vec![(String::new(), value)])
+        }
+        Subject::Program(name) => {
+            let read = |program: &ProgramResult| match figure.measure.split_once('.') {
+                None => find(PROGRAM, &figure.measure)?(program),
+                Some((spread, of)) => Some(find(OF_SPREAD, of)?(&find(SPREADS, spread)?(program)?)),
+            };
+            let instances: Vec<_> = scheduler
+                .programs
+                .iter()
+                .filter(|program| is_instance(program, name))
+                .collect();
+            let named = instances.len() > 1;
+            let instance = |program: &ProgramResult| {
+                let label = if named {
+                    program.name.clone()
+                } else {
+                    String::new()
+                };
+                Ok((label, read(program).ok_or_else(missing)?))
+            };
+            if instances.is_empty() {
+                Err(missing())
+            } else {
+                instances.into_iter().map(instance).collect()
+            }
+        }
+    }
+}
+
+fn is_instance(program: &ProgramResult, name: &str) -> bool {
+    match program.name.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => rest
+            .strip_prefix('.')
+            .is_some_and(|n| n.parse::<u32>().is_ok()),
+        None => false,
+    }
+}
+
+/// CPU seconds received until `at_s`, from the sample taken then.
+fn cpu_s_at(class: &ClassResult, sample_ns: &[u64], at_s: f64) -> Option<f64> {
+    // A sample is taken at the very instant or microseconds later: half a percent is far more.
+    let near = |ns: &&u64| (**ns as f64 / 1e9 - at_s).abs() <= at_s * 0.005;
+    let index = sample_ns.iter().position(|ns| near(&ns))?;
+    Some(*class.samples.get(index)? as f64 / 1e9)
+}

@@ -1,0 +1,403 @@
+//! A TOML document whose every value knows the line it stands on.
+//!
+//! Scenarios are written by hand, so a mistake must be answered with the place and the mend. Serde
+//! forgets both as soon as tables are flattened or merged; hence this small reader: a [`Node`] keeps
+//! its line through merging, and a [`Section`] remembers which keys were asked for, so that those
+//! left over can be named together with the key that was probably meant.
+
+use std::fmt;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a scenario, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// File as the user named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Dotted path of the key, e.g. `programs.film.class`; empty for errors of syntax.
+    pub key: String,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.file, self.line)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub origin: Origin,
+    pub value: Value,
+}
+
+/// File and line of a value; the file differs only for values set on the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Origin {
+    pub file: String,
+    pub line: usize,
+}
+
+impl Origin {
+    pub fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+        ScenarioError {
+            file: self.file.clone(),
+            line: self.line,
+            key: key.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// TOML's values; tables keep the order of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Integer(i64),
+    Number(f64),
+    Boolean(bool),
+    List(Vec<Node>),
+    Table(Vec<(String, Node)>),
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Value::Text(_) => "a string",
+            Value::Integer(_) => "a whole number",
+            Value::Number(_) => "a number",
+            Value::Boolean(_) => "true or false",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+impl Node {
+    /// Parses a document.
+    ///
+    /// # Errors
+    /// The first error of syntax, duplicate keys included.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
+        let table = DeTable::parse(text).map_err(|error| ScenarioError {
+            file: file.to_owned(),
+            line: line_of(error.span().map_or(0, |span| span.start)),
+            key: String::new(),
+            message: error.message().to_owned(),
+        })?;
+        let origin = |offset| Origin {
+            file: file.to_owned(),
+            line: line_of(offset),
+        };
+        let line = table.span().start;
+        Ok(Self {
+            origin: origin(line),
+            value: Value::Table(convert_table(table.get_ref(), &origin)?),
+        })
+    }
+
+    /// Lays `over` on top: tables are merged key by key, everything else is replaced.
+    pub fn overlay(&mut self, over: &Node) {
+        match (&mut self.value, &over.value) {
+            (Value::Table(below), Value::Table(above)) => {
+                for (key, node) in above {
+                    match below.iter_mut().find(|(known, _)| known == key) {
+                        Some((_, known)) => known.overlay(node),
+                        None => below.push((key.clone(), node.clone())),
+                    }
+                }
+            }
+            _ => self.clone_from(over),
+        }
+    }
+
+    /// Takes the entry `key` out of a table.
+    pub fn remove(&mut self, key: &str) -> Option<Node> {
+        let Value::Table(entries) = &mut self.value else {
+            return None;
+        };
+        let index = entries.iter().position(|(known, _)| known == key)?;
+        Some(entries.remove(index).1)
+    }
+}
+
+fn convert_table(
+    table: &DeTable<'_>,
+    origin: &impl Fn(usize) -> Origin,
+) -> Result<Vec<(String, Node)>, ScenarioError> {
+    let convert_entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let key: &std::borrow::Cow<'_, str> = key.get_ref();
+        Ok((key.to_string(), convert(value, key, origin)?))
+    };
+    table.iter().map(convert_entry).collect()
+}
+
+fn convert(
+    node: &Spanned<DeValue<'_>>,
+    key: &str,
+    origin: &impl Fn(usize) -> Origin,
+) -> Result<Node, ScenarioError> {
+    let origin_here = origin(node.span().start);
+    let value = match node.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(digits) => Value::Integer(
+            i64::from_str_radix(digits.as_str(), digits.radix())
+                .map_err(|_| origin_here.error(key, "the number is too large"))?,
+        ),
+        DeValue::Float(digits) => Value::Number(
+            digits
+                .as_str()
+                .parse()
+                .map_err(|_| origin_here.error(key, "not a number"))?,
+        ),
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Datetime(_) => {
+            return Err(origin_here.error(key, "scenarios hold no dates; give seconds"));
+        }
+        DeValue::Array(items) => Value::List(
+            items
+                .iter()
+                .map(|i| convert(i, key, origin))
+                .collect::<Result<_, _>>()?,
+        ),
+        DeValue::Table(table) => Value::Table(convert_table(table, origin)?),
+    };
+    Ok(Node {
+        origin: origin_here,
+        value,
+    })
+}
+
+/// What a value of a scenario can be read as.
+pub(super) trait FromNode: Sized {
+    /// What to say is expected, e.g. `a string`.
+    const EXPECTED: &'static str;
+    fn from_node(node: &Node) -> Option<Self>;
+}
+
+impl FromNode for String {
+    const EXPECTED: &'static str = "a string";
+    fn from_node(node: &Node) -> Option<Self> {
+        match &node.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl FromNode for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn from_node(node: &Node) -> Option<Self> {
+        match node.value {
+            Value::Boolean(flag) => Some(flag),
+            _ => None,
+        }
+    }
+}
+
+impl FromNode for f64 {
+    const EXPECTED: &'static str = "a number";
+    fn from_node(node: &Node) -> Option<Self> {
+        match node.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Number(number) if number.is_finite() => Some(number),
+            _ => None,
+        }
+    }
+}
+
+impl FromNode for u32 {
+    const EXPECTED: &'static str = "a whole number, 0 or more";
+    fn from_node(node: &Node) -> Option<Self> {
+        match node.value {
+            Value::Integer(number) => number.try_into().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// One value, or a list of them.
+impl FromNode for Vec<f64> {
+    const EXPECTED: &'static str = "a number or a list of numbers";
+    fn from_node(node: &Node) -> Option<Self> {
+        match &node.value {
+            Value::List(items) => items.iter().map(f64::from_node).collect(),
+            _ => Some(vec![f64::from_node(node)?]),
+        }
+    }
+}
+
+impl FromNode for Vec<u32> {
+    const EXPECTED: &'static str = "a list of whole numbers";
+    fn from_node(node: &Node) -> Option<Self> {
+        match &node.value {
+            Value::List(items) => items.iter().map(u32::from_node).collect(),
+            _ => None,
+        }
+    }
+}
+
+impl FromNode for Vec<String> {
+    const EXPECTED: &'static str = "a list of strings";
+    fn from_node(node: &Node) -> Option<Self> {
+        match &node.value {
+            Value::List(items) => items.iter().map(String::from_node).collect(),
+            _ => None,
+        }
+    }
+}
+
+/// A table that is being read.
+pub(super) struct Section<'a> {
+    origin: &'a Origin,
+    path: String,
+    entries: &'a [(String, Node)],
+    known: Vec<&'static str>,
+}
+
+impl<'a> Section<'a> {
+    /// Reads `node`, found at `path`, as a table.
+    pub fn new(node: &'a Node, path: &str) -> Result<Self, ScenarioError> {
+        match &node.value {
+            Value::Table(entries) => Ok(Self {
+                origin: &node.origin,
+                path: path.to_owned(),
+                entries,
+                known: Vec::new(),
+            }),
+            other => Err(node.origin.error(
+                path,
+                format!("expected a table of keys, found {}", other.kind()),
+            )),
+        }
+    }
+
+    /// Every entry with its own path; all keys count as known.
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, String, &'a Node)> + use<'a> {
+        let path = self.path.clone();
+        self.entries
+            .iter()
+            .map(move |(key, node)| (key.as_str(), join(&path, key), node))
+    }
+
+    /// The node at `key`, if there is one.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.entries
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, node)| node)
+    }
+
+    /// The value at `key`, if there is one.
+    pub fn get<T: FromNode>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError> {
+        let Some(node) = self.node(key) else {
+            return Ok(None);
+        };
+        T::from_node(node).map(Some).ok_or_else(|| {
+            let message = format!("expected {}, found {}", T::EXPECTED, node.value.kind());
+            node.origin.error(&join(&self.path, key), message)
+        })
+    }
+
+    /// The value at `key`, which must be there.
+    pub fn need<T: FromNode>(&mut self, key: &'static str) -> Result<T, ScenarioError> {
+        self.get(key)?.ok_or_else(|| {
+            self.origin.error(
+                &self.path,
+                format!("`{key}` is missing: give {}", T::EXPECTED),
+            )
+        })
+    }
+
+    /// The number at `key` or `default`, refused outside `range`.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        default: f64,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Result<f64, ScenarioError> {
+        let number = self.get(key)?.unwrap_or(default);
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let message = format!(
+            "{number} is out of range: give {} to {}",
+            range.start(),
+            range.end()
+        );
+        Err(self.error(key, message))
+    }
+
+    /// An error about the value at `key`.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+        let entry = self.entries.iter().find(|(known, _)| known == key);
+        let origin = entry.map_or(self.origin, |(_, node)| &node.origin);
+        let path = if key.is_empty() {
+            self.path.clone()
+        } else {
+            join(&self.path, key)
+        };
+        origin.error(&path, message)
+    }
+
+    /// Refuses keys that nobody asked for.
+    pub fn finish(self) -> Result<(), ScenarioError> {
+        match self
+            .entries
+            .iter()
+            .find(|(key, _)| !self.known.contains(&key.as_str()))
+        {
+            None => Ok(()),
+            Some((key, node)) => {
+                let hint = suggest(key, self.known.iter().copied());
+                Err(node
+                    .origin
+                    .error(&join(&self.path, key), format!("unknown key{hint}")))
+            }
+        }
+    }
+}
+
+/// `path.key`, with the key quoted if TOML would need it.
+pub(super) fn join(path: &str, key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let key = if key.chars().all(bare) {
+        key.to_owned()
+    } else {
+        format!("\"{key}\"")
+    };
+    if path.is_empty() {
+        key
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// `, did you mean …?` with the known name closest to `wrong`, else a list of what is known.
+pub(super) fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let closest = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(wrong, name), *name))
+        .min_by_key(|(distance, _)| *distance);
+    match closest {
+        Some((distance, name)) if distance <= 1 + wrong.len() / 4 => {
+            format!(", did you mean `{name}`?")
+        }
+        _ if known.is_empty() => String::new(),
+        _ => format!("; known here: {}", known.join(", ")),
+    }
+}

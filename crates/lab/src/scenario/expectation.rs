@@ -1,0 +1,351 @@
+//! Expectations: what must come out of a scenario.
+//!
+//! ```toml
+//! [[expect]]
+//! measure = "latency_us.mean"       # a measure of a program, a class or the machine
+//! program = "pingpong"              # or class = "/film"
+//! scheduler = "andante"             # whose figure; andante if left out
+//! case = "depth-3"                  # every case if left out
+//! over = { scheduler = "eevdf" }    # divide by another figure; keys left out stay the same
+//! max = 1.08                        # or min, or of = 1 with within = 0.01 (relative)
+//! ```
+//!
+//! `over` may name `left_by`: a class whose received share s makes the divisor smaller by the
+//! factor 1 - s: what this class leaves of the machine.
+
+use std::fmt;
+
+use super::document::{Node, Origin, ScenarioError, Section, Value, suggest};
+use super::{Case, Scenario};
+use crate::judge;
+
+/// One expectation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expectation {
+    /// What is measured.
+    pub figure: Figure,
+    /// The case it holds for; none: each of them.
+    pub case: Option<String>,
+    /// What the figure is divided by.
+    pub over: Option<Over>,
+    /// What it must be.
+    pub bound: Bound,
+    pub(super) origin: Origin,
+}
+
+/// Which figure of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Name of the measure, one of [`judge::measures`].
+    pub measure: String,
+    /// Whose measure it is.
+    pub subject: Subject,
+    /// `andante` or `eevdf`.
+    pub scheduler: String,
+    /// For a class's `cpu_s`: until this instant of the measurement [s].
+    pub at_s: Option<f64>,
+}
+
+/// Whose measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The whole machine.
+    Machine,
+    /// A class, by path.
+    Class(String),
+    /// A program, by name: each of its instances.
+    Program(String),
+}
+
+/// What a measure can be a measure of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasureKind {
+    /// Needs no subject.
+    Machine,
+    /// Needs `class`.
+    Class,
+    /// Needs `program`.
+    Program,
+}
+
+/// A divisor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Over {
+    /// The figure to divide by.
+    pub figure: Figure,
+    /// Its case; none: the same.
+    pub case: Option<String>,
+    /// The class that leaves only a part of the machine.
+    pub left_by: Option<String>,
+}
+
+/// What a figure must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// At least.
+    Min(f64),
+    /// At most.
+    Max(f64),
+    /// Not further from `of` than `within` × `of`.
+    Near {
+        /// The value aimed at.
+        of: f64,
+        /// Relative tolerance.
+        within: f64,
+    },
+}
+
+impl Bound {
+    /// Whether `figure` satisfies the bound.
+    pub fn holds(&self, figure: f64) -> bool {
+        match *self {
+            Self::Min(min) => figure >= min,
+            Self::Max(max) => figure <= max,
+            Self::Near { of, within } => (figure - of).abs() <= within * of.abs(),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Min(min) => write!(f, "at least {min}"),
+            Self::Max(max) => write!(f, "at most {max}"),
+            Self::Near { of, within } => write!(f, "within {} % of {of}", within * 100.0),
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.measure)?;
+        match &self.subject {
+            Subject::Machine => {}
+            Subject::Class(name) | Subject::Program(name) => write!(f, " of {name}")?,
+        }
+        match self.at_s {
+            Some(at_s) => write!(f, " at {at_s} s"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.figure.scheduler, self.figure)?;
+        if let Some(over) = &self.over {
+            write!(f, " over ")?;
+            if over.figure.measure != self.figure.measure
+                || over.figure.subject != self.figure.subject
+            {
+                write!(f, "{} with ", over.figure)?;
+            }
+            write!(f, "{}", over.figure.scheduler)?;
+            if let Some(case) = &over.case {
+                write!(f, " in {case}")?;
+            }
+            if let Some(class) = &over.left_by {
+                write!(f, " times what {class} leaves")?;
+            }
+        }
+        write!(f, " {}", self.bound)
+    }
+}
+
+/// Reads all `[[expect]]` tables.
+pub(super) fn read_all(node: Option<&Node>) -> Result<Vec<Expectation>, ScenarioError> {
+    let Some(node) = node else {
+        return Ok(Vec::new());
+    };
+    let Value::List(items) = &node.value else {
+        return Err(node
+            .origin
+            .error("expect", "write expectations as [[expect]] tables"));
+    };
+    items.iter().map(read).collect()
+}
+
+fn read(node: &Node) -> Result<Expectation, ScenarioError> {
+    let mut section = Section::new(node, "expect")?;
+    let measure: String = section.need("measure")?;
+    let scheduler = section
+        .get("scheduler")?
+        .unwrap_or_else(|| "andante".to_owned());
+    let at_s = section.get("at_s")?;
+    let subject = read_subject(&mut section)?.unwrap_or(Subject::Machine);
+    let figure = Figure {
+        measure,
+        subject,
+        scheduler,
+        at_s,
+    };
+    check_figure(&figure, &section)?;
+    let over = section
+        .node("over")
+        .map(|node| read_over(node, &figure))
+        .transpose()?;
+    let expectation = Expectation {
+        bound: read_bound(&mut section)?,
+        case: section.get("case")?,
+        figure,
+        over,
+        origin: node.origin.clone(),
+    };
+    section.finish()?;
+    Ok(expectation)
+}
+
+fn read_over(node: &Node, figure: &Figure) -> Result<Over, ScenarioError> {
+    let mut section = Section::new(node, "expect.over")?;
+    let over = Over {
+        figure: Figure {
+            measure: section
+                .get("measure")?
+                .unwrap_or_else(|| figure.measure.clone()),
+            subject: read_subject(&mut section)?.unwrap_or_else(|| figure.subject.clone()),
+            scheduler: section
+                .get("scheduler")?
+                .unwrap_or_else(|| figure.scheduler.clone()),
+            at_s: section.get("at_s")?.or(figure.at_s),
+        },
+        case: section.get("case")?,
+        left_by: section.get("left_by")?,
+    };
+    check_figure(&over.figure, &section)?;
+    if over.figure == *figure && over.case.is_none() && over.left_by.is_none() {
+        return Err(section.error("", "divides the figure by itself: name what differs"));
+    }
+    section.finish()?;
+    Ok(over)
+}
+
+fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>, ScenarioError> {
+    let class = section.get("class")?.map(Subject::Class);
+    let program = section.get("program")?.map(Subject::Program);
+    match (class, program) {
+        (Some(_), Some(_)) => Err(section.error("program", "give a class or a program, not both")),
+        (class, program) => Ok(class.or(program)),
+    }
+}
+
+fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
+    let (min, max) = (section.get("min")?, section.get("max")?);
+    let (of, within) = (section.get("of")?, section.get("within")?);
+    match (min, max, of, within) {
+        (Some(min), None, None, None) => Ok(Bound::Min(min)),
+        (None, Some(max), None, None) => Ok(Bound::Max(max)),
+        (None, None, Some(of), Some(within)) => Ok(Bound::Near { of, within }),
+        _ => Err(section.error(
+            "",
+            "give exactly one of `min`, `max`, or `of` with `within`",
+        )),
+    }
+}
+
+fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
+    let Some(kind) = judge::measure_kind(&figure.measure) else {
+        let hint = suggest(&figure.measure, judge::measures());
+        return Err(section.error(
+            "measure",
+            format!("unknown measure `{}`{hint}", figure.measure),
+        ));
+    };
+    let wanted = match (kind, &figure.subject) {
+        (MeasureKind::Machine, Subject::Machine)
+        | (MeasureKind::Class, Subject::Class(_))
+        | (MeasureKind::Program, Subject::Program(_)) => None,
+        (MeasureKind::Machine, _) => Some("is of the whole machine: leave out class and program"),
+        (MeasureKind::Class, _) => Some("is a measure of a class: give `class = \"/…\"`"),
+        (MeasureKind::Program, _) => Some("is a measure of a program: give `program = \"…\"`"),
+    };
+    if let Some(wanted) = wanted {
+        return Err(section.error("measure", format!("`{}` {wanted}", figure.measure)));
+    }
+    if figure.at_s.is_some() && figure.measure != "class_cpu_s" {
+        return Err(section.error("at_s", "only `class_cpu_s` is known at instants"));
+    }
+    // A peer named by its path differs from machine to machine, so no scenario can rely on it.
+    if !["andante", "eevdf"].contains(&figure.scheduler.as_str()) {
+        let hint = suggest(&figure.scheduler, ["andante", "eevdf"].into_iter());
+        let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
+        return Err(section.error("scheduler", message));
+    }
+    Ok(())
+}
+
+/// Checks that everything the expectations name exists in the cases they hold for.
+pub(super) fn check_all(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for expectation in &scenario.expectations {
+        let fail = |message: String| expectation.origin.error("expect", message);
+        check_references(scenario, &expectation.case, &expectation.figure).map_err(fail)?;
+        if let Some(over) = &expectation.over {
+            let case = over.case.as_ref().or(expectation.case.as_ref()).cloned();
+            check_references(scenario, &case, &over.figure).map_err(fail)?;
+            if let Some(class) = &over.left_by {
+                let left = Subject::Class(class.clone());
+                let figure = Figure {
+                    subject: left,
+                    at_s: None,
+                    ..expectation.figure.clone()
+                };
+                check_references(scenario, &expectation.case, &figure).map_err(fail)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_references(
+    scenario: &Scenario,
+    case: &Option<String>,
+    figure: &Figure,
+) -> Result<(), String> {
+    let names = || {
+        scenario
+            .cases
+            .iter()
+            .filter_map(|case| case.name.as_deref())
+    };
+    if let Some(wanted) = case
+        && !names().any(|name| name == wanted)
+    {
+        return Err(format!(
+            "unknown case `{wanted}`{}",
+            suggest(wanted, names())
+        ));
+    }
+    let concerned = |known: &&Case| case.is_none() || known.name == *case;
+    scenario
+        .cases
+        .iter()
+        .filter(concerned)
+        .try_for_each(|case| check_in_case(case, figure))
+}
+
+fn check_in_case(case: &Case, figure: &Figure) -> Result<(), String> {
+    let workload = &case.workload;
+    let place = case
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" in case `{name}`"));
+    match &figure.subject {
+        Subject::Machine => {}
+        Subject::Class(path) => {
+            super::check_class_known(path, &workload.classes)
+                .map_err(|message| format!("{message}{place}"))?;
+        }
+        Subject::Program(name) => {
+            let running = || workload.programs.iter().filter(|program| program.count > 0);
+            if !running().any(|program| program.name == *name) {
+                let hint = suggest(name, running().map(|program| program.name.as_str()));
+                return Err(format!("unknown program `{name}`{place}{hint}"));
+            }
+        }
+    }
+    match figure.at_s {
+        Some(at_s) if at_s <= 0.0 || at_s > workload.duration_s => Err(format!(
+            "`at_s` = {at_s} lies outside the measurement{place}"
+        )),
+        _ => Ok(()),
+    }
+}

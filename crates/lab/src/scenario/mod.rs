@@ -1,0 +1,322 @@
+//! Scenarios: what to run, for how long, and what must come out.
+//!
+//! ```toml
+//! title = "A film beside endless loops"
+//! cpus = 1                      # of the virtual machine
+//! memory_mib = 1024
+//! duration_s = 12.5             # length of the measurement
+//!
+//! [classes]                     # weight of each class; parents left out weigh 100
+//! "/film" = 300
+//! "/build/jobs" = 100
+//!
+//! [programs.film]
+//! class = "/film"
+//! kind = "mpv"
+//! start_s = 0                   # seconds since the measurement began
+//!
+//! [programs.loop]
+//! class = "/build/jobs"
+//! kind = "loop"
+//!
+//! [cases.four]                  # a variation: laid over the keys above, booted on its own
+//! programs.loop.count = 4
+//!
+//! [[expect]]                    # a scenario is a test on its own
+//! measure = "dropped"
+//! program = "film"
+//! max = 0
+//! ```
+//!
+//! All times of programs count from the beginning of the measurement; a program without `start_s`
+//! starts as soon as the machine is ready, at least `warmup_s` before it.
+
+mod document;
+mod expectation;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use document::ScenarioError;
+pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
+pub use program::{Clip, Kind, Program};
+
+use document::{FromNode, Node, Section, suggest};
+
+/// Longest path a class may have, in steps; what the scheduler supports.
+pub const MAX_DEPTH: usize = 16;
+/// Bounds of `cpu.weight`.
+pub const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
+/// `cpu.weight` of a class that names none.
+pub const DEFAULT_WEIGHT: u32 = 100;
+
+/// One scenario file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// The file's name without `.toml`; names the output folder.
+    pub key: String,
+    /// One line for people.
+    pub title: String,
+    /// What it shows and why.
+    pub description: String,
+    /// The workloads to run, each on a freshly booted machine: one without a name, or all named.
+    pub cases: Vec<Case>,
+    /// What must come out.
+    pub expectations: Vec<Expectation>,
+}
+
+/// One variation of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// Its name, which names a folder; none if the scenario has no variations.
+    pub name: Option<String>,
+    /// What to run.
+    pub workload: Workload,
+}
+
+/// A machine, its classes and its programs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// CPUs of the virtual machine.
+    pub cpus: u32,
+    /// Memory of the virtual machine [MiB].
+    pub memory_mib: u32,
+    /// Length of the measurement [s].
+    pub duration_s: f64,
+    /// The programs run at least this long before the measurement begins [s].
+    pub warmup_s: f64,
+    /// How long after the measurement a program that ends by itself may go on [s].
+    pub overtime_s: f64,
+    /// Time between two readings of the classes' CPU time [ms].
+    pub sample_ms: f64,
+    /// Record who runs when for this long from the beginning of the measurement [s].
+    pub trace_s: f64,
+    /// Parents before children, in the order of the file.
+    pub classes: Vec<Class>,
+    /// In the order of the file.
+    pub programs: Vec<Program>,
+}
+
+/// A class of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    /// Path below the scenario's root, e.g. `/film`.
+    pub path: String,
+    /// Weight relative to the siblings.
+    pub weight: u32,
+}
+
+impl Class {
+    /// Path of the parent, `/` for a class at the top.
+    pub fn parent(&self) -> &str {
+        match self.path.rfind('/') {
+            Some(0) | None => "/",
+            Some(at) => &self.path[..at],
+        }
+    }
+}
+
+impl Workload {
+    /// What the weights give the class `path` while all of its siblings want to run [ratio].
+    pub fn share_asked(&self, path: &str) -> f64 {
+        let Some(class) = self.classes.iter().find(|class| class.path == path) else {
+            return 1.0;
+        };
+        let siblings = self
+            .classes
+            .iter()
+            .filter(|other| other.parent() == class.parent());
+        let sum: u32 = siblings.map(|sibling| sibling.weight).sum();
+        f64::from(class.weight) / f64::from(sum) * self.share_asked(class.parent())
+    }
+}
+
+impl Scenario {
+    /// Reads the scenario in `path`, with `overrides` (lines of TOML, e.g. `duration_s = 60`)
+    /// laid over it.
+    ///
+    /// # Errors
+    /// The first mistake, with file, line and key.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ScenarioError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+            file: path.display().to_string(),
+            line: 1,
+            key: String::new(),
+            message: format!("cannot be read: {error}"),
+        })?;
+        Self::parse(&path.display().to_string(), &text, overrides)
+    }
+
+    /// Reads a scenario from `text`; `file` is what errors name and what gives the key.
+    ///
+    /// # Errors
+    /// The first mistake, with file, line and key.
+    pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
+        let mut document = Node::parse(file, text)?;
+        let variations = document.remove("cases");
+        let set: Vec<Node> = overrides
+            .iter()
+            .map(|line| Node::parse("--set", line))
+            .collect::<Result<_, _>>()?;
+        let read = |variation: Option<&Node>| {
+            let mut merged = document.clone();
+            for over in variation.into_iter().chain(&set) {
+                merged.overlay(over);
+            }
+            read_case(&merged)
+        };
+        let mut scenario = read(None)?;
+        scenario.key = PathBuf::from(file)
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        if let Some(variations) = variations {
+            scenario.cases.clear();
+            for (name, path, variation) in Section::new(&variations, "cases")?.entries() {
+                check_name(name).map_err(|message| variation.origin.error(&path, message))?;
+                forbid_outer_keys(variation, &path)?;
+                let workload = read(Some(variation))?.cases.remove(0).workload;
+                scenario.cases.push(Case {
+                    name: Some(name.to_owned()),
+                    workload,
+                });
+            }
+            if scenario.cases.is_empty() {
+                return Err(variations.origin.error("cases", "no case is given"));
+            }
+        }
+        expectation::check_all(&scenario)?;
+        Ok(scenario)
+    }
+}
+
+/// A case varies the workload; what the whole scenario says stays out of it.
+fn forbid_outer_keys(variation: &Node, path: &str) -> Result<(), ScenarioError> {
+    for (key, key_path, node) in Section::new(variation, path)?.entries() {
+        if ["title", "description", "expect", "cases"].contains(&key) {
+            let message = "belongs to the whole scenario; a case can only change the workload";
+            return Err(node.origin.error(&key_path, message));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a merged document as a scenario of one case.
+fn read_case(document: &Node) -> Result<Scenario, ScenarioError> {
+    let mut root = Section::new(document, "")?;
+    let title: String = root.need("title")?;
+    let description = root.get("description")?.unwrap_or_default();
+    let workload = read_workload(&mut root)?;
+    let expectations = expectation::read_all(root.node("expect"))?;
+    root.finish()?;
+    Ok(Scenario {
+        key: String::new(),
+        title,
+        description,
+        cases: vec![Case {
+            name: None,
+            workload,
+        }],
+        expectations,
+    })
+}
+
+fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
+    let cpus: u32 = root.get("cpus")?.unwrap_or(1);
+    if !(1..=64).contains(&cpus) {
+        return Err(root.error("cpus", format!("{cpus} is out of range: give 1 to 64")));
+    }
+    let memory_mib: u32 = root.get("memory_mib")?.unwrap_or(512);
+    if !(128..=65_536).contains(&memory_mib) {
+        let message = format!("{memory_mib} is out of range: give 128 to 65536");
+        return Err(root.error("memory_mib", message));
+    }
+    root.need::<f64>("duration_s")?;
+    let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
+    let classes = read_classes(root.node("classes"))?;
+    let programs = match root.node("programs") {
+        None => return Err(root.error("", "no program is given: add a [programs.NAME] table")),
+        Some(node) => Section::new(node, "programs")?
+            .entries()
+            .map(|(name, path, node)| {
+                check_name(name).map_err(|message| node.origin.error(&path, message))?;
+                program::read(name, node, &path, &classes, cpus)
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(Workload {
+        cpus,
+        memory_mib,
+        duration_s,
+        warmup_s: root.number("warmup_s", 1.0, 0.0..=600.0)?,
+        overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
+        sample_ms: root.number("sample_ms", 500.0, 10.0..=60_000.0)?,
+        trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
+        classes,
+        programs,
+    })
+}
+
+/// Reads the tree, adding the parents that are left out.
+fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
+    let mut classes: Vec<Class> = Vec::new();
+    let Some(node) = node else { return Ok(classes) };
+    for (path, key, weight) in Section::new(node, "classes")?.entries() {
+        let fail = |message: String| weight.origin.error(&key, message);
+        check_class_path(path).map_err(fail)?;
+        let value = u32::from_node(weight).filter(|value| WEIGHTS.contains(value));
+        let value = value.ok_or_else(|| {
+            let range = format!("{} to {}", WEIGHTS.start(), WEIGHTS.end());
+            fail(format!("the weight must be a whole number from {range}"))
+        })?;
+        for (at, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
+            let prefix = &path[..at];
+            let listed = classes.iter_mut().find(|class| class.path == prefix);
+            match (listed, at == path.len()) {
+                (Some(class), true) => class.weight = value,
+                (Some(_), false) => {}
+                (None, last) => classes.push(Class {
+                    path: prefix.to_owned(),
+                    weight: if last { value } else { DEFAULT_WEIGHT },
+                }),
+            }
+        }
+    }
+    Ok(classes)
+}
+
+fn check_class_path(path: &str) -> Result<(), String> {
+    let steps: Vec<&str> = path.split('/').collect();
+    if steps.len() < 2 || !steps[0].is_empty() {
+        return Err("a class is a path that starts with `/`, e.g. \"/film\"".to_owned());
+    }
+    if steps.len() - 1 > MAX_DEPTH {
+        return Err(format!(
+            "{} steps deep; at most {MAX_DEPTH} are possible",
+            steps.len() - 1
+        ));
+    }
+    steps[1..].iter().try_for_each(|step| check_name(step))
+}
+
+/// Names become folders and control groups, so they must be plain.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(format!(
+            "`{name}` is no name: use letters, digits, `-` and `_`"
+        ));
+    }
+    // A control group's own files are called `cpu.stat`, `cgroup.procs` …: without dots no clash.
+    Ok(())
+}
+
+/// Refuses a class that `classes` does not hold.
+fn check_class_known(path: &str, classes: &[Class]) -> Result<(), String> {
+    if path == "/" || classes.iter().any(|class| class.path == path) {
+        return Ok(());
+    }
+    let hint = suggest(path, classes.iter().map(|class| class.path.as_str()));
+    Err(format!("unknown class `{path}`{hint}"))
+}

@@ -1,0 +1,326 @@
+//! The programs of a scenario: which kinds there are and what each can be told.
+
+use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
+use super::{Class, check_class_known};
+
+/// One program, or several instances of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// Unique within the scenario.
+    pub name: String,
+    /// Path of its class; `/` is the scenario's root.
+    pub class: String,
+    /// Number of instances; 0 leaves the program out of this case.
+    pub count: u32,
+    /// When it starts [s since the measurement began]; none: before the warm-up.
+    pub start_s: Option<f64>,
+    /// When it is told to end (SIGTERM) [s].
+    pub stop_s: Option<f64>,
+    /// When it is suspended (SIGSTOP) [s].
+    pub suspend_s: Option<f64>,
+    /// When it is resumed (SIGCONT) [s].
+    pub resume_s: Option<f64>,
+    /// Whether it may end, successfully, before the measurement does.
+    pub may_end: bool,
+    /// Nice value, -20 to 19.
+    pub nice: i32,
+    /// CPUs it may run on; none: all.
+    pub affinity: Option<Vec<u32>>,
+    /// What it does.
+    pub kind: Kind,
+}
+
+/// What a program does. All work is given as time on a CPU at full speed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Shows frames periodically.
+    Player {
+        /// Frames per second.
+        fps: f64,
+        /// Work per frame [ms], repeated like a group of pictures.
+        work_ms: Vec<f64>,
+        /// Work a display server, a process of its own, does per frame [ms].
+        display_ms: f64,
+    },
+    /// Answers key presses at random instants.
+    Typist {
+        /// Mean rate [1/s].
+        keys_per_s: f64,
+        /// Work per key [ms].
+        work_ms: f64,
+        /// Seed of the instants.
+        seed: u32,
+    },
+    /// Runs without end.
+    Loop,
+    /// Forks children that compute and exit, one after the other.
+    Batch {
+        /// Work per child [ms].
+        work_ms: f64,
+    },
+    /// A small integer benchmark without end.
+    Dhrystone,
+    /// Two processes that pass a byte to and fro through pipes.
+    Pingpong {
+        /// Round trips per sample.
+        window: u32,
+    },
+    /// Sleeps to given instants and measures how late it runs.
+    Waker {
+        /// Time between the instants [µs].
+        interval_us: f64,
+    },
+    /// Unmodified mpv plays a clip once.
+    Mpv {
+        /// What it plays.
+        clip: Clip,
+        /// Play the first seconds once before everything else, to fill the caches [s].
+        warm_up_s: f64,
+    },
+    /// `make` compiles real C files without end.
+    Make {
+        /// Compilers at once (`-j`).
+        jobs: u32,
+    },
+    /// Any program.
+    Command {
+        /// The program and its arguments.
+        argv: Vec<String>,
+    },
+}
+
+/// A film clip, made from these figures.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Clip {
+    /// Picture width [pixels].
+    pub width: u32,
+    /// Picture height [pixels].
+    pub height: u32,
+    /// Frames per second.
+    pub fps: u32,
+    /// Length [s].
+    pub length_s: u32,
+}
+
+impl Clip {
+    /// Number of frames of the whole clip.
+    pub fn frames(&self) -> u64 {
+        u64::from(self.fps) * u64::from(self.length_s)
+    }
+}
+
+impl Kind {
+    /// The kind's name in scenarios and results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Player { .. } => "player",
+            Self::Typist { .. } => "typist",
+            Self::Loop => "loop",
+            Self::Batch { .. } => "batch",
+            Self::Dhrystone => "dhrystone",
+            Self::Pingpong { .. } => "pingpong",
+            Self::Waker { .. } => "waker",
+            Self::Mpv { .. } => "mpv",
+            Self::Make { .. } => "make",
+            Self::Command { .. } => "command",
+        }
+    }
+
+    /// Whether it needs programs and files of a whole system, not only this binary.
+    pub fn is_real(&self) -> bool {
+        matches!(
+            self,
+            Self::Mpv { .. } | Self::Make { .. } | Self::Command { .. }
+        )
+    }
+}
+
+const KINDS: [&str; 10] = [
+    "player",
+    "typist",
+    "loop",
+    "batch",
+    "dhrystone",
+    "pingpong",
+    "waker",
+    "mpv",
+    "make",
+    "command",
+];
+
+/// Reads `[programs.NAME]`.
+pub(super) fn read(
+    name: &str,
+    node: &Node,
+    path: &str,
+    classes: &[Class],
+    cpus: u32,
+) -> Result<Program, ScenarioError> {
+    let mut section = Section::new(node, path)?;
+    let class: String = section.need("class")?;
+    check_class_known(&class, classes).map_err(|message| section.error("class", message))?;
+    let count = section.get("count")?.unwrap_or(1);
+    if count > 1000 {
+        return Err(section.error("count", format!("{count} is out of range: give 0 to 1000")));
+    }
+    let kind_name: String = section.need("kind")?;
+    let kind = read_kind(&kind_name, &mut section)?;
+    let program = Program {
+        name: name.to_owned(),
+        class,
+        count,
+        start_s: time(&mut section, "start_s", -600.0)?,
+        stop_s: time(&mut section, "stop_s", 0.0)?,
+        suspend_s: time(&mut section, "suspend_s", 0.0)?,
+        resume_s: time(&mut section, "resume_s", 0.0)?,
+        may_end: section
+            .get("may_end")?
+            .unwrap_or(matches!(kind, Kind::Mpv { .. })),
+        nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
+        affinity: section.get("affinity")?,
+        kind,
+    };
+    check_times(&program, &section)?;
+    check_affinity(&program, cpus, &section)?;
+    section.finish()?;
+    Ok(program)
+}
+
+fn time(
+    section: &mut Section<'_>,
+    key: &'static str,
+    least_s: f64,
+) -> Result<Option<f64>, ScenarioError> {
+    match section.get::<f64>(key)? {
+        None => Ok(None),
+        Some(_) => section.number(key, 0.0, least_s..=3600.0).map(Some),
+    }
+}
+
+fn check_times(program: &Program, section: &Section<'_>) -> Result<(), ScenarioError> {
+    let steps = [
+        ("start_s", program.start_s),
+        ("suspend_s", program.suspend_s),
+        ("resume_s", program.resume_s),
+        ("stop_s", program.stop_s),
+    ];
+    let given: Vec<_> = steps
+        .iter()
+        .filter_map(|(key, at)| at.map(|at| (*key, at)))
+        .collect();
+    for pair in given.windows(2) {
+        let [(earlier, early_s), (later, late_s)] = pair else {
+            unreachable!("windows of two")
+        };
+        if late_s <= early_s {
+            return Err(section.error(later, format!("must come after `{earlier}` = {early_s}")));
+        }
+    }
+    if program.resume_s.is_some() && program.suspend_s.is_none() {
+        return Err(section.error("resume_s", "nothing to resume: `suspend_s` is missing"));
+    }
+    Ok(())
+}
+
+fn check_affinity(
+    program: &Program,
+    cpus: u32,
+    section: &Section<'_>,
+) -> Result<(), ScenarioError> {
+    match &program.affinity {
+        Some(list) if list.is_empty() => Err(section.error("affinity", "names no CPU")),
+        Some(list) => match list.iter().find(|cpu| **cpu >= cpus) {
+            None => Ok(()),
+            Some(cpu) => {
+                let message = format!("CPU {cpu} does not exist: `cpus` is {cpus}");
+                Err(section.error("affinity", message))
+            }
+        },
+        None => Ok(()),
+    }
+}
+
+fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
+    const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
+    Ok(match name {
+        "player" => Kind::Player {
+            fps: section.number("fps", 30.0, 0.1..=1000.0)?,
+            work_ms: read_work(section)?,
+            display_ms: section.number("display_ms", 0.0, WORK_MS)?,
+        },
+        "typist" => Kind::Typist {
+            keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
+            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            seed: section.get("seed")?.unwrap_or(1),
+        },
+        "loop" => Kind::Loop,
+        "batch" => Kind::Batch {
+            work_ms: section.number("work_ms", 10.0, WORK_MS)?,
+        },
+        "dhrystone" => Kind::Dhrystone,
+        "pingpong" => Kind::Pingpong {
+            window: section.number("window", 1000.0, 1.0..=1e6)? as u32,
+        },
+        "waker" => Kind::Waker {
+            interval_us: section.number("interval_us", 1e4, 10.0..=1e8)?,
+        },
+        "mpv" => Kind::Mpv {
+            clip: read_clip(section)?,
+            warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
+        },
+        "make" => Kind::Make {
+            jobs: section.number("jobs", 8.0, 1.0..=1000.0)? as u32,
+        },
+        "command" => {
+            let argv: Vec<String> = section.need("argv")?;
+            if argv.is_empty() {
+                return Err(section.error("argv", "names no program"));
+            }
+            Kind::Command { argv }
+        }
+        wrong => {
+            let hint = suggest(wrong, KINDS.into_iter());
+            return Err(section.error("kind", format!("unknown kind `{wrong}`{hint}")));
+        }
+    })
+}
+
+fn read_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
+    let work_ms: Vec<f64> = section.need("work_ms")?;
+    if work_ms.is_empty() || work_ms.iter().any(|ms| !(0.0..=60_000.0).contains(ms)) {
+        return Err(section.error("work_ms", "give one or more times from 0 to 60000"));
+    }
+    Ok(work_ms)
+}
+
+fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
+    let mut clip = Clip {
+        width: 640,
+        height: 360,
+        fps: 30,
+        length_s: 12,
+    };
+    if let Some(size) = section.node("size") {
+        let pixels = match &size.value {
+            Value::Text(_) => String::from_node(size),
+            _ => None,
+        };
+        let parsed = pixels
+            .as_deref()
+            .and_then(|text| text.split_once('x'))
+            .and_then(|(w, h)| {
+                Some((w.parse().ok()?, h.parse().ok()?)).filter(|(w, h): &(u32, u32)| {
+                    (16..=4096).contains(w) && (16..=4096).contains(h) && w % 2 == 0 && h % 2 == 0
+                })
+            });
+        (clip.width, clip.height) = parsed.ok_or_else(|| {
+            section.error(
+                "size",
+                "give even WIDTHxHEIGHT from 16 to 4096, e.g. \"640x360\"",
+            )
+        })?;
+    }
+    clip.fps = section.number("fps", 30.0, 1.0..=240.0)? as u32;
+    clip.length_s = section.number("length_s", 12.0, 1.0..=600.0)? as u32;
+    Ok(clip)
+}

@@ -1,0 +1,170 @@
+use super::*;
+
+const GOOD: &str = r#"
+title = "Two classes"
+duration_s = 10
+
+[classes]
+"/a/x" = 300
+"/a" = 50
+"/b" = 150
+
+[programs.hog]
+class = "/a/x"
+kind = "loop"
+
+[programs.film]
+class = "/b"
+kind = "player"
+work_ms = [16, 6, 6]
+start_s = 0
+"#;
+
+fn error(text: &str) -> String {
+    Scenario::parse("x.toml", text, &[])
+        .expect_err("must be refused")
+        .to_string()
+}
+
+/// `GOOD` with one line replaced.
+fn broken(line: &str, by: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    error(&GOOD.replace(line, by))
+}
+
+#[test]
+fn reads_tree_and_programs_in_order() {
+    let scenario = Scenario::parse("dir/two.toml", GOOD, &[]).unwrap();
+    assert_eq!(scenario.key, "two");
+    let workload = &scenario.cases[0].workload;
+    let classes: Vec<_> = workload
+        .classes
+        .iter()
+        .map(|c| (c.path.as_str(), c.weight))
+        .collect();
+    assert_eq!(classes, [("/a", 50), ("/a/x", 300), ("/b", 150)]);
+    assert_eq!(workload.share_asked("/a/x"), 0.25);
+    assert_eq!(workload.share_asked("/b"), 0.75);
+    assert_eq!(workload.programs[0].name, "hog");
+    assert_eq!(workload.programs[1].start_s, Some(0.0));
+    assert!(matches!(&workload.programs[1].kind,
+        Kind::Player { work_ms, .. } if *work_ms == [16.0, 6.0, 6.0]));
+}
+
+#[test]
+fn names_line_and_key_of_mistakes() {
+    assert_eq!(
+        broken("start_s = 0", "strat_s = 0"),
+        "x.toml:18: programs.film.strat_s: unknown key, did you mean `start_s`?"
+    );
+    assert_eq!(
+        broken("class = \"/b\"", "class = 3"),
+        "x.toml:15: programs.film.class: expected a string, found a whole number"
+    );
+    assert_eq!(
+        broken("class = \"/b\"", "class = \"/bb\""),
+        "x.toml:15: programs.film.class: unknown class `/bb`, did you mean `/b`?"
+    );
+    assert_eq!(
+        broken("\"/b\" = 150", "\"/b\" = 10001"),
+        "x.toml:8: classes.\"/b\": the weight must be a whole number from 1 to 10000"
+    );
+    assert_eq!(
+        broken("kind = \"loop\"", "kind = \"lop\""),
+        "x.toml:12: programs.hog.kind: unknown kind `lop`, did you mean `loop`?"
+    );
+    assert_eq!(
+        broken("duration_s = 10", "duration_s = -1"),
+        "x.toml:3: duration_s: -1 is out of range: give 0.1 to 3600"
+    );
+    assert_eq!(
+        broken("duration_s = 10", ""),
+        "x.toml:1: `duration_s` is missing: give a number"
+    );
+    assert_eq!(
+        broken("class = \"/b\"", ""),
+        "x.toml:14: programs.film: `class` is missing: give a string"
+    );
+}
+
+#[test]
+fn refuses_duplicates() {
+    let message = broken("\"/a\" = 50", "\"/a/x\" = 50");
+    assert!(message.starts_with("x.toml:7: duplicate key"), "{message}");
+    let message = broken("[programs.film]", "[programs.hog]");
+    assert!(message.starts_with("x.toml:14: duplicate key"), "{message}");
+}
+
+#[test]
+fn refuses_the_impossible() {
+    assert!(broken("\"/b\" = 150", "\"b\" = 150").contains("starts with `/`"));
+    let deep = format!("\"{}\" = 1", "/d".repeat(17));
+    assert!(broken("\"/b\" = 150", &deep).contains("17 steps deep"));
+    assert!(broken("start_s = 0", "stop_s = 3\nstart_s = 4").contains("must come after `start_s`"));
+    assert!(broken("start_s = 0", "resume_s = 4").contains("nothing to resume"));
+    assert!(broken("start_s = 0", "affinity = [1]").contains("CPU 1 does not exist"));
+    assert!(broken("title = \"Two classes\"", "title = ").starts_with("x.toml:2: "));
+}
+
+#[test]
+fn cases_lay_their_keys_over_the_scenario() {
+    let text = format!(
+        "{GOOD}\n[cases.two]\nprograms.hog.count = 2\n[cases.heavy]\nclasses.\"/b\" = 950\nduration_s = 5\n"
+    );
+    let scenario = Scenario::parse("x.toml", &text, &["duration_s = 7".to_owned()]).unwrap();
+    let [two, heavy] = &scenario.cases[..] else {
+        panic!("{:?}", scenario.cases)
+    };
+    assert_eq!(two.name.as_deref(), Some("two"));
+    assert_eq!(two.workload.programs[0].count, 2);
+    assert_eq!(heavy.workload.programs[0].count, 1);
+    assert_eq!(heavy.workload.share_asked("/b"), 0.95);
+    // What the command line sets holds for every case.
+    assert_eq!(heavy.workload.duration_s, 7.0);
+    assert_eq!(
+        error(&format!("{GOOD}\n[cases.two]\nprograms.hog.cuont = 2\n")),
+        "x.toml:21: programs.hog.cuont: unknown key, did you mean `count`?"
+    );
+    assert!(error(&format!("{GOOD}\n[cases.two]\ntitle = \"x\"\n")).contains("whole scenario"));
+}
+
+#[test]
+fn expectations_must_name_what_exists() {
+    let with = |lines: &str| error(&format!("{GOOD}\n[[expect]]\n{lines}\n"));
+    let unknown = with("measure = \"droped\"\nprogram = \"film\"\nmax = 0");
+    assert_eq!(
+        unknown,
+        "x.toml:21: expect.measure: unknown measure `droped`, did you mean `dropped`?"
+    );
+    assert!(
+        with("measure = \"dropped\"\nprogram = \"flim\"\nmax = 0").contains("did you mean `film`")
+    );
+    assert!(with("measure = \"dropped\"\nmax = 0").contains("give `program"));
+    assert!(with("measure = \"dropped\"\nprogram = \"film\"").contains("exactly one of"));
+    assert!(with("measure = \"idle_share\"\nmax = 0\ncase = \"x\"").contains("unknown case `x`"));
+    assert!(
+        with("measure = \"class_cpu_s\"\nclass = \"/b\"\nmax = 0\nat_s = 11").contains("outside")
+    );
+    assert!(
+        with("measure = \"load_ms\"\nmax = 0\nscheduler = \"endante\"").contains("did you mean")
+    );
+}
+
+#[test]
+fn shipped_scenarios_are_valid() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let scenario = Scenario::load(&path, &[]).unwrap();
+            assert!(
+                !scenario.expectations.is_empty(),
+                "{} expects nothing",
+                path.display()
+            );
+        }
+    }
+}
