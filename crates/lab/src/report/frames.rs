@@ -1,0 +1,242 @@
+//! When the frames of a film were shown: every frame, and all of them together.
+
+use maud::{Markup, html};
+
+use super::Page;
+use super::svg::{Axis, Plot};
+use crate::figures::{Measure, number};
+use crate::result::{ProgramResult, RunResult, SchedulerResult};
+
+/// A gap this many times the film's frame time is drawn as a freeze.
+const FREEZE_FRAMES: f64 = 1.5;
+/// So much of the plot's height at least lies above the film's own frame time: a smooth run shall
+/// not be blown up until its jitter fills the page.
+const LEAST_TOP_MS: f64 = 200.0;
+
+/// One player under one scheduler.
+struct Showing<'a> {
+    scheduler: &'a SchedulerResult,
+    player: &'a ProgramResult,
+    /// Instant of the first frame, shown or dropped [ms since the measurement began].
+    start_ms: f64,
+}
+
+impl Showing<'_> {
+    /// (instant since the first frame [s], time since the frame before [ms]) of each frame shown.
+    fn gaps(&self) -> Vec<(f64, f64)> {
+        let at = |shown_ms: f64| (shown_ms - self.start_ms) / 1e3;
+        self.player
+            .shown_ms
+            .windows(2)
+            .map(|w| (at(w[1]), w[1] - w[0]))
+            .collect()
+    }
+
+    fn dropped_s(&self) -> impl Iterator<Item = f64> {
+        self.player
+            .dropped_ms
+            .iter()
+            .map(|ms| (ms - self.start_ms) / 1e3)
+    }
+
+    fn length_s(&self) -> f64 {
+        let all = self.player.shown_ms.iter().chain(&self.player.dropped_ms);
+        all.map(|ms| (ms - self.start_ms) / 1e3).fold(0.0, f64::max)
+    }
+}
+
+/// The plots of every player of `result`; nothing if none logged its frames.
+pub(super) fn section(page: &Page, result: &RunResult) -> Markup {
+    let mut names: Vec<&str> = Vec::new();
+    for program in result.schedulers.iter().flat_map(|s| &s.programs) {
+        if program.shown_ms.len() > 1 && !names.contains(&program.name.as_str()) {
+            names.push(&program.name);
+        }
+    }
+    html! { @for name in names { (player(page, result, name)) } }
+}
+
+fn player(page: &Page, result: &RunResult, name: &str) -> Markup {
+    let showings: Vec<Showing> = result
+        .schedulers
+        .iter()
+        .filter_map(|scheduler| {
+            let player = scheduler
+                .programs
+                .iter()
+                .find(|p| p.name == name && p.shown_ms.len() > 1)?;
+            let all = player.shown_ms.iter().chain(&player.dropped_ms).copied();
+            Some(Showing {
+                scheduler,
+                player,
+                start_ms: all.reduce(f64::min)?,
+            })
+        })
+        .collect();
+    let frame_ms = frame_ms(&showings);
+    let longest = |s: &Showing| s.gaps().into_iter().map(|gap| gap.1).fold(0.0, f64::max);
+    let top_ms = showings.iter().map(longest).fold(LEAST_TOP_MS, f64::max);
+    let length_s = showings.iter().map(Showing::length_s).fold(0.0, f64::max);
+    let x = Axis::linear_exact(0.0, length_s, 6);
+    let y = Axis::log((frame_ms / 4.0).max(0.1), top_ms);
+    html! {
+        section {
+            h2 { "Every frame of " (name) }
+            figure {
+                @for showing in &showings { (panel(page, showing, frame_ms, &x, &y)) }
+                figcaption {
+                    "Each dot is a frame shown: how long after the one before it, over the film's \
+                     time. A film at its own pace is one level row at the dashed line ("
+                    (number(frame_ms, 1)) " ms, the median of the smoothest run). A filled block is a \
+                     freeze: as wide as it lasted, as high as the scale says, which is logarithmic. \
+                     Strokes along the top are frames dropped."
+                }
+            }
+            (cumulative(page, &showings, frame_ms, top_ms))
+        }
+    }
+}
+
+/// The film's own frame time: the median of the scheduler that kept to it best.
+fn frame_ms(showings: &[Showing]) -> f64 {
+    let median = |showing: &Showing| {
+        let mut gaps: Vec<f64> = showing.gaps().into_iter().map(|gap| gap.1).collect();
+        gaps.sort_by(f64::total_cmp);
+        gaps[gaps.len() / 2]
+    };
+    let jitter = |showing: &Showing| showing.player.frame_ms.map_or(f64::MAX, |spread| spread.sd);
+    let smoothest = showings
+        .iter()
+        .min_by(|a, b| jitter(a).total_cmp(&jitter(b)));
+    smoothest.map_or(1.0, median).max(0.1)
+}
+
+fn panel(page: &Page, showing: &Showing, frame_ms: f64, x: &Axis, y: &Axis) -> Markup {
+    let name = &showing.scheduler.name;
+    let gaps = showing.gaps();
+    let longest = gaps
+        .iter()
+        .copied()
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap_or_default();
+    let facts = facts(showing.player);
+    let plot = Plot {
+        title: &format!(
+            "Time between frames under {}",
+            crate::figures::scheduler_title(name)
+        ),
+        description: &facts,
+        x,
+        y,
+        x_label: "time since the first frame [s]",
+        y_label: "since the frame before [ms]",
+        height_px: 170.0,
+    };
+    let mut dots = plot.path();
+    for (at, gap) in &gaps {
+        dots.dot(*at, *gap);
+    }
+    let freezes: Vec<_> = gaps
+        .iter()
+        .filter(|gap| gap.1 > FREEZE_FRAMES * frame_ms)
+        .collect();
+    let geometry = html! {
+        @for (at, gap) in freezes {
+            path.freeze d=(plot.path().bar(at - gap / 1e3, *at, *gap).data()) {
+                title { (number(*gap, 1)) " ms without a new frame, until " (number(*at, 2)) " s" }
+            }
+        }
+        path.reference d=(plot.path().move_to(0.0, frame_ms).line_to(f64::MAX, frame_ms).data()) {}
+        path.dots d=(dots.data()) {}
+    };
+    let labels = html! {
+        g.drops {
+            @for at in showing.dropped_s() {
+                line x1=(plot.x(at)) x2=(plot.x(at)) y1="-12" y2="-3" {}
+            }
+        }
+        @if longest.1 > FREEZE_FRAMES * frame_ms {
+            (freeze_label(&plot, longest))
+        }
+    };
+    html! {
+        div class=(format!("panel {}", page.colour(name))) {
+            h3 { (page.name(name)) span.facts { (facts) } }
+            (plot.draw(geometry, labels))
+        }
+    }
+}
+
+/// Names the longest freeze beside its block, on the side that has room.
+fn freeze_label(plot: &Plot, (at_s, gap_ms): (f64, f64)) -> Markup {
+    let left = plot.x.at(at_s) > 0.7;
+    let edge_s = if left { at_s - gap_ms / 1e3 } else { at_s };
+    let (dx, anchor) = if left { ("-5", "end") } else { ("5", "start") };
+    html! {
+        text.callout x=(plot.x(edge_s)) y=(plot.y(gap_ms)) dx=(dx) dy="9" text-anchor=(anchor) {
+            (number(gap_ms, 0)) " ms"
+        }
+    }
+}
+
+/// What a player's figures say, in words.
+fn facts(player: &ProgramResult) -> String {
+    let mut facts = Vec::new();
+    let mut say = |name: &str, text: fn(String) -> String| {
+        let measure = Measure::named(name);
+        facts.extend(
+            measure
+                .of(&[player])
+                .map(|value| text(measure.format(value))),
+        );
+    };
+    say("frames shown", |n| format!("{n} shown"));
+    say("frames late", |n| format!("{n} late"));
+    say("frames dropped", |n| format!("{n} dropped"));
+    say("longest freeze", |ms| format!("longest freeze {ms} ms"));
+    facts.join(", ")
+}
+
+/// How many of the frame times are at most so long: one line per scheduler.
+fn cumulative(page: &Page, showings: &[Showing], frame_ms: f64, top_ms: f64) -> Markup {
+    let x = Axis::log((frame_ms / 4.0).max(0.1), top_ms);
+    let y = Axis::linear_exact(0.0, 100.0, 5);
+    let plot = Plot {
+        title: "Cumulative histogram of the times between frames",
+        description: "One line per scheduler; a steep line is a steady film.",
+        x: &x,
+        y: &y,
+        x_label: "time between frames [ms], logarithmic",
+        y_label: "frames no longer after the one before [%]",
+        height_px: 190.0,
+    };
+    let geometry = html! {
+        path.reference d=(plot.path().move_to(frame_ms, 0.0).line_to(frame_ms, 100.0).data()) {}
+        @for showing in showings {
+            path class=(format!("curve {}", page.colour(&showing.scheduler.name))) d=(steps(&plot, showing)) {}
+        }
+    };
+    html! {
+        figure {
+            h3 { "How long the picture stood" (page.legend(showings.iter().map(|s| s.scheduler))) }
+            (plot.draw(geometry, html! {}))
+            figcaption {
+                "Cumulative histogram: the part of all frames that came at most so long after the \
+                 one before. The dashed line is the film's own frame time."
+            }
+        }
+    }
+}
+
+fn steps(plot: &Plot, showing: &Showing) -> String {
+    let mut gaps: Vec<f64> = showing.gaps().into_iter().map(|gap| gap.1).collect();
+    gaps.sort_by(f64::total_cmp);
+    let share = |count: usize| count as f64 / gaps.len() as f64 * 100.0;
+    let mut path = plot.path();
+    path.move_to(plot.x.low(), 0.0);
+    for (i, gap) in gaps.iter().enumerate() {
+        path.line_to(*gap, share(i)).line_to(*gap, share(i + 1));
+    }
+    path.line_to(f64::MAX, 100.0);
+    path.data().to_owned()
+}

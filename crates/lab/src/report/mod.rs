@@ -1,0 +1,165 @@
+//! The report of a run: one HTML file that needs nothing but itself.
+//!
+//! The figures and their rounding come from [`crate::figures`]; nothing is computed here that the
+//! result does not hold. [`verdict`] says first what came out, [`frames`], [`shares`] and [`bars`]
+//! show it, [`sweep`] shows how it goes over many cases, and [`tables`] lists every figure, what
+//! was expected, and what each measure means. No script and no address outside the file: it opens
+//! offline, prints, and follows the reader's choice of light or dark.
+
+mod bars;
+mod frames;
+mod shares;
+mod svg;
+mod sweep;
+mod tables;
+mod verdict;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::cases::{Cases, scheduler_names};
+use crate::figures::{machine_line, scheduler_title};
+use crate::result::{RunResult, SchedulerResult};
+
+/// Something that was expected of a run, and what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What was looked at, e.g. `frames dropped by film under andante`.
+    pub what: String,
+    /// What it should have been, e.g. `at most 0`.
+    pub wanted: String,
+    /// What it was.
+    pub measured: String,
+    /// Whether that is as wanted.
+    pub passed: bool,
+}
+
+/// Up to so many cases are shown in full; of more, the sweep is shown and the cases can be opened.
+const CASES_IN_FULL: usize = 3;
+
+/// The report of `results`, the cases of one scenario, as a whole HTML document.
+///
+/// Every name in it is escaped. `checks` may be empty, and so may `results`.
+pub fn html(results: &[RunResult], checks: &[Check]) -> String {
+    let schedulers = scheduler_names(results);
+    let cases = Cases::of(results);
+    let page = Page {
+        results,
+        schedulers: &schedulers,
+        cases: &cases,
+    };
+    let title = page.title();
+    let body = html! {
+        header {
+            p.kicker { "Andante laboratory" @if let Some(first) = results.first() { " · " (first.scenario) } }
+            h1 { (title) }
+            @if let Some(first) = results.first() { p.machine { (machine_line(first)) } }
+        }
+        main {
+            @if results.is_empty() { p.lead { "This run brought no results." } }
+            (verdict::overall(&page))
+            (tables::checks(checks))
+            (sweep::section(&page))
+            @for (index, result) in results.iter().enumerate() { (page.case(index, result)) }
+            @if !results.is_empty() {
+                (tables::definitions(results))
+                (tables::reproduction(results))
+            }
+        }
+    };
+    document(&title, body).into_string()
+}
+
+fn document(title: &str, body: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Andante" }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { (body) }
+        }
+    }
+}
+
+/// What every part of the report looks at.
+struct Page<'a> {
+    results: &'a [RunResult],
+    /// The names of all schedulers; their places give them their colours.
+    schedulers: &'a [String],
+    cases: &'a Cases,
+}
+
+impl Page<'_> {
+    /// The title of the scenario: that of its cases, or what their titles begin with.
+    fn title(&self) -> String {
+        let Some(first) = self.results.first() else {
+            return "No results".into();
+        };
+        let mut common = first.title.as_str();
+        for result in self.results {
+            let same = common
+                .chars()
+                .zip(result.title.chars())
+                .take_while(|(a, b)| a == b);
+            let length = same.map(|(a, _)| a.len_utf8()).sum();
+            common = &common[..length];
+        }
+        let common = if common == first.title {
+            common
+        } else {
+            common.trim_end_matches(|c: char| !c.is_alphabetic())
+        };
+        // A beginning of a few letters says nothing: better one title than half a word.
+        if common.chars().count() >= 12 {
+            common.into()
+        } else {
+            first.title.clone()
+        }
+    }
+
+    /// The style class that gives a scheduler its colour.
+    fn colour(&self, name: &str) -> String {
+        if name == "andante" {
+            return "andante".into();
+        }
+        let others = self.schedulers.iter().filter(|other| *other != "andante");
+        let place = others
+            .into_iter()
+            .position(|other| other == name)
+            .unwrap_or(0);
+        format!("other-{}", place % 4)
+    }
+
+    /// The name of a scheduler, marked with its colour.
+    fn name(&self, name: &str) -> Markup {
+        html! { span class=(format!("name {}", self.colour(name))) { (scheduler_title(name)) } }
+    }
+
+    /// The legend for plots with a line or bar for each of `schedulers`.
+    fn legend<'b>(&self, schedulers: impl Iterator<Item = &'b SchedulerResult>) -> Markup {
+        html! {
+            ul.legend { @for scheduler in schedulers { li { (self.name(&scheduler.name)) } } }
+        }
+    }
+
+    fn case(&self, index: usize, result: &RunResult) -> Markup {
+        let content = html! {
+            (frames::section(self, result))
+            (shares::section(self, result))
+            (bars::section(self, result))
+            (tables::figures(self, result))
+        };
+        if self.results.len() == 1 {
+            return content;
+        }
+        let heading = self.cases.title(index);
+        if self.results.len() > CASES_IN_FULL {
+            return html! { details.case { summary { (heading) } (content) } };
+        }
+        html! { section.case { h2.case-title { (heading) } (verdict::case(self, result)) (content) } }
+    }
+}

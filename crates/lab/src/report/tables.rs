@@ -1,0 +1,169 @@
+//! The parts of the report that are words and numbers: checks, figures, definitions, the command.
+
+use maud::{Markup, html};
+
+use super::{Check, Page};
+use crate::figures::{Block, Detail, MEASURES, blocks, scheduler_title};
+use crate::result::{ProgramResult, RunResult};
+
+/// What was expected and what came out; nothing without checks.
+pub(super) fn checks(checks: &[Check]) -> Markup {
+    let failed = checks.iter().filter(|check| !check.passed).count();
+    let summary = match (failed, checks.len()) {
+        (0, 1) => "The one check passed.".into(),
+        (0, all) => format!("All {all} checks passed."),
+        (failed, all) => format!("{failed} of {all} checks failed."),
+    };
+    html! {
+        @if !checks.is_empty() {
+            section {
+                h2 { "Checks" }
+                p { (summary) }
+                div.scroll tabindex="0" role="region" aria-label="Checks" {
+                    table.checks {
+                        thead { tr {
+                            th scope="col" { "what" } th scope="col" { "wanted" }
+                            th scope="col" { "measured" } th scope="col" { "outcome" }
+                        } }
+                        tbody {
+                            @for check in checks {
+                                tr {
+                                    th scope="row" { (check.what) }
+                                    td { (check.wanted) }
+                                    td { (check.measured) }
+                                    @if check.passed { td.passed { "✓ passed" } }
+                                    @else { td.failed { "✗ failed" } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The deciding figures of `result`, and every figure behind a fold.
+pub(super) fn figures(page: &Page, result: &RunResult) -> Markup {
+    let (brief, full) = (
+        blocks(result, page.schedulers, Detail::Brief),
+        blocks(result, page.schedulers, Detail::Full),
+    );
+    html! {
+        @if !brief.is_empty() {
+            section {
+                h2 { "Figures" }
+                (table(page, &brief, "The figures that decide"))
+                details { summary { "Every figure of every program" } (table(page, &full, "Every figure")) }
+            }
+        }
+    }
+}
+
+fn table(page: &Page, blocks: &[Block], caption: &str) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table.figures {
+                caption { (caption) }
+                thead { tr {
+                    td {}
+                    @for name in page.schedulers { th scope="col" { (page.name(name)) } }
+                    th scope="col" { span.unheard { "unit" } }
+                } }
+                @for block in blocks {
+                    tbody {
+                        tr.block { th scope="rowgroup" colspan=(page.schedulers.len() + 2) {
+                            (block.title) " " span.note { (block.note) }
+                        } }
+                        @for row in &block.rows {
+                            tr class=[row.trouble.then_some("trouble")] {
+                                th scope="row" { (row.label) }
+                                @for cell in &row.cells { td class=[cell.best.then_some("best")] { (cell.text) } }
+                                td.unit { (row.unit) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the measures of `results` mean; only those that occur.
+pub(super) fn definitions(results: &[RunResult]) -> Markup {
+    let programs: Vec<&ProgramResult> = results
+        .iter()
+        .flat_map(|r| &r.schedulers)
+        .flat_map(|s| &s.programs)
+        .collect();
+    let classes = results
+        .iter()
+        .flat_map(|r| &r.schedulers)
+        .any(|s| !s.classes.is_empty());
+    html! {
+        section {
+            h2 { "What is measured" }
+            dl.definitions {
+                @for measure in MEASURES.iter().filter(|m| m.of(&programs).is_some()) {
+                    dt { (measure.name) @if !measure.unit.is_empty() { " [" (measure.unit) "]" } }
+                    dd { (measure.meaning) }
+                }
+                @if classes {
+                    dt { "share asked [%]" }
+                    dd { "What the weights give a class while all of its siblings, and those of every \
+                          class above it, want to run." }
+                    dt { "share received [%]" }
+                    dd { "CPU time of the class and all below it, over the CPU time of all CPUs in the \
+                          measurement." }
+                }
+            }
+            @if results.iter().any(|r| r.on == "vm") {
+                p.footnote {
+                    "All times are virtual. The real kernel and the real programs ran in a virtual machine \
+                     that counts one nanosecond for one instruction, so the figures do not depend on the \
+                     machine it ran on or what else that was doing, and a second run gives the same, to the \
+                     last digit. Compare figures of one image only; on several CPUs, all share that one \
+                     budget of instructions."
+                }
+            }
+        }
+    }
+}
+
+/// The command that gives these results again.
+pub(super) fn reproduction(results: &[RunResult]) -> Markup {
+    let mut commands: Vec<String> = Vec::new();
+    for result in results {
+        let schedulers: Vec<_> = result.schedulers.iter().map(|s| s.name.as_str()).collect();
+        let schedulers = schedulers.join(",");
+        let command = format!(
+            "andante lab run {} --scheduler {schedulers} --on {}",
+            result.scenario, result.on
+        );
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    let mut names = results
+        .iter()
+        .flat_map(|r| &r.schedulers)
+        .map(|s| s.name.as_str());
+    let others: Vec<String> = {
+        let mut others: Vec<_> = names
+            .by_ref()
+            .filter(|n| scheduler_title(n) == **n)
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        others.into_iter().map(str::to_owned).collect()
+    };
+    html! {
+        section {
+            h2 { "To see it again" }
+            pre { code { (commands.join("\n")) } }
+            @if !others.is_empty() {
+                p { "Give " (others.join(", ")) " with its path." }
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The HTML report is well-formed, stands alone, and says what came out.
+
+use andante_lab::report::{Check, html};
+use andante_lab::result::RunResult;
+use scraper::{Html, Selector};
+
+use crate::fixture;
+
+/// The report, parsed; fails if it is not well-formed or refers to anything outside itself.
+fn parse(results: &[RunResult], checks: &[Check]) -> Html {
+    let text = html(results, checks);
+    let page = Html::parse_document(&text);
+    assert_eq!(
+        page.errors,
+        Vec::<&str>::new(),
+        "the parser had to mend the page"
+    );
+    for outside in [
+        "://", "url(", "@import", "<script", "<link", "src=", "href=",
+    ] {
+        assert!(!text.contains(outside), "the page contains {outside}");
+    }
+    assert!(
+        !text.contains("NaN") && !text.contains("inf%"),
+        "a figure is not a number"
+    );
+    page
+}
+
+fn texts(page: &Html, selector: &str) -> Vec<String> {
+    let selector = Selector::parse(selector).unwrap();
+    page.select(&selector)
+        .map(|element| element.text().collect())
+        .collect()
+}
+
+#[test]
+fn a_film_is_judged_in_one_sentence() {
+    let page = parse(&[fixture::film()], &fixture::checks());
+    let lead = &texts(&page, ".lead")[0];
+    assert!(
+        lead.starts_with("Andante: 0 of 360 frames dropped, longest freeze 34.5 ms; "),
+        "{lead}"
+    );
+    assert!(
+        lead.contains("stock scheduler (EEVDF): 35 of 360 frames dropped"),
+        "{lead}"
+    );
+    assert_eq!(texts(&page, "h1"), ["A film beside make -j8"]);
+    assert_eq!(texts(&page, ".column.andante dd")[0], "0");
+    assert_eq!(texts(&page, ".checks .passed").len(), 2);
+    assert_eq!(texts(&page, ".checks .failed").len(), 1);
+    assert!(
+        texts(&page, "pre")[0]
+            .contains("andante lab run film-make --scheduler andante,eevdf,scx_bpfland --on vm")
+    );
+    assert!(texts(&page, ".footnote")[0].contains("virtual"));
+}
+
+#[test]
+fn every_player_is_plotted_under_every_scheduler() {
+    let film = fixture::film();
+    let page = parse(std::slice::from_ref(&film), &[]);
+    assert_eq!(texts(&page, ".geometry .dots").len(), 3);
+    let dropped: u64 = film
+        .schedulers
+        .iter()
+        .filter_map(|s| s.programs[0].dropped)
+        .sum();
+    assert_eq!(texts(&page, ".drops line").len() as u64, dropped);
+    let titles = texts(&page, "svg > title");
+    assert_eq!(
+        titles.len(),
+        texts(&page, "svg[role=img]").len(),
+        "a plot without a title"
+    );
+    assert!(titles.iter().all(|title| !title.is_empty()));
+}
+
+#[test]
+fn names_are_escaped() {
+    let mut checks = fixture::checks();
+    checks[0].what = "<b>what</b>".into();
+    let page = parse(&[fixture::awkward()], &checks);
+    assert_eq!(texts(&page, "h1"), ["<b>bold</b> & \"quoted\""]);
+    assert!(texts(&page, "b, i, script").is_empty());
+    assert_eq!(texts(&page, ".checks tbody th")[0], "<b>what</b>");
+    assert!(
+        texts(&page, "tr.trouble")
+            .iter()
+            .any(|row| row.contains("<mpv>[42]"))
+    );
+}
+
+#[test]
+fn shares_alone_make_a_report() {
+    let page = parse(&[fixture::tree()], &[]);
+    assert!(
+        texts(&page, ".lead")[0].starts_with("Andante: every class within"),
+        "{:?}",
+        texts(&page, ".lead")
+    );
+    // Three leaves under two schedulers; the inner class has no task of its own.
+    assert_eq!(texts(&page, ".geometry .area").len(), 6);
+    assert_eq!(texts(&page, ".bars rect").len(), 8);
+    assert!(texts(&page, ".geometry .dots").is_empty());
+}
+
+#[test]
+fn many_cases_become_a_sweep() {
+    let page = parse(&fixture::sweep(), &[]);
+    assert!(texts(&page, "h2").contains(&"By number of dhrystone".to_owned()));
+    assert!(texts(&page, "h3").contains(&"player: frame rate".to_owned()));
+    assert_eq!(texts(&page, "details.case > summary").len(), 8);
+    assert!(texts(&page, ".lead")[0].ends_with("The worst of 8 cases."));
+
+    let depth = parse(&fixture::latencies(), &[]);
+    assert!(texts(&depth, "h2").contains(&"By depth of pingpong".to_owned()));
+    assert!(texts(&depth, ".lead")[0].contains("µs"));
+}
+
+#[test]
+fn little_or_nothing_is_no_trouble() {
+    assert!(texts(&parse(&[], &[]), ".lead")[0].contains("no results"));
+    parse(&[fixture::empty()], &[]);
+    let mut one = fixture::film();
+    one.schedulers.truncate(1);
+    one.schedulers[0].sample_ns.clear();
+    one.schedulers[0].programs[0].dropped_ms.clear();
+    one.schedulers[0].programs[0].shown_ms.truncate(1);
+    assert_eq!(texts(&parse(&[one.clone()], &[]), ".column").len(), 1);
+    one.schedulers[0].programs.clear();
+    one.schedulers[0].classes.clear();
+    one.duration_s = 0.0;
+    parse(&[one.clone(), one], &[]);
+}
+
+#[test]
+#[ignore = "writes sample pages for people to look at, to target/tmp"]
+fn sample_pages() {
+    let write = |name: &str, text: String| {
+        let path = format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR"));
+        std::fs::write(&path, text).unwrap();
+        println!("{path}");
+    };
+    let loops = RunResult {
+        title: "A film beside 8 endless loops".into(),
+        ..fixture::film()
+    };
+    write("film", html(&[fixture::film()], &fixture::checks()));
+    write("films", html(&[fixture::film(), loops], &fixture::checks()));
+    write("tree", html(&[fixture::tree()], &[]));
+    write("sweep", html(&fixture::sweep(), &[]));
+    write("latencies", html(&fixture::latencies(), &[]));
+    write("awkward", html(&[fixture::awkward()], &fixture::checks()));
+    write("empty", html(&[], &[]));
+}

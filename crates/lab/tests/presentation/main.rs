@@ -1,0 +1,6 @@
+//! What people see of a result: the terminal table, the HTML report, the trace and the schema of
+//! the JSON, all from the same made-up runs.
+
+mod fixture;
+mod html;
+mod table;
