@@ -5,10 +5,14 @@
 //! [`result::RunResult`]s. The same code ([`runner`]) does the work in both places.
 
 mod cases;
+mod clock;
 mod figures;
 pub mod judge;
+mod programs;
 pub mod report;
 pub mod result;
 pub mod scenario;
 pub mod table;
 pub mod trace;
+
+pub use programs::program_main;

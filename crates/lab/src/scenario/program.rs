@@ -1,5 +1,7 @@
 //! The programs of a scenario: which kinds there are and what each can be told.
 
+use serde::{Deserialize, Serialize};
+
 use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
 use super::{Class, check_class_known};
 
@@ -31,7 +33,7 @@ pub struct Program {
 }
 
 /// What a program does. All work is given as time on a CPU at full speed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Kind {
     /// Shows frames periodically.
     Player {
@@ -90,7 +92,7 @@ pub enum Kind {
 }
 
 /// A film clip, made from these figures.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Clip {
     /// Picture width [pixels].
     pub width: u32,

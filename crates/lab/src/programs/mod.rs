@@ -1,0 +1,226 @@
+//! The built-in synthetic programs: hidden subcommands of the binary, started by the runner.
+//!
+//! All obey the same rules. They are told on start when the measurement begins and ends, count
+//! only within it, and run on until SIGTERM. Nothing is allocated, printed or written while they
+//! measure; the [`Samples`] go to a file at the very end.
+
+mod batch;
+mod dhrystone;
+mod endless;
+mod pingpong;
+mod player;
+mod timed;
+pub(crate) mod work;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{self, SaFlags, SigAction, SigHandler, SigSet, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::scenario::Kind;
+
+/// What the runner tells a synthetic program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Shown as the name of the process.
+    pub name: String,
+    /// What to do.
+    pub kind: Kind,
+    /// When the measurement begins [ns of CLOCK_MONOTONIC].
+    pub begin_ns: u64,
+    /// When it ends [ns of CLOCK_MONOTONIC].
+    pub end_ns: u64,
+    /// Steps of work per millisecond, see [`work`].
+    pub steps_per_ms: f64,
+    /// Where the samples go.
+    pub out: PathBuf,
+}
+
+/// What a synthetic program measured, within the measurement only.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Samples {
+    /// Units of work done.
+    pub iterations: Option<u64>,
+    /// Frames shown after the next one was due.
+    pub late: Option<u64>,
+    /// When frames were shown [ns since the measurement began].
+    pub shown_ns: Vec<u64>,
+    /// When frames that were never shown were due [ns since the measurement began].
+    pub dropped_ns: Vec<u64>,
+    /// From an event to its response, or per round trip [ns].
+    pub latency_ns: Vec<f64>,
+}
+
+impl Order {
+    fn steps(&self, work_ms: f64) -> u64 {
+        (work_ms * self.steps_per_ms).round() as u64
+    }
+
+    /// Whether an event at `at_ns` belongs to the measurement.
+    fn measures(&self, at_ns: u64) -> bool {
+        (self.begin_ns..self.end_ns).contains(&at_ns)
+    }
+
+    /// How many events of the given rate fit into the measurement, with room to spare.
+    fn capacity(&self, per_s: f64) -> usize {
+        let length_s = (self.end_ns - self.begin_ns) as f64 / clock::NS_PER_S;
+        (length_s * per_s * 1.5) as usize + 1024
+    }
+}
+
+/// A list that never grows while it is measured into, its memory touched beforehand.
+fn preallocated<T: Clone>(capacity: usize, filler: T) -> Vec<T> {
+    let mut list = vec![filler; capacity];
+    list.clear();
+    list
+}
+
+/// Appends unless the list is full: growing would disturb what is measured.
+fn record<T>(list: &mut Vec<T>, value: T) {
+    if list.len() < list.capacity() {
+        list.push(value);
+    }
+}
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
+/// Whether SIGTERM has arrived.
+fn stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
+
+/// Runs the program that `order` (JSON) describes until SIGTERM; returns its exit status.
+pub fn program_main(order: &str) -> i32 {
+    let result = serde_json::from_str(order)
+        .map_err(|error| format!("this is no order of the laboratory: {error}"))
+        .and_then(|order: Order| {
+            prepare(&order).map_err(|error| format!("cannot prepare: {error}"))?;
+            let samples = run(&order)?;
+            let json = serde_json::to_vec(&samples).expect("samples are plain data");
+            std::fs::write(&order.out, json)
+                .map_err(|error| format!("{}: {error}", order.out.display()))
+        });
+    match result {
+        Ok(()) => 0,
+        Err(message) => {
+            eprintln!("{message}");
+            1
+        }
+    }
+}
+
+/// Names the process, ties its life to the runner's, and takes SIGTERM as the end.
+fn prepare(order: &Order) -> nix::Result<()> {
+    let name: String = order.name.chars().take(15).collect();
+    nix::sys::prctl::set_name(&std::ffi::CString::new(name).expect("names hold no zero byte"))?;
+    // The default of 50 µs would be counted as the scheduler's latency.
+    nix::sys::prctl::set_timerslack(1)?;
+    // No SA_RESTART: sleeps and reads must return.
+    let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler only stores to an atomic.
+    unsafe { signal::sigaction(Signal::SIGTERM, &action) }.map(drop)
+}
+
+fn run(order: &Order) -> Result<Samples, String> {
+    let os_error = |error: nix::Error| format!("{}: {error}", order.kind.name());
+    match &order.kind {
+        Kind::Player {
+            fps,
+            work_ms,
+            display_ms,
+        } => player::run(order, *fps, work_ms, *display_ms).map_err(|e| format!("player: {e}")),
+        Kind::Typist {
+            keys_per_s,
+            work_ms,
+            seed,
+        } => Ok(timed::typist(order, *keys_per_s, *work_ms, *seed)),
+        Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
+        Kind::Loop => Ok(endless::run(order)),
+        Kind::Dhrystone => Ok(dhrystone::run(order)),
+        Kind::Batch { work_ms } => batch::run(order, *work_ms).map_err(os_error),
+        Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
+        Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+            Err(format!("{} is no built-in program", order.kind.name()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `kind` in this process for a quarter of a second.
+    pub(super) fn measure(kind: Kind) -> Samples {
+        let steps_per_ms = work::calibrate();
+        let begin_ns = clock::now_ns() + 20_000_000;
+        let end_ns = begin_ns + 250_000_000;
+        let order = Order {
+            name: "test".to_owned(),
+            kind,
+            begin_ns,
+            end_ns,
+            steps_per_ms,
+            out: PathBuf::new(),
+        };
+        STOPPED.store(false, Ordering::Relaxed);
+        let stopper = std::thread::spawn(move || {
+            clock::sleep_until(end_ns + 20_000_000);
+            STOPPED.store(true, Ordering::Relaxed);
+        });
+        let samples = run(&order).unwrap();
+        stopper.join().unwrap();
+        samples
+    }
+
+    // One test: the programs of this process share the flag that stops them.
+    #[test]
+    fn programs_count_within_the_measurement() {
+        let player = measure(Kind::Player {
+            fps: 100.0,
+            work_ms: vec![0.1, 0.2],
+            display_ms: 0.1,
+        });
+        let frames = player.shown_ns.len() + player.dropped_ns.len();
+        assert_eq!(frames, 25, "{player:?}");
+        assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
+
+        let slow = measure(Kind::Player {
+            fps: 100.0,
+            work_ms: vec![35.0],
+            display_ms: 0.0,
+        });
+        assert!(slow.dropped_ns.len() >= 15, "{slow:?}");
+        assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
+
+        let waker = measure(Kind::Waker {
+            interval_us: 10_000.0,
+        });
+        assert!((1..=25).contains(&waker.latency_ns.len()), "{waker:?}");
+        assert!(waker.latency_ns.iter().all(|ns| *ns > 0.0));
+
+        let typist = measure(Kind::Typist {
+            keys_per_s: 100.0,
+            work_ms: 0.5,
+            seed: 3,
+        });
+        assert!(!typist.latency_ns.is_empty());
+        assert!(
+            typist.latency_ns.iter().all(|ns| *ns >= 400_000.0),
+            "{typist:?}"
+        );
+
+        let pingpong = measure(Kind::Pingpong { window: 10 });
+        assert!(pingpong.iterations.unwrap() >= 10);
+        assert!(pingpong.latency_ns.iter().all(|ns| *ns > 500.0));
+
+        assert!(measure(Kind::Batch { work_ms: 1.0 }).iterations.unwrap() > 5);
+        assert!(measure(Kind::Loop).iterations.unwrap() > 100);
+        assert!(measure(Kind::Dhrystone).iterations.unwrap() > 100);
+    }
+}
