@@ -108,6 +108,15 @@ an_inline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	}
 }
 
+/* A task that was queued and not picked is queued no more: it left, or it never really was. */
+an_outline void an_queue_withdraw(struct an_tree *t, u32 leaf)
+{
+	struct an_node *n = an_node(t, leaf);
+
+	if (n->kind == AN_LEAF && n->ready && !--n->ready)
+		an_leaf_unready(t, leaf);
+}
+
 /*
  * Corrects the number of tasks queued in the leaf, when the shell knows better. Never more than
  * was believed.
@@ -131,7 +140,7 @@ an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_e
 
 	an_while(i < x->count && i < AN_MAX_EXCLUDED)
 	{
-		u32 at = x->leaf[i & (AN_MAX_EXCLUDED - 1)];
+		u32 at = x->leaf[an_bounded(i, AN_MAX_EXCLUDED)];
 
 		i++;
 		if (!an_node(t, at)->ready)
@@ -223,9 +232,9 @@ an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
 	n = an_node(t, index);
 	if (!n->ready)
 		return AN_NONE;
+	an_serve(t, index);
 	if (!--n->ready)
 		an_leaf_unready(t, index);
-	an_serve(t, index);
 	return index;
 }
 

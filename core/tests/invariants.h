@@ -58,7 +58,8 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 	if (n->kind == AN_DEAD) {
 		if (n->ready || !n->serving)
 			return "a dead node is served and holds nothing";
-		return p->kind == AN_INNER || p->kind == AN_DEAD ? NULL : "dead below inner or dead";
+		return p->kind == AN_INNER || p->kind == AN_DEAD ? NULL
+								 : "dead below inner or dead";
 	}
 	if (p->kind != AN_INNER)
 		return "a live node hangs below an inner node";

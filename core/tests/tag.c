@@ -33,8 +33,8 @@ TEST(charges_are_exact)
 			given += service_ns;
 		}
 		CHECK(rem < weight);
-		CHECK((unsigned __int128)(tag - first) * weight + rem ==
-		      (unsigned __int128)given << AN_TAG_SHIFT);
+		CHECK((unsigned __int128)(tag - first) * weight + rem == (unsigned __int128)given
+										 << AN_TAG_SHIFT);
 	}
 }
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What each CPU is doing, and when that must be looked at again.
+ *
+ * sched_ext acts on slices at the tick only (4 ms on most kernels), so quanta are ended by a timer
+ * per CPU. It is armed lazily: as long as an armed timer fires early enough it is left alone, and
+ * when it fires too early it is armed anew. A CPU that switches tasks every few microseconds thus
+ * touches its timer once a quantum.
+ */
+#ifndef ANDANTE_BPF_CPU_H
+#define ANDANTE_BPF_CPU_H
+
+#include "kfuncs.h"
+#include "../core/core.h"
+#include "intf.h"
+
+struct cpu_state {
+	u64 since_ns;	  /* when the service in progress began */
+	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
+	u64 start_tag;	  /* the task's start tag */
+	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
+	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
+	u32 serving;	  /* leaf that is charged for what runs; AN_NONE: nothing of ours runs */
+	u32 picked;	  /* leaf picked, its task not yet running */
+	u32 inserting;	  /* leaf whose queue may be about to get a task from here */
+	u32 weight;	  /* nice weight of the running task */
+	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
+	struct an_exclusion excluded;
+} __attribute__((aligned(64)));
+
+struct cpu_state cpus[AN_MAX_CPUS];
+
+struct cpu_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AN_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct cpu_timer);
+} cpu_timers SEC(".maps");
+
+/* A check that would come sooner is put off until then: a timer is not free. */
+#define AN_TIMER_MIN_NS 50000
+
+static __always_inline struct cpu_state *cpu_state(s32 cpu)
+{
+	return &cpus[an_bounded(cpu, AN_MAX_CPUS)];
+}
+
+static __noinline void cpu_arm(s32 cpu, u64 now, u64 at)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct cpu_timer *t;
+	u32 key = cpu;
+
+	if (c->timer_ns && c->timer_ns <= at)
+		return;
+	t = bpf_map_lookup_elem(&cpu_timers, &key);
+	if (!t)
+		return;
+	c->timer_ns = at;
+	bpf_timer_start(&t->timer, at > now ? at - now : 1, 0);
+}
+
+/* Look at the CPU's choice again at that time, if it was not to be looked at sooner. */
+static __always_inline void cpu_check_at(s32 cpu, u64 now, u64 at)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (c->check_ns && c->check_ns <= at)
+		return;
+	if (at < now + AN_TIMER_MIN_NS)
+		at = now + AN_TIMER_MIN_NS;
+	c->check_ns = at;
+	if (!c->timer_ns || c->timer_ns > at)
+		cpu_arm(cpu, now, at);
+}
+
+static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
+{
+	s32 cpu = *key;
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now = scx_bpf_now(), at = c->check_ns;
+
+	c->timer_ns = 0;
+	if (!at || !c->serving)
+		return 0;
+	if (now < at) {
+		cpu_arm(cpu, now, at);
+		return 0;
+	}
+	c->check_ns = 0;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	return 0;
+}
+
+static __always_inline int cpu_timer_init(u32 cpu)
+{
+	struct cpu_timer *t = bpf_map_lookup_elem(&cpu_timers, &cpu);
+
+	if (!t)
+		return -1;
+	bpf_timer_init(&t->timer, &cpu_timers, CLOCK_MONOTONIC);
+	return bpf_timer_set_callback(&t->timer, cpu_timer_fired);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel's constants and functions, as far as the scheduler uses them, with what changed
+ * between 6.18 and 7.3 evened out. A suffix behind three underscores is ours: the loader drops it,
+ * which is how two forms of one function are told apart.
+ */
+#ifndef ANDANTE_BPF_KFUNCS_H
+#define ANDANTE_BPF_KFUNCS_H
+
+#include "kernel.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/*
+ * The values written here only make the enumerators distinct; an_kconst() replaces them with the
+ * running kernel's when the object is loaded.
+ */
+enum scx_dsq_id_flags {
+	SCX_DSQ_LOCAL = 0x8000000000000002ULL,
+};
+enum scx_ent_flags {
+	SCX_TASK_QUEUED = 1,
+};
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1,
+	SCX_ENQ_PREEMPT = 1ULL << 32,
+};
+enum scx_kick_flags {
+	SCX_KICK_IDLE = 1,
+	SCX_KICK_PREEMPT = 2,
+};
+#define an_kconst(type, name) bpf_core_enum_value(enum type, name)
+
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym __weak;
+bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
+				struct scx_bpf_dsq_insert_vtime_args *args) __ksym __weak;
+void scx_bpf_dsq_insert_vtime___five(struct task_struct *p, u64 dsq, u64 slice, u64 vtime,
+				     u64 flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local___one(u64 dsq) __ksym __weak;
+bool scx_bpf_dsq_move_to_local___v2___two(u64 dsq, u64 flags) __ksym __weak;
+s32 scx_bpf_dsq_nr_queued(u64 dsq) __ksym;
+s32 scx_bpf_create_dsq(u64 dsq, s32 node) __ksym;
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
+u64 scx_bpf_now(void) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+
+/* Queues p under its start tag. 6.19 packed the arguments into a structure. */
+static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)
+{
+	if (bpf_core_type_exists(struct scx_bpf_dsq_insert_vtime_args)) {
+		struct scx_bpf_dsq_insert_vtime_args args = {
+			.dsq_id = dsq,
+			.slice = slice,
+			.vtime = tag,
+			.enq_flags = flags,
+		};
+		__scx_bpf_dsq_insert_vtime(p, &args);
+	} else {
+		scx_bpf_dsq_insert_vtime___five(p, dsq, slice, tag, flags);
+	}
+}
+
+/* Moves the first task of the queue that may run here to this CPU. 7.1 added flags. */
+static __always_inline bool an_kmove_to_local(u64 dsq)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___one))
+		return scx_bpf_dsq_move_to_local___one(dsq);
+	return scx_bpf_dsq_move_to_local___v2___two(dsq, 0);
+}
+
+/* 6.19 put a function in the place of the store. */
+static __always_inline void an_kset_slice(struct task_struct *p, u64 slice)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shell of the core in the kernel: sched_ext callbacks in, queue moves and kicks out.
+ *
+ * Every class has one queue of the kernel's (a DSQ, ordered by start tag); which class is served
+ * next is the core's decision. The callbacks and what they make of it:
+ *
+ *      enqueue     the task is runnable: tag it, count it in its class, put it in the class's queue
+ *      dispatch    a CPU wants work: charge the task whose quantum ended, let it compete, pick a
+ *                  class, take the first task of its queue
+ *      running     the task of the picked class (or one the kernel chose itself) starts
+ *      stopping    it stops: charge it and its classes
+ *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
+ *
+ * With a runnable previous task the kernel calls dispatch, then stopping and enqueue for that
+ * task; so dispatch settles its account, and stopping finds nothing left to do.
+ *
+ * The tree is guarded by one spin lock, under which nothing of the kernel's may be called: read
+ * time and storage first, decide under the lock, act after it. Between decision and act another
+ * CPU may have taken the task; then the pick is given back and the next made without that class.
+ */
+#include "kfuncs.h"
+#include <bpf/bpf_tracing.h>
+#include "../core/core.h"
+#include "intf.h"
+#include "cpu.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* Knobs, set by user space before loading. */
+const volatile u64 quantum_ns = 2000000;       /* service of one pick */
+const volatile u64 in_class_wake_ns = 200000;  /* service before a classmate may preempt */
+const volatile u32 nr_cpus = 1;		       /* possible CPUs; at most AN_MAX_CPUS */
+const volatile u32 nr_cpus_online = 1;
+
+struct an_tree tree;
+struct an_stats stats;
+struct an_exit exit_info;
+
+static struct bpf_spin_lock tree_lock SEC(".bss.lock");
+
+/* What is kept per task. */
+struct task_state {
+	struct an_task sfq;
+	u32 leaf;	/* its class; AN_NONE: to be looked up */
+	u32 generation; /* of the leaf, when it was looked up */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+/* Queues are numbered as the leaves they belong to. */
+static __always_inline u64 queue_of(u32 leaf)
+{
+	return leaf;
+}
+
+#include "classes.h"
+
+/* ---- a task is runnable ---- */
+
+/* How many CPUs are looked at for one whose task should make way for a woken one. */
+#define WAKE_SCAN_CPUS 16
+
+/*
+ * When the task that runs on this CPU should make way for the one just queued [ns of its service],
+ * a quantum at the latest.
+ */
+static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf, u64 tag, u64 used)
+{
+	u64 after;
+
+	if (serving == leaf) {
+		u64 served = c->start_tag;
+		u32 rem = 0;
+
+		if (used < in_class_wake_ns)
+			return quantum_ns;
+		an_tag_charge(&served, &rem, used, c->weight);
+		return an_tag_diff(tag, served) <= 0 ? 0 : quantum_ns;
+	}
+	bpf_spin_lock(&tree_lock);
+	after = an_preempt_after_ns(&tree, leaf, serving);
+	bpf_spin_unlock(&tree_lock);
+	return after < quantum_ns ? after : quantum_ns;
+}
+
+/* Kicks the CPU if its task should make way for the woken one now. */
+static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u64 used, u64 after)
+{
+	if (used < after)
+		return false;
+	c->check_ns = 0;
+	stats.wake_preemptions++;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	return true;
+}
+
+/* The other CPUs that the woken task may use: does one of them run something that should yield? */
+static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
+
+	an_while(left)
+	{
+		struct cpu_state *c;
+		u32 serving;
+		u64 used;
+
+		left--;
+		if (++cpu >= (s32)nr_cpus)
+			cpu = 0;
+		c = cpu_state(cpu);
+		serving = c->serving;
+		if (!serving || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		used = now - c->since_ns;
+		if (preempt_now(cpu, c, used, makes_way_after(c, serving, leaf, tag, used)))
+			return;
+	}
+}
+
+/* Finds a CPU for a task that is being queued: an idle one, or one whose task should make way. */
+static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, bool woken)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	u32 serving = c->serving;
+	u64 now, used, after;
+
+	if (nr_cpus > 1) {
+		s32 idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+		if (idle >= 0) {
+			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+			return;
+		}
+	}
+	if (!serving)
+		return;
+	now = scx_bpf_now();
+	used = now - c->since_ns;
+	after = woken ? makes_way_after(c, serving, leaf, tag, used) : quantum_ns;
+	if (preempt_now(cpu, c, used, after))
+		return;
+	cpu_check_at(cpu, now, c->since_ns + after);
+	if (nr_cpus > 1 && woken)
+		preempt_elsewhere(p, leaf, tag, now);
+}
+
+SEC("struct_ops/andante_enqueue")
+void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	u32 leaf;
+
+	/* The kernel's own per-CPU threads run at once: the rest of the system waits for them. */
+	if (!ts || (p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD))) {
+		scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), quantum_ns,
+				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
+		return;
+	}
+	leaf = task_leaf(p, ts);
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	an_task_wake(&tree, leaf, &ts->sfq);
+	bpf_spin_unlock(&tree_lock);
+	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	an_kqueue(p, queue_of(leaf), quantum_ns, ts->sfq.start, enq_flags);
+	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+}
+
+/* ---- a CPU wants work ---- */
+
+/* The start tag of the first task in the queue. False if the queue is empty. */
+static __noinline bool queue_head(u64 queue, u64 *tag)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool found = false;
+
+	if (!bpf_iter_scx_dsq_new(&it, queue, 0)) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (p) {
+			*tag = p->scx.dsq_vtime;
+			found = true;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/* Service of what runs on this CPU begins. */
+static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
+					   const struct task_state *ts, u32 leaf)
+{
+	u64 now = scx_bpf_now();
+
+	c->since_ns = now;
+	c->since_sum_ns = p->se.sum_exec_runtime;
+	c->start_tag = ts->sfq.start;
+	c->weight = p->scx.weight;
+	c->serving = leaf;
+	c->check_ns = 0;
+	an_task_serve(&tree, leaf, &ts->sfq);
+	if (an_node(&tree, AN_ROOT)->ready)
+		cpu_check_at(cpu, now, now + quantum_ns);
+}
+
+/*
+ * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
+ * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
+ * length is wrong. It is put right when nobody can be in the middle of adding to it.
+ */
+static __noinline void queue_check(u32 leaf)
+{
+	struct an_node *n = an_node(&tree, leaf);
+	u32 events = n->queue_events, cpu = 0;
+	s32 queued = scx_bpf_dsq_nr_queued(queue_of(leaf));
+
+	if (queued < 0)
+		return;
+	an_while(cpu < nr_cpus)
+	{
+		if (cpu_state(cpu)->inserting == leaf)
+			return;
+		cpu++;
+	}
+	bpf_spin_lock(&tree_lock);
+	if (events == n->queue_events && (u32)queued < n->ready) {
+		an_queue_correct(&tree, leaf, queued);
+		stats.corrected++;
+	}
+	bpf_spin_unlock(&tree_lock);
+}
+
+/*
+ * Picks classes until one of them gives this CPU a task; true if one did. first is a pick already
+ * made, or AN_NONE.
+ */
+static __noinline bool take_task(struct cpu_state *c, u32 first)
+{
+	struct an_exclusion *x = &c->excluded;
+	u32 leaf = first;
+
+	an_while(leaf)
+	{
+		if (an_kmove_to_local(queue_of(leaf))) {
+			c->picked = leaf;
+			stats.picks++;
+			return true;
+		}
+		stats.missed_picks++;
+		bpf_spin_lock(&tree_lock);
+		an_unpick(&tree, leaf);
+		bpf_spin_unlock(&tree_lock);
+		queue_check(leaf);
+		if (x->count >= AN_MAX_EXCLUDED)
+			return false;
+		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
+		x->count++;
+		bpf_spin_lock(&tree_lock);
+		leaf = an_pick(&tree, x);
+		bpf_spin_unlock(&tree_lock);
+	}
+	return false;
+}
+
+/* The task that runs on this CPU goes on for another quantum. */
+static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev, u32 leaf)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+
+	if (!ts)
+		return;
+	stats.kept++;
+	an_kset_slice(prev, quantum_ns);
+	service_begins(c, cpu, prev, ts, leaf);
+}
+
+/*
+ * The quantum of a task that wants to go on has ended: it is charged, and its class competes with
+ * the others as if it were queued. True if it goes on; if not, *picked is who comes instead.
+ */
+static __always_inline bool goes_on(struct cpu_state *c, struct task_struct *prev, u32 *picked)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	u32 leaf = c->serving;
+	u64 used = prev->se.sum_exec_runtime - c->since_sum_ns, head = 0;
+	bool rival, own;
+
+	if (!ts)
+		return false;
+	rival = an_node(&tree, leaf)->ready && queue_head(queue_of(leaf), &head);
+	an_task_charge(&ts->sfq, used, prev->scx.weight);
+	own = !rival || an_tag_diff(ts->sfq.start, head) <= 0;
+	c->serving = AN_NONE;
+
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	an_stop(&tree, leaf, used);
+	*picked = an_pick(&tree, &c->excluded);
+	if (*picked != leaf || !own)
+		an_queue_withdraw(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	return *picked == leaf && own;
+}
+
+SEC("struct_ops/andante_dispatch")
+void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	bool runnable = prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED));
+	u32 own = c->serving, picked = AN_NONE;
+
+	c->inserting = AN_NONE;
+	c->excluded.count = 0;
+	c->check_ns = 0;
+	if (runnable && own) {
+		if (goes_on(c, prev, &picked)) {
+			keep(c, cpu, prev, own);
+			return;
+		}
+	} else if (an_node(&tree, AN_ROOT)->ready || c->picked) {
+		bpf_spin_lock(&tree_lock);
+		if (c->picked)
+			an_leave(&tree, c->picked, 0, false);
+		picked = an_pick(&tree, &c->excluded);
+		bpf_spin_unlock(&tree_lock);
+		c->picked = AN_NONE;
+	}
+	if (take_task(c, picked) || !runnable || !own)
+		return;
+	/* Nothing else may run here after all, so the kernel goes on with prev: so do we. */
+	bpf_spin_lock(&tree_lock);
+	an_serve_unpicked(&tree, own);
+	bpf_spin_unlock(&tree_lock);
+	keep(c, cpu, prev, own);
+}
+
+/* ---- a task starts and stops ---- */
+
+SEC("struct_ops/andante_running")
+void BPF_PROG(andante_running, struct task_struct *p)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	u32 leaf, picked = c->picked;
+
+	if (!ts)
+		return;
+	leaf = task_leaf(p, ts);
+	c->picked = AN_NONE;
+	if (picked != leaf) {
+		/* Nobody picked it: an idle CPU took it directly, or the kernel put it here. */
+		bpf_spin_lock(&tree_lock);
+		if (picked)
+			an_leave(&tree, picked, 0, false);
+		an_serve_unpicked(&tree, leaf);
+		an_task_wake(&tree, leaf, &ts->sfq);
+		bpf_spin_unlock(&tree_lock);
+		stats.unpicked_runs++;
+		if (p->scx.slice > quantum_ns)
+			an_kset_slice(p, quantum_ns);
+	}
+	service_begins(c, cpu, p, ts, leaf);
+}
+
+SEC("struct_ops/andante_stopping")
+void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
+{
+	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
+	struct task_state *ts;
+	u32 leaf = c->serving;
+	u64 used;
+
+	if (!leaf)
+		return; /* dispatch has settled it */
+	used = p->se.sum_exec_runtime - c->since_sum_ns;
+	c->serving = AN_NONE;
+	c->check_ns = 0;
+	ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	if (ts)
+		an_task_charge(&ts->sfq, used, p->scx.weight);
+	bpf_spin_lock(&tree_lock);
+	an_stop(&tree, leaf, used);
+	bpf_spin_unlock(&tree_lock);
+}
+
+/* ---- the scheduler as a whole ---- */
+
+SEC("struct_ops/andante_cpu_online")
+void BPF_PROG(andante_cpu_online, s32 cpu)
+{
+	bpf_spin_lock(&tree_lock);
+	tree.cpus++;
+	bpf_spin_unlock(&tree_lock);
+}
+
+SEC("struct_ops/andante_cpu_offline")
+void BPF_PROG(andante_cpu_offline, s32 cpu)
+{
+	bpf_spin_lock(&tree_lock);
+	if (tree.cpus > 1)
+		tree.cpus--;
+	bpf_spin_unlock(&tree_lock);
+}
+
+SEC("struct_ops.s/andante_init")
+s32 BPF_PROG(andante_init)
+{
+	u32 cpu = 0;
+	s32 err;
+
+	an_tree_init(&tree, quantum_ns, nr_cpus_online);
+	err = scx_bpf_create_dsq(queue_of(AN_ROOT_LEAF), -1);
+	if (err)
+		return err;
+	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS)
+	{
+		err = cpu_timer_init(cpu);
+		if (err)
+			return err;
+		cpu++;
+	}
+	return 0;
+}
+
+SEC("struct_ops.s/andante_exit")
+void BPF_PROG(andante_exit, struct scx_exit_info *info)
+{
+	bpf_probe_read_kernel_str(exit_info.reason, AN_EXIT_TEXT, info->reason);
+	bpf_probe_read_kernel_str(exit_info.message, AN_EXIT_TEXT, info->msg);
+	exit_info.code = info->exit_code;
+	exit_info.left = 1;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops andante_ops = {
+	.enqueue = (void *)andante_enqueue,
+	.dispatch = (void *)andante_dispatch,
+	.running = (void *)andante_running,
+	.stopping = (void *)andante_stopping,
+	.init_task = (void *)andante_init_task,
+	.enable = (void *)andante_enable,
+	.cgroup_init = (void *)andante_cgroup_init,
+	.cgroup_exit = (void *)andante_cgroup_exit,
+	.cgroup_move = (void *)andante_cgroup_move,
+	.cgroup_set_weight = (void *)andante_cgroup_set_weight,
+	.cpu_online = (void *)andante_cpu_online,
+	.cpu_offline = (void *)andante_cpu_offline,
+	.init = (void *)andante_init,
+	.exit = (void *)andante_exit,
+	.timeout_ms = 20000,
+	.name = "andante",
+};

@@ -1,0 +1,162 @@
+//! Loading the scheduler into the kernel, and letting it go.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Mutex;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, PrintLevel};
+use thiserror::Error;
+
+use crate::skel::{SchedSkel, SchedSkelBuilder, types};
+
+/// CPUs that the per-CPU arrays of the scheduler have room for (`AN_MAX_CPUS`).
+const MAX_CPUS: usize = 1024;
+
+/// Functions of the kernel that the scheduler cannot do without, for a probe of the kernel's BTF.
+pub const NEEDED_KFUNCS: &[&str] = &[
+    "bpf_cgroup_ancestor",
+    "bpf_cgroup_release",
+    "bpf_cpumask_test_cpu",
+    "bpf_iter_scx_dsq_destroy",
+    "bpf_iter_scx_dsq_new",
+    "bpf_iter_scx_dsq_next",
+    "scx_bpf_create_dsq",
+    "scx_bpf_dsq_insert",
+    "scx_bpf_dsq_move_to_local",
+    "scx_bpf_dsq_nr_queued",
+    "scx_bpf_kick_cpu",
+    "scx_bpf_now",
+    "scx_bpf_task_cgroup",
+    "scx_bpf_pick_idle_cpu",
+    "scx_bpf_task_cpu",
+];
+
+/// What can be set before the scheduler is loaded.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Service of one pick [µs]: how long a task runs while others wait.
+    pub slice_us: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { slice_us: 2_000 }
+    }
+}
+
+/// Why the scheduler could not be loaded.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// More CPUs than the scheduler's arrays hold.
+    #[error("this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}")]
+    TooManyCpus(usize),
+    /// The kernel refused the program; its own words follow.
+    #[error("the kernel refused the scheduler ({step}: {source}): `andante doctor` tells what is missing\n{log}")]
+    Refused {
+        /// `open`, `load` or `attach`.
+        step: &'static str,
+        /// What libbpf made of it.
+        source: libbpf_rs::Error,
+        /// The last lines of libbpf's log.
+        log: String,
+    },
+}
+
+/// Why the kernel let the scheduler go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// The kernel's name for the reason.
+    pub reason: String,
+    /// Its explanation; empty if there is none.
+    pub message: String,
+    /// The exit code of the scheduler.
+    pub code: i64,
+}
+
+/// The scheduler in the kernel. Dropping it detaches it, and the kernel's own takes over.
+pub struct Scheduler {
+    skel: SchedSkel<'static>,
+    link: Option<Link>,
+}
+
+/// What libbpf says while loading; shown only if that fails.
+static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+const LOG_LINES: usize = 40;
+
+fn log(_: PrintLevel, text: String) {
+    if let Ok(mut lines) = LOG.lock() {
+        lines.extend(text.lines().map(str::to_owned));
+        let excess = lines.len().saturating_sub(LOG_LINES);
+        lines.drain(..excess);
+    }
+}
+
+fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
+    move |source| {
+        let log = LOG.lock().map(|lines| lines.join("\n")).unwrap_or_default();
+        LoadError::Refused { step, source, log }
+    }
+}
+
+impl Scheduler {
+    /// Loads the scheduler and puts it in charge of every task of the normal scheduling class.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`]; nothing is left in the kernel then.
+    pub fn load(options: &Options) -> Result<Self, LoadError> {
+        let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
+        if possible > MAX_CPUS {
+            return Err(LoadError::TooManyCpus(possible));
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Info, log)));
+        // The skeleton borrows its object. A process loads the scheduler once, so giving the
+        // object to the process costs nothing and spares every user of this type a lifetime.
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = SchedSkelBuilder::default().open(object).map_err(refused("open"))?;
+        if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
+            knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
+            knobs.nr_cpus = possible as u32;
+            knobs.nr_cpus_online = online_cpus();
+        }
+        let mut skel = open.load().map_err(refused("load"))?;
+        let link = skel.maps.andante_ops.attach_struct_ops().map_err(refused("attach"))?;
+        Ok(Self { skel, link: Some(link) })
+    }
+
+    /// Why the scheduler is no longer in charge; none while it is.
+    pub fn exited(&self) -> Option<Exit> {
+        let exit: *const types::an_exit = &raw const self.skel.maps.bss_data.as_deref()?.exit_info;
+        // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. The
+        // kernel writes it at any time, hence the volatile read.
+        let exit = unsafe { exit.read_volatile() };
+        (exit.left != 0).then(|| Exit {
+            reason: text(&exit.reason),
+            message: text(&exit.message),
+            code: exit.code,
+        })
+    }
+
+    /// Detaches the scheduler; the kernel's own is in charge when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, if it does not let the link go.
+    pub fn detach(mut self) -> Result<(), io::Error> {
+        match self.link.take() {
+            Some(link) => link.detach().map_err(io::Error::other),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A text that ends with the first zero byte.
+fn text(bytes: &[std::ffi::c_char]) -> String {
+    let bytes: Vec<u8> = bytes.iter().map(|&c| c as u8).take_while(|&b| b != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn online_cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
