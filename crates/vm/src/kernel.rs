@@ -1,0 +1,424 @@
+//! Finding a kernel that can run a sched_ext scheduler.
+//!
+//! Distributions rotate their kernels and some builds are broken (see [`crate::btf`]), so no
+//! version is pinned: the kernels that apt offers are probed, newest first, and the first usable
+//! one is taken. The BTF of every probed kernel stays in the cache, so that a kernel is downloaded
+//! for a look at most once, and a usable kernel is found again without any network.
+//!
+//! In the cache a kernel is a folder:
+//! ```text
+//! kernels/RELEASE/btf       the type information, of rejected kernels too
+//! kernels/RELEASE/vmlinux   the uncompressed kernel
+//! kernels/RELEASE/root/     the unpacked packages: vmlinuz, modules, configuration
+//! ```
+
+mod candidates;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::apt::{Apt, AptError, Purpose, Release, unpack_folder};
+use crate::btf::{self, BtfError, BtfVerdict, ESSENTIAL_KFUNCS};
+use crate::cache::{Cache, CacheError, staging};
+use crate::vmlinux;
+use candidates::{Candidate, candidates, suites};
+
+const PURPOSE: Purpose = Purpose {
+    name: "kernel",
+    what: "a Linux kernel",
+    mend: "set ANDANTE_KERNEL_DIR to a folder with the .deb files of one kernel, 6.16 or newer",
+};
+
+/// A kernel to boot.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// As `uname -r` says it.
+    pub release: String,
+    /// The packed kernel.
+    pub vmlinuz: PathBuf,
+    /// The uncompressed kernel, an ELF file. It boots a second sooner, since nothing has to be
+    /// unpacked in virtual time.
+    pub vmlinux: PathBuf,
+    /// The folder `…/lib/modules/RELEASE`.
+    pub modules: PathBuf,
+    /// The build configuration, which libbpf wants to see as `/boot/config-RELEASE`.
+    pub config: Option<PathBuf>,
+}
+
+/// Why there is no kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The machine is not an x86-64.
+    #[error(
+        "the virtual machine needs an x86-64 host, and this is {0}: run the laboratory on an x86-64 machine"
+    )]
+    Architecture(&'static str),
+    /// The archive offers no kernel that is new enough.
+    #[error("apt offers no kernel from 6.16 on; {}", PURPOSE.mend)]
+    NoneOffered,
+    /// Every kernel offered was probed and rejected.
+    #[error("none of the kernels apt offers is usable ({tried}); {}", PURPOSE.mend)]
+    NoneUsable {
+        /// Each release with the reason.
+        tried: String,
+    },
+    /// The kernel in `ANDANTE_KERNEL_DIR` is not usable.
+    #[error("the kernel {release} in ANDANTE_KERNEL_DIR cannot be used: {reason}; put another one there")]
+    Rejected {
+        /// As `uname -r` says it.
+        release: String,
+        /// A clause.
+        reason: String,
+    },
+    /// A package's content is not as expected.
+    #[error("{path} holds no {missing}; {}", PURPOSE.mend)]
+    Incomplete {
+        /// Where the packages came from.
+        path: PathBuf,
+        /// What was looked for.
+        missing: &'static str,
+    },
+    /// Packages could not be fetched or unpacked.
+    #[error(transparent)]
+    Apt(#[from] AptError),
+    /// A kernel's BTF cannot be read.
+    #[error(transparent)]
+    Btf(#[from] BtfError),
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A kernel file cannot be read or written.
+    #[error("the kernel file {path} cannot be used: {source}; if it lies in the cache, delete it and try again")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Finds a usable kernel: in `ANDANTE_KERNEL_DIR` if that is set, else in the cache, else through
+/// apt. `progress` is told what is going on, a line at a time.
+pub fn find_kernel(cache: &Cache, progress: &dyn Fn(&str)) -> Result<Kernel, KernelError> {
+    KernelSearch::default().find(cache, progress)
+}
+
+/// What a kernel must be able to do, and where it may come from.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelSearch<'a> {
+    /// Kernel functions that the scheduler calls.
+    pub kfuncs: &'a [&'a str],
+    /// Ask apt for newer kernels even if a usable one is cached.
+    pub refresh: bool,
+}
+
+impl Default for KernelSearch<'_> {
+    fn default() -> Self {
+        Self {
+            kfuncs: ESSENTIAL_KFUNCS,
+            refresh: false,
+        }
+    }
+}
+
+impl KernelSearch<'_> {
+    /// Finds a kernel, see [`find_kernel`].
+    pub fn find(&self, cache: &Cache, progress: &dyn Fn(&str)) -> Result<Kernel, KernelError> {
+        if std::env::consts::ARCH != "x86_64" {
+            return Err(KernelError::Architecture(std::env::consts::ARCH));
+        }
+        let _held = cache.lock("kernels")?;
+        let kernels = cache.folder("kernels")?;
+        if let Some(folder) = std::env::var_os("ANDANTE_KERNEL_DIR").filter(|v| !v.is_empty()) {
+            return self.from_folder(Path::new(&folder), &kernels, progress);
+        }
+        if !self.refresh
+            && let Some(kernel) = self.from_cache(&kernels)?
+        {
+            progress(&format!("kernel {}: from the cache", kernel.release));
+            return Ok(kernel);
+        }
+        self.from_apt(cache, &kernels, progress)
+    }
+
+    /// The kernel whose packages lie in `folder`.
+    fn from_folder(
+        &self,
+        folder: &Path,
+        kernels: &Path,
+        progress: &dyn Fn(&str),
+    ) -> Result<Kernel, KernelError> {
+        let home = kernels.join(format!("folder-{}", fingerprint(folder)?));
+        if !home.exists() {
+            progress(&format!("unpacking the kernel in {}", folder.display()));
+            let new = staging(kernels)?;
+            let root = make_folder(&new.path().join("root"))?;
+            unpack_folder(folder, &root, PURPOSE)?;
+            extract(new.path())?;
+            publish(new, &home)?;
+        }
+        let verdict = self.probe(&home)?;
+        let kernel = locate(&home)?.ok_or_else(|| KernelError::Incomplete {
+            path: folder.to_owned(),
+            missing: "modules",
+        })?;
+        match verdict.reason() {
+            None => Ok(kernel),
+            Some(reason) => Err(KernelError::Rejected {
+                release: kernel.release,
+                reason,
+            }),
+        }
+    }
+
+    /// The newest usable kernel that was completely fetched before.
+    fn from_cache(&self, kernels: &Path) -> Result<Option<Kernel>, KernelError> {
+        let names: Vec<String> = fs::read_dir(kernels)
+            .map_err(io_error(kernels))?
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .map(|release| format!("linux-image-{release}"))
+            .collect();
+        let release = Release::of_this_machine();
+        for candidate in candidates(&names, &release.id) {
+            let home = kernels.join(&candidate.release);
+            if home.join("vmlinux").exists() && self.probe(&home)?.usable {
+                return locate(&home);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest usable kernel that apt offers.
+    fn from_apt(
+        &self,
+        cache: &Cache,
+        kernels: &Path,
+        progress: &dyn Fn(&str),
+    ) -> Result<Kernel, KernelError> {
+        let release = Release::of_this_machine();
+        let apt = Apt::open(cache, &release, &suites(&release), PURPOSE)?;
+        progress("asking apt which kernels there are");
+        apt.update()?;
+        let offered = candidates(&apt.names("linux-")?, &release.id);
+        if offered.is_empty() {
+            return Err(KernelError::NoneOffered);
+        }
+        let mut tried = Vec::new();
+        for candidate in offered {
+            let home = kernels.join(&candidate.release);
+            if !home.exists() {
+                progress(&format!("kernel {}: fetching it", candidate.release));
+                fetch_image(&apt, &candidate, kernels, &home)?;
+            }
+            let Some(reason) = self.probe(&home)?.reason() else {
+                progress(&format!("kernel {}: usable", candidate.release));
+                return complete(&apt, &candidate, &home, progress);
+            };
+            progress(&format!("kernel {}: passed over, {reason}", candidate.release));
+            discard_image(&home)?;
+            tried.push(format!("{}: {reason}", candidate.release));
+        }
+        Err(KernelError::NoneUsable {
+            tried: tried.join("; "),
+        })
+    }
+
+    fn probe(&self, home: &Path) -> Result<BtfVerdict, KernelError> {
+        let path = home.join("btf");
+        let bytes = fs::read(&path).map_err(io_error(&path))?;
+        if bytes.is_empty() {
+            // Built without BTF, hence without sched_ext, which depends on it.
+            return Ok(BtfVerdict {
+                usable: false,
+                has_sched_ext: false,
+                missing: self.kfuncs.iter().map(|k| k.to_string()).collect(),
+                broken: Vec::new(),
+            });
+        }
+        Ok(btf::probe(&bytes, self.kfuncs)?)
+    }
+}
+
+/// Downloads only the package with `vmlinuz`, which is all a probe needs.
+fn fetch_image(
+    apt: &Apt,
+    candidate: &Candidate,
+    kernels: &Path,
+    home: &Path,
+) -> Result<(), KernelError> {
+    let new = staging(kernels)?;
+    let root = make_folder(&new.path().join("root"))?;
+    apt.unpack(&[&candidate.image], &root)?;
+    extract(new.path())?;
+    publish(new, home)
+}
+
+/// Makes a probed kernel ready to boot by adding its modules and its configuration.
+fn complete(
+    apt: &Apt,
+    candidate: &Candidate,
+    home: &Path,
+    progress: &dyn Fn(&str),
+) -> Result<Kernel, KernelError> {
+    if locate(home)?.is_none() {
+        progress(&format!("kernel {}: fetching its modules", candidate.release));
+        let mut packages = vec![candidate.image.as_str()];
+        packages.extend(candidate.others.iter().map(String::as_str));
+        let root = make_folder(&home.join("root"))?;
+        apt.unpack(&packages, &root)?;
+        extract(home)?;
+    }
+    locate(home)?.ok_or_else(|| KernelError::Incomplete {
+        path: home.to_owned(),
+        missing: "modules",
+    })
+}
+
+/// Writes `vmlinux` and `btf` beside the unpacked packages.
+fn extract(home: &Path) -> Result<(), KernelError> {
+    let packed = find_file(&home.join("root"), "vmlinuz")?.ok_or_else(|| KernelError::Incomplete {
+        path: home.to_owned(),
+        missing: "vmlinuz",
+    })?;
+    let image = fs::read(&packed).map_err(io_error(&packed))?;
+    let elf = vmlinux::unpack(&image).map_err(io_error(&packed))?;
+    let btf = vmlinux::btf(&elf).map_err(io_error(&packed))?;
+    for (name, content) in [("btf", btf.unwrap_or_default()), ("vmlinux", elf)] {
+        let path = home.join(name);
+        fs::write(&path, content).map_err(io_error(&path))?;
+    }
+    Ok(())
+}
+
+/// Keeps of a rejected kernel only what a later probe needs.
+fn discard_image(home: &Path) -> Result<(), KernelError> {
+    let (root, vmlinux) = (home.join("root"), home.join("vmlinux"));
+    if root.exists() {
+        fs::remove_dir_all(&root).map_err(io_error(&root))?;
+        fs::remove_file(&vmlinux).map_err(io_error(&vmlinux))?;
+    }
+    Ok(())
+}
+
+/// The parts of an unpacked kernel; `None` while its modules are not there.
+fn locate(home: &Path) -> Result<Option<Kernel>, KernelError> {
+    let root = home.join("root");
+    let modules = ["usr/lib/modules", "lib/modules"]
+        .iter()
+        .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
+        .flat_map(|entries| entries.flatten())
+        .map(|entry| entry.path())
+        .find(|path| path.join("kernel").is_dir());
+    let (Some(modules), Some(vmlinuz)) = (modules, find_file(&root, "vmlinuz")?) else {
+        return Ok(None);
+    };
+    let name = modules.file_name().unwrap_or_default();
+    let release = name.to_string_lossy().into_owned();
+    let config = [
+        modules.join("config"),
+        root.join("boot").join(format!("config-{release}")),
+    ];
+    Ok(Some(Kernel {
+        release,
+        vmlinuz,
+        vmlinux: home.join("vmlinux"),
+        modules,
+        config: config.into_iter().find(|path| path.is_file()),
+    }))
+}
+
+/// The first file below `folder` whose name begins with `prefix`, not looking into the modules.
+fn find_file(folder: &Path, prefix: &str) -> Result<Option<PathBuf>, KernelError> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Ok(None);
+    };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        let path = entry.path();
+        let name = entry.file_name();
+        let kind = entry.file_type().map_err(io_error(&path))?;
+        if kind.is_file() && name.to_string_lossy().starts_with(prefix) {
+            return Ok(Some(path));
+        }
+        if kind.is_dir()
+            && name != "kernel"
+            && let Some(found) = find_file(&path, prefix)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Names a folder of packages by their names, sizes and dates.
+fn fingerprint(folder: &Path) -> Result<String, KernelError> {
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io_error(folder))?.flatten() {
+        if entry.path().extension().is_some_and(|e| e == "deb") {
+            let data = entry.metadata().map_err(io_error(&entry.path()))?;
+            let modified = data.modified().map_err(io_error(&entry.path()))?;
+            lines.push(format!("{:?} {} {modified:?}", entry.path(), data.len()));
+        }
+    }
+    if lines.is_empty() {
+        return Err(KernelError::Incomplete {
+            path: folder.to_owned(),
+            missing: ".deb files of a kernel",
+        });
+    }
+    lines.sort();
+    Ok(crate::hex(&Sha256::digest(lines.join("\n"))[..8]))
+}
+
+fn make_folder(path: &Path) -> Result<PathBuf, KernelError> {
+    fs::create_dir_all(path).map_err(io_error(path))?;
+    Ok(path.to_owned())
+}
+
+/// Moves a finished folder to its place, so that a torn one is never found there.
+fn publish(new: tempfile::TempDir, home: &Path) -> Result<(), KernelError> {
+    fs::rename(new.keep(), home).map_err(io_error(home))
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
+    let path = path.to_owned();
+    move |source| KernelError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_both_package_layouts_are_located() {
+        for (modules, vmlinuz, config) in [
+            ("usr/lib/modules/7.2.13", "usr/lib/modules/7.2.13/vmlinuz", "usr/lib/modules/7.2.13/config"),
+            ("lib/modules/7.2.13", "boot/vmlinuz-7.2.13", "boot/config-7.2.13"),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            let root = home.path().join("root");
+            fs::create_dir_all(root.join("boot")).unwrap();
+            fs::create_dir_all(root.join(modules)).unwrap();
+            fs::write(root.join(vmlinuz), "").unwrap();
+            fs::write(root.join(config), "").unwrap();
+            assert!(locate(home.path()).unwrap().is_none(), "no modules yet");
+            fs::create_dir(root.join(modules).join("kernel")).unwrap();
+            let kernel = locate(home.path()).unwrap().unwrap();
+            assert_eq!(kernel.release, "7.2.13");
+            assert_eq!(kernel.vmlinuz, root.join(vmlinuz));
+            assert_eq!(kernel.config, Some(root.join(config)));
+        }
+    }
+
+    #[test]
+    fn a_folder_without_packages_is_refused_in_one_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = fingerprint(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("holds no .deb files"), "{error}");
+    }
+}
