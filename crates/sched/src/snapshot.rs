@@ -1,9 +1,9 @@
 //! What the loaded scheduler looks like at one instant: the class tree, read from the kernel.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The class tree at one instant.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When it was taken [ns of CLOCK_MONOTONIC].
     pub now_ns: u64,
@@ -14,7 +14,7 @@ pub struct Snapshot {
 }
 
 /// One class: a cgroup that the scheduler knows.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Class {
     /// Path below the cgroup root, `/` for the root.
     pub path: String,

@@ -149,6 +149,16 @@ pub enum ClassError {
 }
 
 impl ClassError {
+    /// Translates what the kernel said when process `pid` (0: the caller) was moved to `path`.
+    pub fn from_move(path: &ClassPath, pid: i32, source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::ESRCH) => Self::NoProcess(pid),
+            Some(libc::EBUSY) => Self::InnerClass(path.clone()),
+            Some(libc::EOPNOTSUPP) => Self::Invalid(path.clone()),
+            _ => Self::from_io("move a process to", path, source),
+        }
+    }
+
     /// Translates what the kernel said when `what` was tried on the class at `path`.
     pub(super) fn from_io(what: &'static str, path: &ClassPath, source: io::Error) -> Self {
         let path = path.clone();

@@ -55,12 +55,8 @@ impl Tree {
         let mut undo = Undo::default();
         for &pid in pids {
             let from = self.class_of(pid);
-            write(&target, &pid.to_string()).map_err(|error| match error.raw_os_error() {
-                Some(libc::ESRCH) => ClassError::NoProcess(pid),
-                Some(libc::EBUSY) => ClassError::InnerClass(path.clone()),
-                Some(libc::EOPNOTSUPP) => ClassError::Invalid(path.clone()),
-                _ => ClassError::from_io("move a process to", path, error),
-            })?;
+            write(&target, &pid.to_string())
+                .map_err(|error| ClassError::from_move(path, pid, error))?;
             if let Some(from) = from {
                 undo.push(Step::MoveBack {
                     pid,

@@ -1,0 +1,156 @@
+//! What can be read off a running machine, without judging it.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use andante_vm::btf::{self, BtfVerdict};
+
+use crate::class::{ClassError, cgroup_root};
+
+/// `CAP_SYS_ADMIN` of the kernel's `include/uapi/linux/capability.h`.
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// The facts that decide whether the scheduler can be loaded.
+#[derive(Debug)]
+pub struct Facts {
+    /// `uname -r`.
+    pub release: String,
+    /// Whether `/sys/kernel/sched_ext` exists.
+    pub sched_ext: bool,
+    /// What the kernel's configuration says of `CONFIG_SCHED_CLASS_EXT`; none if it cannot be read.
+    pub sched_ext_configured: Option<bool>,
+    /// The judgement of the kernel's type information, or why there is none to judge.
+    pub btf: Result<BtfVerdict, String>,
+    /// Whether the bpf system call exists.
+    pub bpf_syscall: bool,
+    /// Whether BPF is compiled to machine code; none if only root may know.
+    pub bpf_jit: Option<bool>,
+    /// Where cgroup v2 with the `cpu` controller is, or what is wrong.
+    pub cgroup: Result<String, ClassError>,
+    /// The kernel command line.
+    pub command_line: String,
+    /// The sched_ext scheduler that is loaded.
+    pub loaded: Option<Loaded>,
+    /// Whether the caller has CAP_SYS_ADMIN, which includes CAP_BPF and CAP_PERFMON.
+    pub privileged: bool,
+}
+
+/// A sched_ext scheduler that is in charge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The name it gave itself.
+    pub name: String,
+}
+
+impl Loaded {
+    /// The sched_ext scheduler in charge of this machine; none while it is the stock one.
+    pub fn find() -> Option<Self> {
+        Self::read(Path::new("/sys/kernel/sched_ext"))
+    }
+
+    fn read(directory: &Path) -> Option<Self> {
+        let state = fs::read_to_string(directory.join("state")).ok()?;
+        if state.trim() == "disabled" {
+            return None;
+        }
+        let name = fs::read_to_string(directory.join("root/ops"));
+        Some(Self {
+            name: name.map_or_else(|_| "unknown".into(), |name| name.trim().to_owned()),
+        })
+    }
+
+    /// Whether it is Andante; the kernel keeps the name that the BPF object gives itself.
+    pub fn is_andante(&self) -> bool {
+        self.name.starts_with("andante")
+    }
+}
+
+impl Facts {
+    /// Reads them off this machine; what cannot be read counts as not there.
+    pub fn gather() -> Self {
+        let release = read("/proc/sys/kernel/osrelease").trim().to_owned();
+        let configured = kernel_config(&release).map(|config| {
+            config
+                .lines()
+                .any(|line| line == "CONFIG_SCHED_CLASS_EXT=y")
+        });
+        Self {
+            sched_ext: Path::new("/sys/kernel/sched_ext").is_dir(),
+            sched_ext_configured: configured,
+            btf: probe_btf(),
+            bpf_syscall: Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists(),
+            bpf_jit: fs::read_to_string("/proc/sys/net/core/bpf_jit_enable")
+                .ok()
+                .map(|value| value.trim() != "0"),
+            cgroup: cgroup_root().map(|root| root.display().to_string()),
+            command_line: read("/proc/cmdline").trim().to_owned(),
+            loaded: Loaded::find(),
+            privileged: effective_capabilities(&read("/proc/self/status"))
+                .is_some_and(|set| set & (1 << CAP_SYS_ADMIN) != 0),
+            release,
+        }
+    }
+}
+
+fn probe_btf() -> Result<BtfVerdict, String> {
+    const FILE: &str = "/sys/kernel/btf/vmlinux";
+    let types = fs::read(FILE).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
+    btf::probe(&types, crate::NEEDED_KFUNCS).map_err(|error| error.to_string())
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(file).unwrap_or_default()
+}
+
+/// The configuration the kernel was built with, from where distributions keep it.
+fn kernel_config(release: &str) -> Option<String> {
+    if let Ok(text) = fs::read_to_string(format!("/boot/config-{release}")) {
+        return Some(text);
+    }
+    let mut text = String::new();
+    let file = fs::File::open("/proc/config.gz").ok()?;
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}
+
+/// The effective capability set in the text of `/proc/self/status`.
+fn effective_capabilities(status: &str) -> Option<u64> {
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(value.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_the_status_file() {
+        let root = effective_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n").unwrap();
+        assert_ne!(root & (1 << CAP_SYS_ADMIN), 0);
+        assert_eq!(
+            effective_capabilities("CapEff:\t0000000000000000\n"),
+            Some(0)
+        );
+        assert_eq!(effective_capabilities("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn the_loaded_scheduler_is_named_and_a_disabled_one_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(directory.path().join(file), text).unwrap();
+        assert_eq!(Loaded::read(directory.path()), None, "no sched_ext at all");
+        fs::create_dir(directory.path().join("root")).unwrap();
+        write("root/ops", "bpfland_1.1.0_x86_64\n");
+        write("state", "disabled\n");
+        assert_eq!(Loaded::read(directory.path()), None);
+        write("state", "enabled\n");
+        let loaded = Loaded::read(directory.path()).unwrap();
+        assert_eq!(loaded.name, "bpfland_1.1.0_x86_64");
+        assert!(!loaded.is_andante());
+    }
+}
