@@ -125,7 +125,7 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 latencies are at most this.";
     "latency, max" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.max),
         "The longest latency.";
-    "iterations" "" Brief Higher Sum 0 |p| p.iterations.map(|n| n as f64),
+    "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
         "Units of work finished: loops, Dhrystones, jobs, round trips, objects built.";
     "CPU time" "s" Full Neither Sum 3 |p| Some(p.cpu_ns as f64 / 1e9),
         "CPU time of the program and of the children it waited for.";
@@ -377,6 +377,20 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
+/// `value` with four significant digits, for figures whose measure is not known.
+pub(crate) fn significant(value: f64) -> String {
+    let magnitude = if value == 0.0 {
+        0.0
+    } else {
+        value.abs().log10().floor()
+    };
+    let text = number(value, (3.0 - magnitude).clamp(0.0, 9.0) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A scheduler's name for people.
 pub(crate) fn scheduler_title(name: &str) -> String {
     match name {
@@ -412,6 +426,10 @@ mod tests {
         assert_eq!(number(-1234.5, 1), "-1,234.5");
         assert_eq!(number(999.96, 1), "1,000.0");
         assert_eq!(number(0.0, 2), "0.00");
+        assert_eq!(significant(0.749_89), "0.7499");
+        assert_eq!(significant(12_345.6), "12,346");
+        assert_eq!(significant(360.0), "360");
+        assert_eq!(significant(0.0), "0");
     }
 
     #[test]

@@ -75,7 +75,8 @@ fn player(page: &Page, result: &RunResult, name: &str) -> Markup {
         .collect();
     let frame_ms = frame_ms(&showings);
     let longest = |s: &Showing| s.gaps().into_iter().map(|gap| gap.1).fold(0.0, f64::max);
-    let top_ms = showings.iter().map(longest).fold(LEAST_TOP_MS, f64::max);
+    // A quarter more than the longest leaves room for its label.
+    let top_ms = showings.iter().map(longest).fold(LEAST_TOP_MS, f64::max) * 1.25;
     let length_s = showings.iter().map(Showing::length_s).fold(0.0, f64::max);
     let x = Axis::linear_exact(0.0, length_s, 6);
     let y = Axis::log((frame_ms / 4.0).max(0.1), top_ms);
@@ -83,12 +84,16 @@ fn player(page: &Page, result: &RunResult, name: &str) -> Markup {
         section {
             h2 { "Every frame of " (name) }
             figure {
-                @for showing in &showings { (panel(page, showing, frame_ms, &x, &y)) }
+                p.y-label { "time since the frame before [ms], logarithmic" }
+                @for (i, showing) in showings.iter().enumerate() {
+                    @let x_label = if i + 1 == showings.len() { "time since the first frame [s]" } else { "" };
+                    (panel(page, showing, frame_ms, (&x, x_label), &y))
+                }
                 figcaption {
                     "Each dot is a frame shown: how long after the one before it, over the film's \
                      time. A film at its own pace is one level row at the dashed line ("
                     (number(frame_ms, 1)) " ms, the median of the smoothest run). A filled block is a \
-                     freeze: as wide as it lasted, as high as the scale says, which is logarithmic. \
+                     freeze: as wide as it lasted, as high as the scale says. \
                      Strokes along the top are frames dropped."
                 }
             }
@@ -97,21 +102,29 @@ fn player(page: &Page, result: &RunResult, name: &str) -> Markup {
     }
 }
 
-/// The film's own frame time: the median of the scheduler that kept to it best.
+/// The film's own frame time: the median under the scheduler that showed most of its frames, and
+/// of those the most evenly.
 fn frame_ms(showings: &[Showing]) -> f64 {
     let median = |showing: &Showing| {
         let mut gaps: Vec<f64> = showing.gaps().into_iter().map(|gap| gap.1).collect();
         gaps.sort_by(f64::total_cmp);
         gaps[gaps.len() / 2]
     };
-    let jitter = |showing: &Showing| showing.player.frame_ms.map_or(f64::MAX, |spread| spread.sd);
-    let smoothest = showings
-        .iter()
-        .min_by(|a, b| jitter(a).total_cmp(&jitter(b)));
+    let jitter_ms = |s: &Showing| s.player.frame_ms.map_or(f64::MAX, |spread| spread.sd);
+    let smoothest = showings.iter().max_by(|a, b| {
+        let by_count = a.player.shown_ms.len().cmp(&b.player.shown_ms.len());
+        by_count.then(jitter_ms(b).total_cmp(&jitter_ms(a)))
+    });
     smoothest.map_or(1.0, median).max(0.1)
 }
 
-fn panel(page: &Page, showing: &Showing, frame_ms: f64, x: &Axis, y: &Axis) -> Markup {
+fn panel(
+    page: &Page,
+    showing: &Showing,
+    frame_ms: f64,
+    (x, x_label): (&Axis, &str),
+    y: &Axis,
+) -> Markup {
     let name = &showing.scheduler.name;
     let gaps = showing.gaps();
     let longest = gaps
@@ -128,8 +141,8 @@ fn panel(page: &Page, showing: &Showing, frame_ms: f64, x: &Axis, y: &Axis) -> M
         description: &facts,
         x,
         y,
-        x_label: "time since the first frame [s]",
-        y_label: "since the frame before [ms]",
+        x_label,
+        y_label: "",
         height_px: 170.0,
     };
     let mut dots = plot.path();
@@ -150,9 +163,13 @@ fn panel(page: &Page, showing: &Showing, frame_ms: f64, x: &Axis, y: &Axis) -> M
         path.dots d=(dots.data()) {}
     };
     let labels = html! {
-        g.drops {
-            @for at in showing.dropped_s() {
-                line x1=(plot.x(at)) x2=(plot.x(at)) y1="-12" y2="-3" {}
+        text.tick x="100%" y=(plot.y(frame_ms)) dx="6" dy="4" { (number(frame_ms, 1)) }
+        @if !showing.player.dropped_ms.is_empty() {
+            g.drops {
+                text x="0" dx="-8" y="-10" text-anchor="end" { "dropped" }
+                @for at in showing.dropped_s() {
+                    line x1=(plot.x(at)) x2=(plot.x(at)) y1="-18" y2="-9" {}
+                }
             }
         }
         @if longest.1 > FREEZE_FRAMES * frame_ms {
@@ -167,13 +184,16 @@ fn panel(page: &Page, showing: &Showing, frame_ms: f64, x: &Axis, y: &Axis) -> M
     }
 }
 
-/// Names the longest freeze beside its block, on the side that has room.
+/// Names the longest freeze above its block, kept off the edges of the plot.
 fn freeze_label(plot: &Plot, (at_s, gap_ms): (f64, f64)) -> Markup {
-    let left = plot.x.at(at_s) > 0.7;
-    let edge_s = if left { at_s - gap_ms / 1e3 } else { at_s };
-    let (dx, anchor) = if left { ("-5", "end") } else { ("5", "start") };
+    let middle_s = at_s - gap_ms / 2e3;
+    let anchor = match plot.x.at(middle_s) {
+        near if near < 0.06 => "start",
+        near if near > 0.94 => "end",
+        _ => "middle",
+    };
     html! {
-        text.callout x=(plot.x(edge_s)) y=(plot.y(gap_ms)) dx=(dx) dy="9" text-anchor=(anchor) {
+        text.callout x=(plot.x(middle_s)) y=(plot.y(gap_ms)) dy="-6" text-anchor=(anchor) {
             (number(gap_ms, 0)) " ms"
         }
     }
@@ -218,7 +238,8 @@ fn cumulative(page: &Page, showings: &[Showing], frame_ms: f64, top_ms: f64) -> 
     };
     html! {
         figure {
-            h3 { "How long the picture stood" (page.legend(showings.iter().map(|s| s.scheduler))) }
+            h3 { "How long the picture stood" }
+            (page.legend(showings.iter().map(|s| s.scheduler)))
             (plot.draw(geometry, html! {}))
             figcaption {
                 "Cumulative histogram: the part of all frames that came at most so long after the \

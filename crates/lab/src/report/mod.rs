@@ -17,20 +17,44 @@ mod verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::cases::{Cases, scheduler_names};
-use crate::figures::{machine_line, scheduler_title};
-use crate::result::{RunResult, SchedulerResult};
+use crate::figures::{machine_line, scheduler_title, significant};
+use crate::result::{Judgement, RunResult, SchedulerResult, Verdict};
 
 /// Something that was expected of a run, and what was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// What was looked at, e.g. `frames dropped by film under andante`.
+    /// What was looked at, e.g. the case; may be empty if that goes without saying.
     pub what: String,
-    /// What it should have been, e.g. `at most 0`.
+    /// What was expected of it, e.g. `andante: dropped of film at most 0`.
     pub wanted: String,
-    /// What it was.
+    /// What came out; empty if there was nothing to measure.
     pub measured: String,
     /// Whether that is as wanted.
     pub passed: bool,
+}
+
+impl Check {
+    /// The expectations of `results` that were judged, in their order. Those whose scheduler was
+    /// left out of the run on purpose are no checks.
+    pub fn of(results: &[RunResult]) -> Vec<Self> {
+        let judged = results.iter().flat_map(|result| {
+            let judged = result
+                .expectations
+                .iter()
+                .filter(|e| e.verdict != Verdict::NotJudged);
+            judged.map(|e| (result.case.clone().unwrap_or_default(), e))
+        });
+        let check = |(what, judgement): (String, &Judgement)| Self {
+            what,
+            wanted: judgement.expectation.clone(),
+            measured: match (&judgement.reason, judgement.measured) {
+                (Some(reason), _) => reason.clone(),
+                (None, measured) => measured.map_or_else(String::new, significant),
+            },
+            passed: judgement.verdict == Verdict::Pass,
+        };
+        judged.map(check).collect()
+    }
 }
 
 /// Up to so many cases are shown in full; of more, the sweep is shown and the cases can be opened.

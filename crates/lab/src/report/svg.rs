@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
+use crate::figures::number;
+
 /// Width of the stretched inner picture, in its own units.
 const INNER_WIDTH: f64 = 1000.0;
 
@@ -33,12 +35,17 @@ impl Axis {
     /// From `low` to at least `high`, with about `wanted` round ticks.
     pub fn linear(low: f64, high: f64, wanted: usize) -> Self {
         let step = round_step((high - low).max(f64::MIN_POSITIVE) / wanted.max(1) as f64);
-        let decimals = (-step.log10().floor()).max(0.0) as usize;
         let last = ((high - low) / step - 1e-9).ceil() as usize;
+        // Long figures would run out of the page: thousands and millions are counted instead.
+        let (unit, suffix) = match high {
+            high if high >= 1e6 => (1e6, " M"),
+            high if high >= 1e5 => (1e3, " k"),
+            _ => (1.0, ""),
+        };
+        let decimals = (-(step / unit).log10().floor()).max(0.0) as usize;
+        let name = |value: f64| format!("{}{suffix}", number(value / unit, decimals));
         let ticks = (0..=last).map(|i| low + i as f64 * step);
-        let ticks: Vec<_> = ticks
-            .map(|v| (v, crate::figures::number(v, decimals)))
-            .collect();
+        let ticks: Vec<_> = ticks.map(|value| (value, name(value))).collect();
         let high = ticks.last().map_or(high, |tick| tick.0.max(high));
         Self {
             scale: Scale::Linear,
@@ -68,7 +75,7 @@ impl Axis {
         let mut ticks: Vec<(f64, String)> = Vec::new();
         for value in values.filter(|v| *v >= low * (1.0 - 1e-9)) {
             let decimals = (-value.log10().floor()).max(0.0) as usize;
-            ticks.push((value, crate::figures::number(value, decimals)));
+            ticks.push((value, number(value, decimals)));
             if value >= high * (1.0 - 1e-9) {
                 break;
             }
@@ -112,9 +119,13 @@ pub(super) struct Plot<'a> {
     pub title: &'a str,
     /// What is to be seen, for those who do not see it.
     pub description: &'a str,
+    /// From left to right.
     pub x: &'a Axis,
+    /// From the bottom to the top.
     pub y: &'a Axis,
+    /// Empty where a neighbour says it.
     pub x_label: &'a str,
+    /// Empty where a neighbour says it.
     pub y_label: &'a str,
     pub height_px: f64,
 }
@@ -144,7 +155,7 @@ impl Plot<'_> {
         let view = format!("0 0 {INNER_WIDTH} {height}");
         html! {
             div.plot {
-                div.y-label aria-hidden="true" { (self.y_label) }
+                @if !self.y_label.is_empty() { div.y-label aria-hidden="true" { (self.y_label) } }
                 svg role="img" width="100%" height=(height) {
                     title { (self.title) }
                     desc { (self.description) }
@@ -161,7 +172,7 @@ impl Plot<'_> {
                     }
                     (labels)
                 }
-                div.x-label aria-hidden="true" { (self.x_label) }
+                @if !self.x_label.is_empty() { div.x-label aria-hidden="true" { (self.x_label) } }
             }
         }
     }
@@ -247,6 +258,7 @@ mod tests {
             names(&Axis::linear_exact(0.0, 11.9, 6)),
             ["0", "2", "4", "6", "8", "10"]
         );
+        assert_eq!(names(&Axis::linear(0.0, 9e6, 2)), ["0 M", "5 M", "10 M"]);
         assert_eq!(
             names(&Axis::log(10.0, 275.0)),
             ["10", "20", "50", "100", "200", "500"]

@@ -25,7 +25,6 @@ const MOST_CLASSES: usize = 6;
 /// One figure over all cases: a curve per scheduler.
 struct Sweep {
     title: String,
-    unit: &'static str,
     /// (scheduler, its figure in each case).
     curves: Vec<(String, Vec<Option<f64>>)>,
     /// What was asked in each case, if the figure is a share.
@@ -63,7 +62,7 @@ pub(super) fn section(page: &Page) -> Markup {
                 h2 { "By " (page.cases.parameter) }
                 figure {
                     (page.legend(first_of_each(page).into_iter()))
-                    div.panels { @for sweep in &sweeps { (panel(page, sweep, numbered)) } }
+                    div.panels.small { @for sweep in &sweeps { (panel(page, sweep, numbered)) } }
                     figcaption {
                         (count) " cases of one scenario, each with every scheduler."
                         @if numbered {
@@ -103,32 +102,45 @@ fn curves(
 }
 
 fn program_sweeps(page: &Page) -> Vec<Sweep> {
+    let programs = || {
+        page.results
+            .iter()
+            .flat_map(|r| &r.schedulers)
+            .flat_map(|s| &s.programs)
+    };
     let mut names: Vec<&str> = Vec::new();
-    for program in page
-        .results
-        .iter()
-        .flat_map(|r| &r.schedulers)
-        .flat_map(|s| &s.programs)
-    {
+    for program in programs() {
         if !names.contains(&base_name(program)) {
             names.push(base_name(program));
         }
     }
     let sweep = |name: &str, measure: &'static Measure| Sweep {
-        title: format!("{name}: {}", measure.name),
-        unit: measure.unit,
+        title: format!("{name}: {}{}", measure.name, in_brackets(measure.unit)),
         curves: curves(page, |scheduler| {
             let same = |p: &&ProgramResult| base_name(p) == name;
             measure.of(&scheduler.programs.iter().filter(same).collect::<Vec<_>>())
         }),
         asked: None,
     };
-    let measures = || PLOTTED.iter().map(|name| Measure::named(name));
-    names
-        .into_iter()
-        .flat_map(|name| measures().map(move |m| (name, m)))
-        .map(|(n, m)| sweep(n, m))
-        .collect()
+    let mut sweeps = Vec::new();
+    for name in names {
+        let waits = programs().any(|p| base_name(p) == name && p.latency_us.is_some());
+        for measure in PLOTTED {
+            // How often a latency was measured is no result.
+            if measure != "iterations" || !waits {
+                sweeps.push(sweep(name, Measure::named(measure)));
+            }
+        }
+    }
+    sweeps
+}
+
+fn in_brackets(unit: &str) -> String {
+    if unit.is_empty() {
+        String::new()
+    } else {
+        format!(" [{unit}]")
+    }
 }
 
 /// The classes' shares, unless there are frames or latencies: then shares are not the question.
@@ -156,8 +168,7 @@ fn class_sweeps(page: &Page) -> Vec<Sweep> {
             .collect()
     };
     let sweep = |path: &str| Sweep {
-        title: format!("{path}: share received"),
-        unit: "%",
+        title: format!("{path}: share received [%]"),
         curves: curves(page, |s| class(s, path).map(|c| c.share_received * 100.0)),
         asked: Some(asked(path)),
     };
@@ -175,11 +186,6 @@ fn panel(page: &Page, sweep: &Sweep, numbered: bool) -> Markup {
     let top = values().flatten().copied().fold(0.0, f64::max);
     let y = Axis::linear(0.0, if top > 0.0 { top * 1.05 } else { 1.0 }, 4);
     let x = x_axis(page, numbered);
-    let unit = if sweep.unit.is_empty() {
-        String::new()
-    } else {
-        format!("[{}]", sweep.unit)
-    };
     let plot = Plot {
         title: &sweep.title,
         description: &format!(
@@ -189,7 +195,7 @@ fn panel(page: &Page, sweep: &Sweep, numbered: bool) -> Markup {
         x: &x,
         y: &y,
         x_label: &page.cases.parameter,
-        y_label: &unit,
+        y_label: "",
         height_px: 150.0,
     };
     let points = |values: &[Option<f64>]| -> Vec<(f64, f64)> {

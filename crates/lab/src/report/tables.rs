@@ -1,5 +1,7 @@
 //! The parts of the report that are words and numbers: checks, figures, definitions, the command.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::{Check, Page};
@@ -14,6 +16,7 @@ pub(super) fn checks(checks: &[Check]) -> Markup {
         (0, all) => format!("All {all} checks passed."),
         (failed, all) => format!("{failed} of {all} checks failed."),
     };
+    let says_what = checks.iter().any(|check| !check.what.is_empty());
     html! {
         @if !checks.is_empty() {
             section {
@@ -22,20 +25,18 @@ pub(super) fn checks(checks: &[Check]) -> Markup {
                 div.scroll tabindex="0" role="region" aria-label="Checks" {
                     table.checks {
                         thead { tr {
-                            th scope="col" { "what" } th scope="col" { "wanted" }
-                            th scope="col" { "measured" } th scope="col" { "outcome" }
+                            @if says_what { th scope="col" { "case" } }
+                            th scope="col" { "wanted" }
+                            th scope="col" { "measured" }
+                            th scope="col" { "outcome" }
                         } }
-                        tbody {
-                            @for check in checks {
-                                tr {
-                                    th scope="row" { (check.what) }
-                                    td { (check.wanted) }
-                                    td { (check.measured) }
-                                    @if check.passed { td.passed { "✓ passed" } }
-                                    @else { td.failed { "✗ failed" } }
-                                }
-                            }
-                        }
+                        tbody { @for check in checks { tr {
+                            @if says_what { td { (check.what) } }
+                            th scope="row" { (check.wanted) }
+                            td { (check.measured) }
+                            @if check.passed { td.passed { "✓ passed" } }
+                            @else { td.failed { "✗ failed" } }
+                        } } }
                     }
                 }
             }
@@ -144,26 +145,19 @@ pub(super) fn reproduction(results: &[RunResult]) -> Markup {
             commands.push(command);
         }
     }
-    let mut names = results
+    let names = results
         .iter()
         .flat_map(|r| &r.schedulers)
         .map(|s| s.name.as_str());
-    let others: Vec<String> = {
-        let mut others: Vec<_> = names
-            .by_ref()
-            .filter(|n| scheduler_title(n) == **n)
-            .collect();
-        others.sort_unstable();
-        others.dedup();
-        others.into_iter().map(str::to_owned).collect()
-    };
+    let files: BTreeSet<&str> = names
+        .filter(|name| scheduler_title(name) == **name)
+        .collect();
+    let files: Vec<&str> = files.into_iter().collect();
     html! {
         section {
             h2 { "To see it again" }
             pre { code { (commands.join("\n")) } }
-            @if !others.is_empty() {
-                p { "Give " (others.join(", ")) " with its path." }
-            }
+            @if !files.is_empty() { p { "Give " (files.join(", ")) " with its path." } }
         }
     }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::Page;
+use crate::cases::base_name;
 use crate::figures::{Measure, number, scheduler_title};
 use crate::result::{ProgramResult, RunResult, SchedulerResult};
 
@@ -81,7 +82,7 @@ fn show(page: &Page, columns: &[(&str, Vec<Highlight>)], note: Option<&str>) -> 
                 div.columns {
                     @for (name, all) in &columns {
                         section class=(format!("column {}", page.colour(name))) {
-                            h2 { (first_upper(&scheduler_title(name))) }
+                            h2 { (scheduler_title(name)) }
                             dl {
                                 @for highlight in all {
                                     div {
@@ -188,24 +189,38 @@ fn film(runs: &[&SchedulerResult]) -> Vec<Highlight> {
     all
 }
 
+/// The worst case of each program that measures latency: round trips by their mean, since they
+/// are a cost; waiting by its 99th percentile, since it is the tail that is felt.
 fn latency(runs: &[&SchedulerResult]) -> Vec<Highlight> {
-    let worst = |name: &'static str, caption: &'static str| {
-        let values = runs
-            .iter()
-            .filter_map(|run| Measure::named(name).of(&run.programs.iter().collect::<Vec<_>>()));
-        let number = number(values.reduce(f64::max)?, 1);
-        let phrase = format!("{caption} {number} µs");
+    let programs = || {
+        runs.iter()
+            .flat_map(|run| &run.programs)
+            .filter(|p| p.latency_us.is_some())
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for program in programs() {
+        if !names.contains(&base_name(program)) {
+            names.push(base_name(program));
+        }
+    }
+    let highlight = |name: &str| {
+        let instances: Vec<_> = programs().filter(|p| base_name(p) == name).collect();
+        let round_trip = instances.iter().all(|p| p.kind == "pingpong");
+        let (measure, what) = if round_trip {
+            ("latency, mean", "mean round trip")
+        } else {
+            ("latency, p99", "99th percentile")
+        };
+        let number = number(Measure::named(measure).of(&instances)?, 1);
+        let phrase = format!("{name}: {what} {number} µs");
         Some(Highlight {
             number,
             unit: "µs",
-            caption: caption.into(),
+            caption: format!("{name}: {what}"),
             phrase,
         })
     };
-    let p99 = worst("latency, p99", "latency that 99 of 100 keep");
-    p99.into_iter()
-        .chain(worst("latency, mean", "mean latency"))
-        .collect()
+    names.into_iter().filter_map(highlight).collect()
 }
 
 /// How far the worst class is from what its weight asks, in per cent of that.
@@ -221,7 +236,7 @@ fn shares(runs: &[&SchedulerResult]) -> Vec<Highlight> {
     };
     let off = number(off, 2);
     let phrase = format!("every class within {off} % of the share asked");
-    let caption = "is how far the worst class is from the share asked".into();
+    let caption = "the most that a class is off the share asked".into();
     vec![Highlight {
         number: off,
         unit: "%",
@@ -245,11 +260,4 @@ fn work(runs: &[&SchedulerResult]) -> Vec<Highlight> {
         caption: "iterations".into(),
         phrase,
     }]
-}
-
-fn first_upper(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }

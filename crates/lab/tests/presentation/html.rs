@@ -1,7 +1,7 @@
 //! The HTML report is well-formed, stands alone, and says what came out.
 
 use andante_lab::report::{Check, html};
-use andante_lab::result::RunResult;
+use andante_lab::result::{Judgement, RunResult, Verdict};
 use scraper::{Html, Selector};
 
 use crate::fixture;
@@ -80,7 +80,7 @@ fn every_player_is_plotted_under_every_scheduler() {
 #[test]
 fn names_are_escaped() {
     let mut checks = fixture::checks();
-    checks[0].what = "<b>what</b>".into();
+    checks[0].wanted = "<b>what</b>".into();
     let page = parse(&[fixture::awkward()], &checks);
     assert_eq!(texts(&page, "h1"), ["<b>bold</b> & \"quoted\""]);
     assert!(texts(&page, "b, i, script").is_empty());
@@ -107,10 +107,43 @@ fn shares_alone_make_a_report() {
 }
 
 #[test]
+fn judged_expectations_become_checks() {
+    let mut result = fixture::tree();
+    result.case = Some("four".into());
+    let judgement = |expectation: &str, verdict, measured| Judgement {
+        expectation: expectation.into(),
+        verdict,
+        measured,
+        reason: None,
+    };
+    result.expectations = vec![
+        judgement(
+            "andante: share_received of /s2 within 1 % of 0.75",
+            Verdict::Pass,
+            Some(0.749_89),
+        ),
+        judgement("andante: idle_share at most 0", Verdict::Fail, None),
+        judgement("scx_rusty: dropped at most 0", Verdict::NotJudged, None),
+    ];
+    let checks = Check::of(&[result.clone()]);
+    assert_eq!(checks.len(), 2, "what was left out on purpose is no check");
+    assert_eq!(
+        (checks[0].passed, checks[0].measured.as_str()),
+        (true, "0.7499")
+    );
+    assert_eq!((checks[1].passed, checks[1].what.as_str()), (false, "four"));
+    let page = parse(&[result], &checks);
+    assert_eq!(
+        texts(&page, ".checks thead th"),
+        ["case", "wanted", "measured", "outcome"]
+    );
+}
+
+#[test]
 fn many_cases_become_a_sweep() {
     let page = parse(&fixture::sweep(), &[]);
     assert!(texts(&page, "h2").contains(&"By number of dhrystone".to_owned()));
-    assert!(texts(&page, "h3").contains(&"player: frame rate".to_owned()));
+    assert!(texts(&page, "h3").contains(&"player: frame rate [/s]".to_owned()));
     assert_eq!(texts(&page, "details.case > summary").len(), 8);
     assert!(texts(&page, ".lead")[0].ends_with("The worst of 8 cases."));
 

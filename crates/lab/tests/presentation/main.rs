@@ -3,4 +3,6 @@
 
 mod fixture;
 mod html;
+mod schema;
 mod table;
+mod trace;
