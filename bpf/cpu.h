@@ -15,13 +15,15 @@
 #include "intf.h"
 
 struct cpu_state {
-	u64 since_ns;	  /* when the service in progress began */
+	u64 used_ns;	  /* service of the quantum in progress, but for the running task's */
+	u64 since_ns;	  /* when the running task's service began */
 	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
 	u64 start_tag;	  /* the task's start tag */
 	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
 	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
-	u32 serving;	  /* leaf that is charged for what runs; AN_NONE: nothing of ours runs */
-	u32 picked;	  /* leaf picked, its task not yet running */
+	u32 serving;	  /* leaf whose quantum it is; AN_NONE: nobody's */
+	u32 running;	  /* a task of that leaf is running */
+	u32 over;	  /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	  /* leaf whose queue may be about to get a task from here */
 	u32 weight;	  /* nice weight of the running task */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
@@ -85,13 +87,15 @@ static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 	u64 now = scx_bpf_now(), at = c->check_ns;
 
 	c->timer_ns = 0;
-	if (!at || !c->serving)
+	if (!at || !c->running)
 		return 0;
 	if (now < at) {
 		cpu_arm(cpu, now, at);
 		return 0;
 	}
 	c->check_ns = 0;
+	c->over = 1;
+	stats.timer_preemptions++;
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 	return 0;
 }

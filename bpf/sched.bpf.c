@@ -6,10 +6,10 @@
  * next is the core's decision. The callbacks and what they make of it:
  *
  *      enqueue     the task is runnable: tag it, count it in its class, put it in the class's queue
- *      dispatch    a CPU wants work: charge the task whose quantum ended, let it compete, pick a
- *                  class, take the first task of its queue
- *      running     the task of the picked class (or one the kernel chose itself) starts
- *      stopping    it stops: charge it and its classes
+ *      dispatch    a CPU wants work: the next task of the class whose quantum it is; when that is
+ *                  over, charge the class, pick another, and take the first task of its queue
+ *      running     a task starts: one we took, or one the kernel chose itself
+ *      stopping    it stops: charge it; its class is charged when the quantum is over
  *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
  *
  * With a runnable previous task the kernel calls dispatch, then stopping and enqueue for that
@@ -23,6 +23,11 @@
 #include <bpf/bpf_tracing.h>
 #include "../core/core.h"
 #include "intf.h"
+
+struct an_tree tree;
+struct an_stats stats;
+struct an_exit exit_info;
+
 #include "cpu.h"
 
 char _license[] SEC("license") = "GPL";
@@ -33,11 +38,13 @@ const volatile u64 in_class_wake_ns = 200000;  /* service before a classmate may
 const volatile u32 nr_cpus = 1;		       /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
-struct an_tree tree;
-struct an_stats stats;
-struct an_exit exit_info;
-
 static struct bpf_spin_lock tree_lock SEC(".bss.lock");
+
+/*
+ * A function that the verifier looks at once, for any arguments, and not at every call. For the
+ * large ones; it may not be called with the lock held.
+ */
+#define an_global __attribute__((noinline))
 
 /* What is kept per task. */
 struct task_state {
@@ -67,15 +74,15 @@ static __always_inline u64 queue_of(u32 leaf)
 #define WAKE_SCAN_CPUS 16
 
 /*
- * When the task that runs on this CPU should make way for the one just queued [ns of its service],
- * a quantum at the latest.
+ * When the task that runs on this CPU should make way for the one just queued: when that much of
+ * its quantum is used [ns], all of it at most.
  */
-static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf, u64 tag, u64 used)
+static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf, u64 tag, u64 now)
 {
 	u64 after;
 
 	if (serving == leaf) {
-		u64 served = c->start_tag;
+		u64 used = now - c->since_ns, served = c->start_tag;
 		u32 rem = 0;
 
 		if (used < in_class_wake_ns)
@@ -90,11 +97,12 @@ static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf
 }
 
 /* Kicks the CPU if its task should make way for the woken one now. */
-static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u64 used, u64 after)
+static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
 {
 	if (used < after)
 		return false;
 	c->check_ns = 0;
+	c->over |= c->serving != leaf;
 	stats.wake_preemptions++;
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 	return true;
@@ -117,10 +125,10 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 			cpu = 0;
 		c = cpu_state(cpu);
 		serving = c->serving;
-		if (!serving || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!c->running || !serving || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
-		used = now - c->since_ns;
-		if (preempt_now(cpu, c, used, makes_way_after(c, serving, leaf, tag, used)))
+		used = c->used_ns + now - c->since_ns;
+		if (preempt_now(cpu, c, leaf, used, makes_way_after(c, serving, leaf, tag, now)))
 			return;
 	}
 }
@@ -141,14 +149,14 @@ static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, b
 			return;
 		}
 	}
-	if (!serving)
+	if (!c->running || !serving)
 		return;
 	now = scx_bpf_now();
-	used = now - c->since_ns;
-	after = woken ? makes_way_after(c, serving, leaf, tag, used) : quantum_ns;
-	if (preempt_now(cpu, c, used, after))
+	used = c->used_ns + now - c->since_ns;
+	after = woken ? makes_way_after(c, serving, leaf, tag, now) : quantum_ns;
+	if (preempt_now(cpu, c, leaf, used, after))
 		return;
-	cpu_check_at(cpu, now, c->since_ns + after);
+	cpu_check_at(cpu, now, now + (after - used));
 	if (nr_cpus > 1 && woken)
 		preempt_elsewhere(p, leaf, tag, now);
 }
@@ -195,63 +203,93 @@ static __noinline bool queue_head(u64 queue, u64 *tag)
 	return found;
 }
 
-/* Service of what runs on this CPU begins. */
-static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
-					   const struct task_state *ts, u32 leaf)
-{
-	u64 now = scx_bpf_now();
-
-	c->since_ns = now;
-	c->since_sum_ns = p->se.sum_exec_runtime;
-	c->start_tag = ts->sfq.start;
-	c->weight = p->scx.weight;
-	c->serving = leaf;
-	c->check_ns = 0;
-	an_task_serve(&tree, leaf, &ts->sfq);
-	if (an_node(&tree, AN_ROOT)->ready)
-		cpu_check_at(cpu, now, now + quantum_ns);
-}
-
 /*
  * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
  * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
  * length is wrong. It is put right when nobody can be in the middle of adding to it.
  */
-static __noinline void queue_check(u32 leaf)
+an_global int queue_check(u32 leaf)
 {
 	struct an_node *n = an_node(&tree, leaf);
 	u32 events = n->queue_events, cpu = 0;
 	s32 queued = scx_bpf_dsq_nr_queued(queue_of(leaf));
 
 	if (queued < 0)
-		return;
+		return 0;
 	an_while(cpu < nr_cpus)
 	{
 		if (cpu_state(cpu)->inserting == leaf)
-			return;
+			return 0;
 		cpu++;
 	}
 	bpf_spin_lock(&tree_lock);
-	if (events == n->queue_events && (u32)queued < n->ready) {
+	if (events == n->queue_events && (u32)queued < n->queued) {
 		an_queue_correct(&tree, leaf, queued);
 		stats.corrected++;
 	}
 	bpf_spin_unlock(&tree_lock);
+	return 0;
+}
+
+/* A task of the running one's own class takes its place in the same quantum, if there is one. */
+static __always_inline bool take_classmate(struct cpu_state *c)
+{
+	u32 leaf = c->serving;
+	bool queued;
+
+	bpf_spin_lock(&tree_lock);
+	queued = an_continue(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	if (!queued)
+		return false;
+	if (an_kmove_to_local(queue_of(leaf)))
+		return true;
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	queue_check(leaf);
+	return false;
 }
 
 /*
- * Picks classes until one of them gives this CPU a task; true if one did. first is a pick already
- * made, or AN_NONE.
+ * The quantum in progress, if any, is over. Picks the next class; its quantum begins. With wanting,
+ * a task of the old class goes on wanting to run, and counts as queued in the competition.
  */
-static __noinline bool take_task(struct cpu_state *c, u32 first)
+an_global u32 next_quantum(u32 cpu, bool wanting)
 {
-	struct an_exclusion *x = &c->excluded;
-	u32 leaf = first;
+	struct cpu_state *c = cpu_state(cpu);
+	u32 old = c->serving, leaf;
 
-	an_while(leaf)
+	bpf_spin_lock(&tree_lock);
+	if (old) {
+		if (wanting)
+			an_queue_add(&tree, old);
+		an_stop(&tree, old, c->used_ns);
+	}
+	leaf = an_pick(&tree, &c->excluded);
+	if (old && wanting && leaf != old)
+		an_queue_withdraw(&tree, old);
+	bpf_spin_unlock(&tree_lock);
+	c->serving = leaf;
+	c->used_ns = 0;
+	c->over = 0;
+	return leaf;
+}
+
+/*
+ * The class picked has nothing that may run here: the pick is given back, and others are picked
+ * until one has. True if a task was found.
+ */
+an_global bool take_task(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct an_exclusion *x = &c->excluded;
+
+	an_while(c->serving)
 	{
+		u32 leaf = c->serving;
+
 		if (an_kmove_to_local(queue_of(leaf))) {
-			c->picked = leaf;
 			stats.picks++;
 			return true;
 		}
@@ -259,88 +297,128 @@ static __noinline bool take_task(struct cpu_state *c, u32 first)
 		bpf_spin_lock(&tree_lock);
 		an_unpick(&tree, leaf);
 		bpf_spin_unlock(&tree_lock);
+		c->serving = AN_NONE;
 		queue_check(leaf);
 		if (x->count >= AN_MAX_EXCLUDED)
 			return false;
 		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
 		x->count++;
-		bpf_spin_lock(&tree_lock);
-		leaf = an_pick(&tree, x);
-		bpf_spin_unlock(&tree_lock);
+		next_quantum(cpu, false);
 	}
 	return false;
 }
 
-/* The task that runs on this CPU goes on for another quantum. */
-static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev, u32 leaf)
+/* A task of the class whose quantum it is starts to run, or goes on. */
+static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
+					   const struct task_state *ts)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	u64 now = scx_bpf_now();
 
-	if (!ts)
-		return;
-	stats.kept++;
-	an_kset_slice(prev, quantum_ns);
-	service_begins(c, cpu, prev, ts, leaf);
+	c->since_ns = now;
+	c->since_sum_ns = p->se.sum_exec_runtime;
+	c->start_tag = ts->sfq.start;
+	c->weight = p->scx.weight;
+	c->running = 1;
+	c->check_ns = 0;
+	an_task_serve(&tree, c->serving, &ts->sfq);
+	if (an_node(&tree, AN_ROOT)->ready)
+		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 }
 
-/*
- * The quantum of a task that wants to go on has ended: it is charged, and its class competes with
- * the others as if it were queued. True if it goes on; if not, *picked is who comes instead.
- */
-static __always_inline bool goes_on(struct cpu_state *c, struct task_struct *prev, u32 *picked)
+/* The running task stops, or its slice does: it is charged, and so is the quantum of its class. */
+static __always_inline void service_ends(struct cpu_state *c, struct task_struct *p,
+					 struct task_state *ts)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	u64 used = p->se.sum_exec_runtime - c->since_sum_ns;
+
+	c->used_ns += used;
+	c->running = 0;
+	c->check_ns = 0;
+	an_task_charge(&ts->sfq, used, p->scx.weight);
+}
+
+static __always_inline bool quantum_over(const struct cpu_state *c)
+{
+	return c->over || c->used_ns >= quantum_ns;
+}
+
+enum slice_end {
+	GOES_ON,  /* the task runs on */
+	REPLACED, /* a classmate has been taken */
+	PICKED,	  /* a class has been picked, its task is to be taken */
+};
+
+/*
+ * The slice of a task that wants to go on has ended: it competes with its classmates, and when the
+ * quantum is over, its class with the others.
+ */
+static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
+						 struct task_struct *prev,
+						 struct task_state *ts)
+{
 	u32 leaf = c->serving;
-	u64 used = prev->se.sum_exec_runtime - c->since_sum_ns, head = 0;
-	bool rival, own;
+	u64 head = 0;
+	bool first;
 
-	if (!ts)
-		return false;
-	rival = an_node(&tree, leaf)->ready && queue_head(queue_of(leaf), &head);
-	an_task_charge(&ts->sfq, used, prev->scx.weight);
-	own = !rival || an_tag_diff(ts->sfq.start, head) <= 0;
-	c->serving = AN_NONE;
-
+	if (c->running)
+		service_ends(c, prev, ts);
+	first = !an_node(&tree, leaf)->queued || !queue_head(queue_of(leaf), &head) ||
+		an_tag_diff(ts->sfq.start, head) <= 0;
+	if (!quantum_over(c))
+		return !first && take_classmate(c) ? REPLACED : GOES_ON;
+	if (next_quantum(cpu, true) != leaf)
+		return PICKED;
+	if (first)
+		return GOES_ON;
+	/* The pick stands for the classmate; prev is queued when the kernel says so. */
 	bpf_spin_lock(&tree_lock);
-	an_queue_add(&tree, leaf);
-	an_stop(&tree, leaf, used);
-	*picked = an_pick(&tree, &c->excluded);
-	if (*picked != leaf || !own)
-		an_queue_withdraw(&tree, leaf);
+	an_queue_withdraw(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
-	return *picked == leaf && own;
+	return PICKED;
+}
+
+/* The task that runs on this CPU goes on. */
+static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev,
+				 const struct task_state *ts)
+{
+	stats.kept++;
+	an_kset_slice(prev, quantum_ns);
+	service_begins(c, cpu, prev, ts);
 }
 
 SEC("struct_ops/andante_dispatch")
 void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	bool runnable = prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED));
-	u32 own = c->serving, picked = AN_NONE;
+	struct task_state *ts = NULL;
+	u32 old = c->serving;
 
 	c->inserting = AN_NONE;
 	c->excluded.count = 0;
-	c->check_ns = 0;
-	if (runnable && own) {
-		if (goes_on(c, prev, &picked)) {
-			keep(c, cpu, prev, own);
+	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
+		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	if (ts) {
+		enum slice_end end = slice_ends(c, cpu, prev, ts);
+
+		if (end == GOES_ON)
+			keep(c, cpu, prev, ts);
+		if (end != PICKED)
 			return;
-		}
-	} else if (an_node(&tree, AN_ROOT)->ready || c->picked) {
-		bpf_spin_lock(&tree_lock);
-		if (c->picked)
-			an_leave(&tree, c->picked, 0, false);
-		picked = an_pick(&tree, &c->excluded);
-		bpf_spin_unlock(&tree_lock);
-		c->picked = AN_NONE;
+	} else {
+		if (old && !quantum_over(c) && take_classmate(c))
+			return;
+		if (!old && !an_node(&tree, AN_ROOT)->ready)
+			return;
+		next_quantum(cpu, false);
 	}
-	if (take_task(c, picked) || !runnable || !own)
+	if (take_task(cpu) || !ts)
 		return;
 	/* Nothing else may run here after all, so the kernel goes on with prev: so do we. */
 	bpf_spin_lock(&tree_lock);
-	an_serve_unpicked(&tree, own);
+	an_serve_unpicked(&tree, old);
 	bpf_spin_unlock(&tree_lock);
-	keep(c, cpu, prev, own);
+	c->serving = old;
+	keep(c, cpu, prev, ts);
 }
 
 /* ---- a task starts and stops ---- */
@@ -351,25 +429,27 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	u32 leaf, picked = c->picked;
+	u32 leaf, old = c->serving;
 
 	if (!ts)
 		return;
 	leaf = task_leaf(p, ts);
-	c->picked = AN_NONE;
-	if (picked != leaf) {
+	if (old != leaf) {
 		/* Nobody picked it: an idle CPU took it directly, or the kernel put it here. */
 		bpf_spin_lock(&tree_lock);
-		if (picked)
-			an_leave(&tree, picked, 0, false);
+		if (old)
+			an_stop(&tree, old, c->used_ns);
 		an_serve_unpicked(&tree, leaf);
 		an_task_wake(&tree, leaf, &ts->sfq);
 		bpf_spin_unlock(&tree_lock);
+		c->serving = leaf;
+		c->used_ns = 0;
+		c->over = 1; /* it was given no quantum: the next choice is the tree's */
 		stats.unpicked_runs++;
 		if (p->scx.slice > quantum_ns)
 			an_kset_slice(p, quantum_ns);
 	}
-	service_begins(c, cpu, p, ts, leaf);
+	service_begins(c, cpu, p, ts);
 }
 
 SEC("struct_ops/andante_stopping")
@@ -377,20 +457,12 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
 	struct task_state *ts;
-	u32 leaf = c->serving;
-	u64 used;
 
-	if (!leaf)
+	if (!c->running)
 		return; /* dispatch has settled it */
-	used = p->se.sum_exec_runtime - c->since_sum_ns;
-	c->serving = AN_NONE;
-	c->check_ns = 0;
 	ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	if (ts)
-		an_task_charge(&ts->sfq, used, p->scx.weight);
-	bpf_spin_lock(&tree_lock);
-	an_stop(&tree, leaf, used);
-	bpf_spin_unlock(&tree_lock);
+		service_ends(c, p, ts);
 }
 
 /* ---- the scheduler as a whole ---- */
@@ -406,9 +478,16 @@ void BPF_PROG(andante_cpu_online, s32 cpu)
 SEC("struct_ops/andante_cpu_offline")
 void BPF_PROG(andante_cpu_offline, s32 cpu)
 {
+	struct cpu_state *c = cpu_state(cpu);
+	u32 serving = c->serving;
+
+	c->serving = AN_NONE;
+	c->running = 0;
 	bpf_spin_lock(&tree_lock);
 	if (tree.cpus > 1)
 		tree.cpus--;
+	if (serving)
+		an_stop(&tree, serving, c->used_ns);
 	bpf_spin_unlock(&tree_lock);
 }
 

@@ -13,22 +13,29 @@
  * so that for any two children f, g that stay runnable, |W_f/r_f - W_g/r_g| never exceeds
  * l_f/r_f + l_g/r_g, l being the longest quantum of each ([1], theorem 1).
  *
- * On several CPUs a pick is made while earlier ones still run. Each CPU that serves a node counts
- * as one expected quantum on top of its start tag (an_expected_start()); otherwise every CPU would
- * pick the same class. On one CPU that term is always nothing at the time of a pick, and the rules
- * are those of [1] to the letter. Two bounds keep a class that cannot use its share, or gets
- * more because others may not use a CPU, from being owed or owing without limit (an_pick(),
- * an_queue_add()); on one CPU neither ever acts.
+ * What a class is given at a pick is a *quantum*: it ends when it is used up, when the class has
+ * nothing more to run, or when another class that has woken should have the CPU. A task that
+ * blocks does not end the quantum of its class if another one of the same class is queued;
+ * an_continue() takes that one, at a cost that does not depend on the depth.
+ *
+ * On several CPUs a pick is made while earlier quanta still last. Each CPU that serves a node
+ * counts as one expected quantum on top of its start tag (an_expected_start()); otherwise every
+ * CPU would pick the same class. On one CPU that term is always nothing at the time of a pick, and
+ * the rules are those of [1] to the letter. Two bounds keep a class that cannot use its share, or
+ * gets more because others may not use a CPU, from being owed or owing without limit
+ * (an_node_ready(), an_least_child()); on one CPU neither ever acts.
  *
  * The life of a pick, as the shell drives it, under the tree's lock:
  *
- *      an_queue_add(leaf)  ->  an_pick()  ->  [the kernel gives us a task]  ->  an_stop(leaf, l)
- *                                 |
- *                                 `-> [no task this CPU may run]  ->  an_unpick(leaf), pick again
- *                                                                    without that leaf
+ *      an_queue_add(leaf) --> an_pick() --> [the kernel gives us a task] --> an_stop(leaf, l)
+ *                                |                    |         ^
+ *                                |                    `---------' an_continue(leaf)
+ *                                `--> [none this CPU may run] --> an_unpick(leaf); pick again,
+ *                                                                 with that leaf excluded
  *
  * Cost, d the depth of the leaf and k the ready siblings on each level: an_pick() O(d k);
- * everything else O(d); an_queue_add() to a queue that was not empty O(1).
+ * everything else O(d); an_continue() O(1), and an_queue_add() to a leaf that is ready, or is
+ * served on the only CPU.
  *
  * Ties go to the lower index. [1]: see tree.h.
  */
@@ -69,35 +76,26 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 	an_ready_link(t, index);
 }
 
-/* A task has been queued in the leaf: on waking, or after its quantum. */
-an_outline void an_queue_add(struct an_tree *t, u32 leaf)
+/* The leaf may be picked from now on; every ancestor counts it. */
+an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 {
-	struct an_node *n = an_node(t, leaf);
 	u32 index = leaf;
 
-	if (n->kind != AN_LEAF)
-		return;
-	n->queue_events++;
-	if (n->ready++)
-		return;
-	/* The leaf has just become ready; so has every ancestor that no other leaf made ready. */
-	an_node_ready(t, index);
-	index = n->parent;
 	an_while(index)
 	{
-		n = an_node(t, index);
+		struct an_node *n = an_node(t, index);
+
 		if (!n->ready++ && n->parent)
 			an_node_ready(t, index);
 		index = n->parent;
 	}
 }
 
-/* The last task of the leaf's queue has gone. */
-an_inline void an_leaf_unready(struct an_tree *t, u32 leaf)
+/* The leaf's queue is empty: it may not be picked any more. */
+an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 {
-	u32 index = an_node(t, leaf)->parent;
+	u32 index = leaf;
 
-	an_ready_unlink(t, leaf);
 	an_while(index)
 	{
 		struct an_node *n = an_node(t, index);
@@ -108,12 +106,31 @@ an_inline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	}
 }
 
-/* A task that was queued and not picked is queued no more: it left, or it never really was. */
-an_outline void an_queue_withdraw(struct an_tree *t, u32 leaf)
+/*
+ * A task has been queued in the leaf: on waking, or after its quantum. While the only CPU serves
+ * the leaf nobody can pick it, so that its ancestors need not know before an_stop().
+ */
+an_inline void an_queue_add(struct an_tree *t, u32 leaf)
 {
 	struct an_node *n = an_node(t, leaf);
 
-	if (n->kind == AN_LEAF && n->ready && !--n->ready)
+	if (n->kind != AN_LEAF)
+		return;
+	n->queue_events++;
+	n->queued++;
+	if (!n->ready && !(n->serving && t->cpus == 1))
+		an_leaf_ready(t, leaf);
+}
+
+/* A task that was queued and not picked is queued no more: it left, or it never really was. */
+an_inline void an_queue_withdraw(struct an_tree *t, u32 leaf)
+{
+	struct an_node *n = an_node(t, leaf);
+
+	if (!n->queued)
+		return;
+	n->queued--;
+	if (!n->queued && n->ready)
 		an_leaf_unready(t, leaf);
 }
 
@@ -121,14 +138,14 @@ an_outline void an_queue_withdraw(struct an_tree *t, u32 leaf)
  * Corrects the number of tasks queued in the leaf, when the shell knows better. Never more than
  * was believed.
  */
-an_outline void an_queue_correct(struct an_tree *t, u32 leaf, u32 queued)
+an_inline void an_queue_correct(struct an_tree *t, u32 leaf, u32 queued)
 {
 	struct an_node *n = an_node(t, leaf);
 
-	if (n->kind != AN_LEAF || queued >= n->ready)
+	if (queued >= n->queued)
 		return;
-	n->ready = queued;
-	if (!queued)
+	n->queued = queued;
+	if (!queued && n->ready)
 		an_leaf_unready(t, leaf);
 }
 
@@ -155,10 +172,7 @@ an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_e
 /* May a pick go into this ready node, or is all that is ready in it excluded? */
 an_inline bool an_node_usable(struct an_tree *t, u32 index, const struct an_exclusion *x)
 {
-	const struct an_node *n = an_node(t, index);
-	u32 leaves = n->kind == AN_LEAF ? 1 : n->ready;
-
-	return !x->count || leaves > an_excluded_below(t, index, x);
+	return !x->count || an_node(t, index)->ready > an_excluded_below(t, index, x);
 }
 
 /*
@@ -230,12 +244,23 @@ an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
 	if (!index)
 		return AN_NONE;
 	n = an_node(t, index);
-	if (!n->ready)
+	if (!n->queued)
 		return AN_NONE;
 	an_serve(t, index);
-	if (!--n->ready)
-		an_leaf_unready(t, index);
+	an_queue_withdraw(t, index);
 	return index;
+}
+
+/*
+ * Takes another task of the leaf that this CPU serves already, within the same quantum. False if
+ * there is none: then the quantum is over.
+ */
+an_inline bool an_continue(struct an_tree *t, u32 leaf)
+{
+	if (!an_node(t, leaf)->queued)
+		return false;
+	an_queue_withdraw(t, leaf);
+	return true;
 }
 
 /* A task of the leaf runs without having been picked: on an idle CPU, or by the kernel's order. */
@@ -287,12 +312,16 @@ an_inline void an_leave(struct an_tree *t, u32 leaf, u64 service_ns, bool charge
 }
 
 /*
- * The CPU that was picked for the leaf has served it for service_ns. If its task goes on wanting
- * to run, queue it first (an_queue_add()): a class must not look idle between two quanta, or the
- * idle rule would move v.
+ * The quantum that the CPU was picked for is over, after service_ns. If a task of the leaf goes on
+ * wanting to run, queue it first (an_queue_add()): a class must not look idle between two quanta,
+ * or the idle rule would move v.
  */
 an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 {
+	struct an_node *n = an_node(t, leaf);
+
+	if (n->queued && !n->ready)
+		an_leaf_ready(t, leaf);
 	an_leave(t, leaf, service_ns, true);
 }
 
@@ -300,6 +329,8 @@ an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 an_outline void an_unpick(struct an_tree *t, u32 leaf)
 {
 	an_queue_add(t, leaf);
+	if (!an_node(t, leaf)->ready)
+		an_leaf_ready(t, leaf);
 	an_leave(t, leaf, 0, false);
 }
 

@@ -58,7 +58,8 @@ struct an_node {
 	u64 cgroup_id;	  /* whose class this is; 0 in an inner node's own leaf */
 	u32 weight;	  /* among the siblings, AN_WEIGHT_MIN … AN_WEIGHT_MAX */
 	u32 rem;	  /* remainder of start [1/weight] */
-	u32 ready;	  /* leaf: tasks queued and not yet picked; inner: leaves below with any */
+	u32 queued;	  /* leaf: tasks in its queue that no pick has claimed */
+	u32 ready;	  /* inner: leaves below that may be picked; leaf: whether it may, 0 or 1 */
 	u32 serving;	  /* CPUs that serve the subtree now */
 	u32 queue_events; /* counts what enters the leaf's queue, to notice a race with it */
 	u16 parent;
@@ -151,7 +152,7 @@ an_inline u32 an_node_alloc(struct an_tree *t)
 	}
 	n = an_node(t, index);
 	n->start = n->vtime = n->max_finish = n->service_ns = n->cgroup_id = 0;
-	n->rem = n->ready = n->serving = 0;
+	n->rem = n->queued = n->ready = n->serving = 0;
 	n->parent = n->ready_first = n->ready_next = n->ready_prev = n->children = 0;
 	n->depth = n->own = 0;
 	n->generation++;
@@ -227,7 +228,7 @@ an_inline u32 an_leaf_to_inner(struct an_tree *t, u32 leaf)
 	n->service_ns = l->service_ns;
 	n->cgroup_id = l->cgroup_id;
 	n->serving = l->serving;
-	n->ready = l->ready ? 1 : 0;
+	n->ready = l->ready;
 	n->parent = l->parent;
 	n->depth = l->depth;
 	n->children = 1;
@@ -297,7 +298,7 @@ an_outline int an_class_remove(struct an_tree *t, u32 leaf)
 	struct an_node *l = an_node(t, leaf);
 	u32 inner = l->parent;
 
-	if (leaf == AN_ROOT_LEAF || l->kind != AN_LEAF || l->ready)
+	if (leaf == AN_ROOT_LEAF || l->kind != AN_LEAF || l->queued)
 		return -1;
 	if (l->own && an_node(t, inner)->children > 1)
 		return -1;
