@@ -1,0 +1,38 @@
+//! The subcommands, one file each.
+
+mod class;
+mod completions;
+mod doctor;
+mod exec;
+mod man;
+mod run;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::exit::Status;
+
+/// What the user asked for.
+#[derive(Subcommand)]
+pub enum Command {
+    Run(run::Run),
+    Class(class::Class),
+    Exec(exec::Exec),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(self) -> Result<Status> {
+        match self {
+            Self::Run(command) => command.run(),
+            Self::Class(command) => command.run(),
+            Self::Exec(command) => command.run(),
+            Self::Doctor(command) => command.run(),
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(),
+        }
+    }
+}

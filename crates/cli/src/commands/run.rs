@@ -1,0 +1,100 @@
+//! `andante run`: puts the scheduler in charge until told to stop.
+
+use std::time::Duration;
+
+use andante_sched::doctor::{self, Loaded};
+use andante_sched::{Options, Scheduler};
+use anyhow::Result;
+use clap::Args;
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Refusal, Status};
+use crate::output::{self, BOLD, GOOD, paint};
+
+/// How often to look whether a signal came or the kernel ejected the scheduler.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Put the scheduler in charge of all CPUs; stay until ^C.
+///
+/// Every task is scheduled by the class tree from then on. When this command ends, however it ends,
+/// the kernel's stock scheduler takes over at once.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  sudo andante run
+  sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
+  sudo systemctl enable --now andante    as a service, from boot on")]
+pub struct Run {
+    /// How long a task may run before its class must compete again [µs].
+    #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
+          value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    slice_us: u32,
+    /// Print nothing unless something goes wrong.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Run {
+    /// Loads, waits, and unloads.
+    pub fn run(self) -> Result<Status> {
+        if let Some(check) = doctor::obstacle() {
+            let status = check.obstacle.map_or(Status::Failure, Status::from);
+            let mend = check.mend.unwrap_or_default();
+            return Err(Refusal::new(status, format!("{}: {mend}", check.detail)).into());
+        }
+        // Before loading, so that no signal can end us half-way.
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        let options = Options {
+            slice_us: self.slice_us,
+        };
+        let scheduler = Scheduler::load(&options)?;
+        // Without systemd there is nobody to notify, and that is fine.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        self.say(&format!(
+            "{} is in charge of the CPUs, {} µs at a time; ^C gives them back.",
+            paint(BOLD, "Andante"),
+            self.slice_us
+        ))?;
+
+        while signals.pending().next().is_none() {
+            if let Some(exit) = scheduler.exited() {
+                return Err(ejection(&exit).into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        scheduler.detach()?;
+        match Loaded::find() {
+            None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
+            Some(other) => {
+                self.say(&format!(
+                    "Stopped: the sched_ext scheduler {} is in charge.",
+                    other.name
+                ))?;
+            }
+        }
+        Ok(Status::Ok)
+    }
+
+    fn say(&self, text: &str) -> Result<()> {
+        if self.quiet {
+            Ok(())
+        } else {
+            output::print(&format!("{text}\n"))
+        }
+    }
+}
+
+fn ejection(exit: &andante_sched::Exit) -> Refusal {
+    let mut message = format!("the kernel ejected the scheduler: {}", exit.reason);
+    if !exit.message.is_empty() {
+        message += &format!(" ({})", exit.message);
+    }
+    if exit.code != 0 {
+        message += &format!(", code {}", exit.code);
+    }
+    message += "; the stock scheduler is back, see `journalctl -k` for the kernel's account";
+    Refusal::new(Status::Ejected, message)
+}

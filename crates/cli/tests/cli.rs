@@ -1,0 +1,70 @@
+//! The command line as a user without any privilege meets it.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::{contains, is_empty};
+
+fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("andante").unwrap();
+    command.args(arguments).assert()
+}
+
+#[test]
+fn help_teaches_with_an_example_in_every_subcommand() {
+    for subcommand in ["run", "class", "exec", "doctor", "man"] {
+        andante(&[subcommand, "--help"])
+            .success()
+            .stdout(contains("Example"));
+    }
+    andante(&["--help"])
+        .success()
+        .stdout(contains("Exit status:"));
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    andante(&["walk"]).code(2).stderr(contains("walk"));
+    andante(&["exec", "true"])
+        .code(2)
+        .stderr(contains("--class"));
+    andante(&["class", "create", "../etc"])
+        .code(2)
+        .stderr(contains("class path"));
+    andante(&["class", "create", "a", "--weight", "heavy"]).code(2);
+    andante(&["class", "create", "a", "--adopt", "--threaded"]).code(2);
+    andante(&["run", "--slice-us", "5"]).code(2);
+}
+
+#[test]
+fn run_refuses_with_the_status_that_the_doctor_reports() {
+    let Some(check) = andante_sched::doctor::obstacle() else {
+        eprintln!("skipped: this machine could load the scheduler");
+        return;
+    };
+    let refused = andante(&["run"]).failure().stderr(contains(check.detail));
+    let code = refused.get_output().status.code().unwrap();
+    andante(&["doctor"]).code(code).stdout(contains("✗"));
+    let report = andante(&["doctor", "--json"]).code(code);
+    let report: serde_json::Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
+    assert_eq!(report["scheduler_can_run"], false);
+}
+
+#[test]
+fn output_into_a_closed_pipe_or_a_file_has_no_colours() {
+    andante(&["doctor"]).stdout(contains("\u{1b}[").not());
+}
+
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    andante(&["completions", "bash"])
+        .success()
+        .stdout(contains("_andante"));
+    andante(&["man"])
+        .success()
+        .stdout(contains(".TH andante").and(contains("Exit status")));
+    let directory = tempfile::tempdir().unwrap();
+    andante(&["man", "--dir", directory.path().to_str().unwrap()]).success();
+    for page in ["andante.1", "andante-class-create.1"] {
+        assert!(directory.path().join(page).is_file(), "{page}");
+    }
+}
