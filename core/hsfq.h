@@ -328,8 +328,10 @@ an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 /* The pick found no task to run on this CPU: as if it had not been. */
 an_outline void an_unpick(struct an_tree *t, u32 leaf)
 {
+	struct an_node *n = an_node(t, leaf);
+
 	an_queue_add(t, leaf);
-	if (!an_node(t, leaf)->ready)
+	if (n->queued && !n->ready) /* one removed meanwhile takes nothing back */
 		an_leaf_ready(t, leaf);
 	an_leave(t, leaf, 0, false);
 }
