@@ -112,11 +112,11 @@ TEST(unpick_restores)
 	requeue(a, 3 * MS);
 	start = node(a)->start;
 	CHECK_EQ(pick(), a);
-	CHECK_EQ(node(a)->ready, 0);
+	CHECK_EQ(node(a)->queued, 0);
 	an_unpick(&tree, a);
 	CHECK_INVARIANTS(&tree, &invariants);
 	CHECK_EQ(node(a)->start, start);
-	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(node(a)->queued, 1);
 	CHECK_EQ(node(a)->serving, 0);
 	CHECK_EQ(node(AN_ROOT)->serving, 0);
 	CHECK_EQ(node(a)->service_ns, 3 * MS);
@@ -133,10 +133,10 @@ TEST(corrections_only_lower)
 	add(a);
 	add(a);
 	an_queue_correct(&tree, a, 5);
-	CHECK_EQ(node(a)->ready, 3);
+	CHECK_EQ(node(a)->queued, 3);
 	an_queue_correct(&tree, a, 1);
 	CHECK_INVARIANTS(&tree, &invariants);
-	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(node(a)->queued, 1);
 	an_queue_correct(&tree, a, 0);
 	CHECK_INVARIANTS(&tree, &invariants);
 	CHECK_EQ(node(AN_ROOT)->ready, 0);
@@ -152,11 +152,59 @@ TEST(withdrawals_stop_at_none)
 	add(a);
 	add(a);
 	an_queue_withdraw(&tree, a);
-	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(node(a)->queued, 1);
 	an_queue_withdraw(&tree, a);
 	an_queue_withdraw(&tree, a);
 	CHECK_INVARIANTS(&tree, &invariants);
-	CHECK_EQ(node(a)->ready, 0);
+	CHECK_EQ(node(a)->queued, 0);
+	CHECK_EQ(pick(), AN_NONE);
+}
+
+/* A quantum is the class's: a classmate takes the place of a task that blocks. */
+TEST(a_quantum_goes_on_with_a_classmate)
+{
+	u32 a, b;
+
+	begin(4 * MS, 1);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(AN_ROOT_LEAF, 100);
+	add(a);
+	add(b);
+	CHECK_EQ(pick(), a);
+	CHECK(!an_continue(&tree, a));
+	add(a);
+	CHECK(an_continue(&tree, a));
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(a)->queued, 0);
+	CHECK_EQ(node(a)->serving, 1);
+	stop(a, 4 * MS);
+	CHECK_EQ(node(a)->service_ns, 4 * MS);
+	CHECK_EQ(pick(), b);
+	stop(b, 4 * MS);
+	CHECK_EQ(pick(), AN_NONE);
+}
+
+/* A waker of the class in service on the only CPU competes as soon as the quantum is over. */
+TEST(wakers_of_the_class_in_service)
+{
+	u32 a, b;
+
+	begin(4 * MS, 1);
+	a = create(AN_ROOT_LEAF, 300);
+	b = create(AN_ROOT_LEAF, 100);
+	add(a);
+	add(b);
+	CHECK_EQ(pick(), a);
+	add(a);
+	add(a);
+	stop(a, 4 * MS);
+	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(pick(), b);
+	stop(b, 4 * MS);
+	CHECK_EQ(pick(), a);
+	stop(a, 4 * MS);
+	CHECK_EQ(pick(), a);
+	stop(a, 4 * MS);
 	CHECK_EQ(pick(), AN_NONE);
 }
 

@@ -56,7 +56,7 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 		return n->kind != AN_INNER || n->parent || n->depth ? "the root is the root" : NULL;
 	v->recount[n->parent].serving += n->serving;
 	if (n->kind == AN_DEAD) {
-		if (n->ready || !n->serving)
+		if (n->ready || n->queued || !n->serving)
 			return "a dead node is served and holds nothing";
 		return p->kind == AN_INNER || p->kind == AN_DEAD ? NULL
 								 : "dead below inner or dead";
@@ -65,8 +65,8 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 		return "a live node hangs below an inner node";
 	if (n->depth != p->depth + 1 || n->depth > AN_MAX_DEPTH)
 		return "depth is one more than the parent's";
-	if (n->kind == AN_LEAF && n->children)
-		return "a leaf has no children";
+	if (n->kind == AN_LEAF ? n->children : n->queued)
+		return "a leaf has no children, an inner node no queue";
 	if (n->own && n->kind != AN_LEAF)
 		return "only leaves hold tasks";
 	v->recount[n->parent].children++;
@@ -93,6 +93,18 @@ static inline const char *broken_ready_list(struct an_tree *t, struct invariants
 		previous = at;
 	}
 	return length == v->recount[index].ready_children ? NULL : "every ready child is linked";
+}
+
+/* A leaf is ready when it holds tasks; on the only CPU, when it has been served. */
+static inline const char *broken_leaf(const struct an_tree *t, const struct an_node *n)
+{
+	if (n->ready > 1)
+		return "a leaf is one ready leaf";
+	if (n->ready && !n->queued)
+		return "a ready leaf holds tasks";
+	if (n->queued && !n->ready && !(n->serving && t->cpus == 1))
+		return "a leaf that holds tasks is ready";
+	return NULL;
 }
 
 static inline const char *broken_counts(struct an_tree *t, struct invariants *v, u32 index)

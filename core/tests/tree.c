@@ -67,7 +67,7 @@ TEST(a_leaf_becomes_inner_while_queued_and_served)
 	CHECK_EQ(node(inner)->weight, 200);
 	CHECK_EQ(node(inner)->serving, 1);
 	CHECK_EQ(node(inner)->ready, 1);
-	CHECK_EQ(node(a)->ready, 1);
+	CHECK_EQ(node(a)->queued, 1);
 	CHECK_EQ(node(a)->own, 1);
 	CHECK_EQ(node(child)->parent, inner);
 	stop(a, 6 * MS);
@@ -171,7 +171,7 @@ TEST(removal_of_a_class_being_served)
 	CHECK_EQ(an_class_remove(&tree, a), -1);
 	CHECK_EQ(an_class_create(&tree, a, 0, 100), AN_NONE);
 	an_queue_add(&tree, a);
-	CHECK_EQ(node(a)->ready, 0);
+	CHECK_EQ(node(a)->queued, 0);
 	b = create(AN_ROOT_LEAF, 100);
 	CHECK(b != a);
 	stop(a, 4 * MS);
