@@ -115,7 +115,7 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 frame times are at most this.";
     "frame time, max" "ms" Full Lower Largest 2 |p| p.frame_ms.map(|s| s.max),
         "The longest frame time.";
-    "latency, mean" "µs" Brief Lower Largest 1 |p| p.latency_us.map(|s| s.mean),
+    "latency, mean" "µs" Brief Lower Largest 2 |p| p.latency_us.map(|s| s.mean),
         "From an event to the response of the program waiting for it, or one round trip: mean.";
     "latency, sd" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.sd),
         "Standard deviation of the latency.";

@@ -22,6 +22,8 @@ pub(super) fn section(page: &Page, result: &RunResult) -> Markup {
 /// Something measured under each scheduler, drawn under one heading.
 struct Group<'a, T> {
     label: String,
+    /// The share asked, where shares are measured [%].
+    asked: Option<f64>,
     bars: Vec<(&'a SchedulerResult, T)>,
 }
 
@@ -47,45 +49,50 @@ fn place(axis: &Axis, value: f64) -> String {
     percent(axis.at(value) * AXIS_WIDTH)
 }
 
-fn class_bars(page: &Page, result: &RunResult) -> Markup {
-    let mut paths: Vec<(&str, u32, f64)> = Vec::new();
+/// The classes of `result` and the share each scheduler gave them [%].
+fn class_groups(result: &RunResult) -> Vec<Group<'_, f64>> {
+    let mut groups: Vec<Group<f64>> = Vec::new();
+    let mut known: Vec<&str> = Vec::new();
     for class in result.schedulers.iter().flat_map(|s| &s.classes) {
-        if paths.iter().all(|known| known.0 != class.path) {
-            paths.push((&class.path, class.weight, class.share_asked));
+        if known.contains(&class.path.as_str()) {
+            continue;
         }
+        known.push(&class.path);
+        let (path, asked) = (&class.path, class.share_asked * 100.0);
+        let label = format!(
+            "{path} · weight {} · asked {} %",
+            class.weight,
+            number(asked, 2)
+        );
+        let received = |s: &SchedulerResult| {
+            s.classes
+                .iter()
+                .find(|c| c.path == *path)
+                .map(|c| c.share_received * 100.0)
+        };
+        let bars = result
+            .schedulers
+            .iter()
+            .filter_map(|s| Some((s, received(s)?)))
+            .collect();
+        groups.push(Group {
+            label,
+            asked: Some(asked),
+            bars,
+        });
     }
-    if paths.is_empty() {
+    groups
+}
+
+fn class_bars(page: &Page, result: &RunResult) -> Markup {
+    let groups = class_groups(result);
+    if groups.is_empty() {
         return html! {};
     }
-    let groups: Vec<(f64, Group<f64>)> = paths
-        .iter()
-        .map(|(path, weight, asked)| {
-            let share = |s: &SchedulerResult| {
-                s.classes
-                    .iter()
-                    .find(|c| c.path == *path)
-                    .map(|c| c.share_received * 100.0)
-            };
-            let bars = result
-                .schedulers
-                .iter()
-                .filter_map(|s| Some((s, share(s)?)))
-                .collect();
-            let asked = asked * 100.0;
-            (
-                asked,
-                Group {
-                    label: format!("{path} · weight {weight} · asked {} %", number(asked, 2)),
-                    bars,
-                },
-            )
-        })
-        .collect();
     let values = groups
         .iter()
-        .flat_map(|(asked, g)| g.bars.iter().map(|bar| bar.1).chain([*asked]));
+        .flat_map(|g| g.bars.iter().map(|bar| bar.1).chain(g.asked));
     let axis = Axis::linear(0.0, values.fold(1.0, f64::max), 5);
-    let (asked, groups): (Vec<f64>, Vec<Group<f64>>) = groups.into_iter().unzip();
     let (placed, height_px) = laid_out(&groups);
     html! {
         section {
@@ -95,18 +102,7 @@ fn class_bars(page: &Page, result: &RunResult) -> Markup {
                 svg.bars role="img" width="100%" height=(height_px) {
                     title { "Share of the CPUs each class asked and received" }
                     desc { "One bar per scheduler; the stroke across the bars is the share asked." }
-                    @for ((top_px, group), asked) in placed.iter().zip(&asked) {
-                        text.label x="0" y=(top_px + 14.0) { (group.label) }
-                        @for (i, (scheduler, share)) in group.bars.iter().enumerate() {
-                            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX;
-                            rect class=(page.colour(&scheduler.name)) x="0" y=(y) width=(place(&axis, *share)) height=(BAR_PX) {
-                                title { (scheduler_title(&scheduler.name)) }
-                            }
-                            text.value x=(place(&axis, share.max(*asked))) dx="6" y=(y + 9.0) { (number(*share, 2)) " %" }
-                        }
-                        line.asked x1=(place(&axis, *asked)) x2=(place(&axis, *asked))
-                            y1=(top_px + LABEL_PX - 3.0) y2=(top_px + group.height_px() - GROUP_GAP_PX - 2.0) {}
-                    }
+                    @for (top_px, group) in &placed { (class_bar(page, &axis, *top_px, group)) }
                 }
                 figcaption {
                     "CPU time received, as part of all CPU time of the machine. The stroke across the \
@@ -118,15 +114,33 @@ fn class_bars(page: &Page, result: &RunResult) -> Markup {
     }
 }
 
-fn latencies(page: &Page, result: &RunResult) -> Markup {
+fn class_bar(page: &Page, axis: &Axis, top_px: f64, group: &Group<f64>) -> Markup {
+    let asked = group.asked.unwrap_or(0.0);
+    let (from_px, to_px) = (
+        top_px + LABEL_PX - 3.0,
+        top_px + group.height_px() - GROUP_GAP_PX - 2.0,
+    );
+    html! {
+        text.label x="0" y=(top_px + 14.0) { (group.label) }
+        @for (i, (scheduler, share)) in group.bars.iter().enumerate() {
+            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX;
+            rect class=(page.colour(&scheduler.name)) x="0" y=(y)
+                width=(place(axis, *share)) height=(BAR_PX) {
+                title { (scheduler_title(&scheduler.name)) }
+            }
+            text.value x=(place(axis, share.max(asked))) dx="6" y=(y + 9.0) { (number(*share, 2)) " %" }
+        }
+        line.asked x1=(place(axis, asked)) x2=(place(axis, asked)) y1=(from_px) y2=(to_px) {}
+    }
+}
+
+/// The programs of `result` that measure latency, and what they measured under each scheduler.
+fn latency_groups(result: &RunResult) -> Vec<Group<'_, Spread>> {
     let mut names: Vec<&str> = Vec::new();
     for program in result.schedulers.iter().flat_map(|s| &s.programs) {
         if program.latency_us.is_some() && !names.contains(&program.name.as_str()) {
             names.push(&program.name);
         }
-    }
-    if names.is_empty() {
-        return html! {};
     }
     let spread = |s: &SchedulerResult, name: &str| {
         s.programs
@@ -134,24 +148,29 @@ fn latencies(page: &Page, result: &RunResult) -> Markup {
             .find(|p| p.name == name)
             .and_then(|p| p.latency_us)
     };
-    let group = |name: &&str| {
+    let group = |name: &str| {
         let bars = result
             .schedulers
             .iter()
-            .filter_map(|s| Some((s, spread(s, name)?)))
-            .collect();
+            .filter_map(|s| Some((s, spread(s, name)?)));
         Group {
-            label: (*name).to_owned(),
-            bars,
+            label: name.to_owned(),
+            asked: None,
+            bars: bars.collect(),
         }
     };
-    let groups: Vec<Group<Spread>> = names.iter().map(group).collect();
+    names.into_iter().map(group).collect()
+}
+
+fn latencies(page: &Page, result: &RunResult) -> Markup {
+    let groups = latency_groups(result);
     let spreads = || groups.iter().flat_map(|g| g.bars.iter().map(|bar| bar.1));
-    let low = spreads().map(|s| s.p50).fold(f64::MAX, f64::min).max(0.1);
-    let axis = Axis::log(
-        10f64.powf((low / 1.5).log10().floor()),
-        spreads().map(|s| s.max).fold(low * 10.0, f64::max),
-    );
+    let Some(low) = spreads().map(|s| s.p50.max(0.1)).reduce(f64::min) else {
+        return html! {};
+    };
+    // From the power of ten below the least median, so that no dot lies on the edge.
+    let low = 10f64.powf((low / 1.5).log10().floor());
+    let axis = Axis::log(low, spreads().map(|s| s.max).fold(low * 10.0, f64::max));
     let (placed, height_px) = laid_out(&groups);
     html! {
         section {
@@ -162,24 +181,29 @@ fn latencies(page: &Page, result: &RunResult) -> Markup {
                     title { "Latencies in microseconds, on a logarithmic scale" }
                     desc { "From the median, a dot, over the 99th percentile, a stroke, to the longest, a ring." }
                     @for (value, name) in &axis.ticks {
-                        line.grid x1=(place(&axis, *value)) x2=(place(&axis, *value)) y1="0" y2=(height_px) {}
+                        @let x = place(&axis, *value);
+                        line.grid x1=(x) x2=(x) y1="0" y2=(height_px) {}
                         @if name.starts_with('1') || axis.ticks.len() < 6 {
-                            text.tick x=(place(&axis, *value)) y=(height_px + 16.0) text-anchor="middle" { (name) }
+                            text.tick x=(x) y=(height_px + 16.0) text-anchor="middle" { (name) }
                         }
                     }
-                    @for (top_px, group) in &placed {
-                        text.label x="0" y=(top_px + 14.0) { (group.label) }
-                        @for (i, (scheduler, spread)) in group.bars.iter().enumerate() {
-                            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX + 5.0;
-                            (range(&axis, spread, y, &page.colour(&scheduler.name)))
-                        }
-                    }
+                    @for (top_px, group) in &placed { (ranges(page, &axis, *top_px, group)) }
                 }
                 figcaption {
                     "Latencies in microseconds, on a logarithmic scale: median (dot), 99th percentile \
                      (stroke, with its value), longest (ring)."
                 }
             }
+        }
+    }
+}
+
+fn ranges(page: &Page, axis: &Axis, top_px: f64, group: &Group<Spread>) -> Markup {
+    html! {
+        text.label x="0" y=(top_px + 14.0) { (group.label) }
+        @for (i, (scheduler, spread)) in group.bars.iter().enumerate() {
+            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX + 5.0;
+            (range(axis, spread, y, &page.colour(&scheduler.name)))
         }
     }
 }

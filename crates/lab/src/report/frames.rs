@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, Plot};
-use crate::figures::{Measure, number};
+use crate::figures::{Measure, number, scheduler_title};
 use crate::result::{ProgramResult, RunResult, SchedulerResult};
 
 /// A gap this many times the film's frame time is drawn as a freeze.
@@ -126,18 +126,9 @@ fn panel(
     y: &Axis,
 ) -> Markup {
     let name = &showing.scheduler.name;
-    let gaps = showing.gaps();
-    let longest = gaps
-        .iter()
-        .copied()
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .unwrap_or_default();
     let facts = facts(showing.player);
     let plot = Plot {
-        title: &format!(
-            "Time between frames under {}",
-            crate::figures::scheduler_title(name)
-        ),
+        title: &format!("Time between frames under {}", scheduler_title(name)),
         description: &facts,
         x,
         y,
@@ -145,24 +136,39 @@ fn panel(
         y_label: "",
         height_px: 170.0,
     };
+    html! {
+        div class=(format!("panel {}", page.colour(name))) {
+            h3 { (page.name(name)) span.facts { (facts) } }
+            (plot.draw(frames(&plot, showing, frame_ms), labels(&plot, showing, frame_ms)))
+        }
+    }
+}
+
+/// The frames as dots and the freezes as blocks.
+fn frames(plot: &Plot, showing: &Showing, frame_ms: f64) -> Markup {
+    let gaps = showing.gaps();
     let mut dots = plot.path();
     for (at, gap) in &gaps {
         dots.dot(*at, *gap);
     }
-    let freezes: Vec<_> = gaps
-        .iter()
-        .filter(|gap| gap.1 > FREEZE_FRAMES * frame_ms)
-        .collect();
-    let geometry = html! {
-        @for (at, gap) in freezes {
+    html! {
+        @for (at, gap) in gaps.iter().filter(|gap| gap.1 > FREEZE_FRAMES * frame_ms) {
             path.freeze d=(plot.path().bar(at - gap / 1e3, *at, *gap).data()) {
                 title { (number(*gap, 1)) " ms without a new frame, until " (number(*at, 2)) " s" }
             }
         }
         path.reference d=(plot.path().move_to(0.0, frame_ms).line_to(f64::MAX, frame_ms).data()) {}
         path.dots d=(dots.data()) {}
-    };
-    let labels = html! {
+    }
+}
+
+/// The drops along the top and the words in the plot.
+fn labels(plot: &Plot, showing: &Showing, frame_ms: f64) -> Markup {
+    let longest = showing
+        .gaps()
+        .into_iter()
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    html! {
         text.tick x="100%" y=(plot.y(frame_ms)) dx="6" dy="4" { (number(frame_ms, 1)) }
         @if !showing.player.dropped_ms.is_empty() {
             g.drops {
@@ -172,14 +178,8 @@ fn panel(
                 }
             }
         }
-        @if longest.1 > FREEZE_FRAMES * frame_ms {
-            (freeze_label(&plot, longest))
-        }
-    };
-    html! {
-        div class=(format!("panel {}", page.colour(name))) {
-            h3 { (page.name(name)) span.facts { (facts) } }
-            (plot.draw(geometry, labels))
+        @if let Some(longest) = longest.filter(|gap| gap.1 > FREEZE_FRAMES * frame_ms) {
+            (freeze_label(plot, longest))
         }
     }
 }
@@ -227,7 +227,7 @@ fn cumulative(page: &Page, showings: &[Showing], frame_ms: f64, top_ms: f64) -> 
         x: &x,
         y: &y,
         x_label: "time between frames [ms], logarithmic",
-        y_label: "frames no longer after the one before [%]",
+        y_label: "frames that came within this time of the one before [%]",
         height_px: 190.0,
     };
     let geometry = html! {

@@ -60,6 +60,9 @@ impl Check {
 /// Up to so many cases are shown in full; of more, the sweep is shown and the cases can be opened.
 const CASES_IN_FULL: usize = 3;
 
+/// Colours the style sheet has for schedulers other than Andante and the stock one.
+const OTHER_COLOURS: usize = 3;
+
 /// The report of `results`, the cases of one scenario, as a whole HTML document.
 ///
 /// Every name in it is escaped. `checks` may be empty, and so may `results`.
@@ -118,44 +121,30 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The title of the scenario: that of its cases, or what their titles begin with.
+    /// The title of the scenario; of several scenarios, all of theirs.
     fn title(&self) -> String {
-        let Some(first) = self.results.first() else {
-            return "No results".into();
-        };
-        let mut common = first.title.as_str();
-        for result in self.results {
-            let same = common
-                .chars()
-                .zip(result.title.chars())
-                .take_while(|(a, b)| a == b);
-            let length = same.map(|(a, _)| a.len_utf8()).sum();
-            common = &common[..length];
-        }
-        let common = if common == first.title {
-            common
+        let mut titles: Vec<&str> = self.results.iter().map(|r| r.title.as_str()).collect();
+        titles.dedup();
+        if titles.is_empty() {
+            "No results".into()
         } else {
-            common.trim_end_matches(|c: char| !c.is_alphabetic())
-        };
-        // A beginning of a few letters says nothing: better one title than half a word.
-        if common.chars().count() >= 12 {
-            common.into()
-        } else {
-            first.title.clone()
+            titles.join(" · ")
         }
     }
 
-    /// The style class that gives a scheduler its colour.
+    /// The style class that gives a scheduler its colour: the same in every report for the two
+    /// that are in most, by place for others.
     fn colour(&self, name: &str) -> String {
-        if name == "andante" {
-            return "andante".into();
+        let known = |name: &str| name == "andante" || name == "eevdf";
+        match name {
+            "andante" => "andante".into(),
+            "eevdf" => "stock".into(),
+            _ => {
+                let mut others = self.schedulers.iter().filter(|other| !known(other));
+                let place = others.position(|other| other == name).unwrap_or(0);
+                format!("other-{}", place % OTHER_COLOURS)
+            }
         }
-        let others = self.schedulers.iter().filter(|other| *other != "andante");
-        let place = others
-            .into_iter()
-            .position(|other| other == name)
-            .unwrap_or(0);
-        format!("other-{}", place % 4)
     }
 
     /// The name of a scheduler, marked with its colour.

@@ -69,18 +69,16 @@ fn table(page: &Page, blocks: &[Block], caption: &str) -> Markup {
                 thead { tr {
                     td {}
                     @for name in page.schedulers { th scope="col" { (page.name(name)) } }
-                    th scope="col" { span.unheard { "unit" } }
                 } }
                 @for block in blocks {
                     tbody {
-                        tr.block { th scope="rowgroup" colspan=(page.schedulers.len() + 2) {
+                        tr.block { th scope="rowgroup" colspan=(page.schedulers.len() + 1) {
                             (block.title) " " span.note { (block.note) }
                         } }
                         @for row in &block.rows {
                             tr class=[row.trouble.then_some("trouble")] {
-                                th scope="row" { (row.label) }
+                                th scope="row" { (row.label) @if !row.unit.is_empty() { " [" (row.unit) "]" } }
                                 @for cell in &row.cells { td class=[cell.best.then_some("best")] { (cell.text) } }
-                                td.unit { (row.unit) }
                             }
                         }
                     }

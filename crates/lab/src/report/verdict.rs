@@ -17,6 +17,9 @@ struct Highlight {
     phrase: String,
 }
 
+/// Between a number and its unit.
+const NO_BREAK: char = '\u{a0}';
+
 /// What the highlights are about; the first of these that a result has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
@@ -26,24 +29,70 @@ enum Subject {
     Work,
 }
 
+/// What is said of one scheduler.
+struct Column<'a> {
+    name: &'a str,
+    highlights: Vec<Highlight>,
+    /// What went wrong, so that no number is read without it.
+    trouble: Vec<String>,
+}
+
+impl<'a> Column<'a> {
+    /// Over the cases in `runs`, all of the scheduler `name`.
+    fn of(name: &'a str, subject: Subject, runs: &[&SchedulerResult]) -> Self {
+        let highlights = match subject {
+            Subject::Film => film(runs),
+            Subject::Latency => latency(runs),
+            Subject::Shares => shares(runs),
+            Subject::Work => work(runs),
+        };
+        let mut trouble: Vec<String> = Vec::new();
+        if runs.iter().any(|run| run.ejected.is_some()) {
+            trouble.push("left before the end".into());
+        }
+        let failed = runs
+            .iter()
+            .flat_map(|run| &run.programs)
+            .filter(|p| p.failed.is_some());
+        for program in failed.map(base_name) {
+            let text = format!("{program} ended early");
+            if !trouble.contains(&text) {
+                trouble.push(text);
+            }
+        }
+        Self {
+            name,
+            highlights,
+            trouble,
+        }
+    }
+
+    /// The words for the sentence: what went wrong and the two figures that matter most.
+    fn phrases(&self) -> String {
+        let highlights = self.highlights.iter().take(2).map(|h| &h.phrase);
+        let phrases: Vec<_> = self
+            .trouble
+            .iter()
+            .chain(highlights)
+            .map(String::as_str)
+            .collect();
+        phrases.join(", ")
+    }
+}
+
 /// The verdict over all cases, the worst of each scheduler; of a single one, its verdict.
 pub(super) fn overall(page: &Page) -> Markup {
     let Some(subject) = subject(page.results) else {
         return html! {};
     };
-    let note =
-        (page.results.len() > 1).then(|| format!("The worst of {} cases.", page.results.len()));
-    let columns: Vec<(&str, Vec<Highlight>)> = page
-        .schedulers
-        .iter()
-        .map(|name| {
-            let runs = page.results.iter().flat_map(|r| &r.schedulers);
-            (
-                name.as_str(),
-                highlights(subject, runs.filter(|s| s.name == *name).collect()),
-            )
-        })
+    let all = || page.results.iter().flat_map(|r| &r.schedulers);
+    let runs = |name: &str| all().filter(|s| s.name == name).collect::<Vec<_>>();
+    let names = page.schedulers.iter().map(String::as_str);
+    let columns: Vec<Column> = names
+        .map(|name| Column::of(name, subject, &runs(name)))
         .collect();
+    let count = page.results.len();
+    let note = (count > 1).then(|| format!("The worst of {count} cases."));
     show(page, &columns, note.as_deref())
 }
 
@@ -52,49 +101,40 @@ pub(super) fn case(page: &Page, result: &RunResult) -> Markup {
     let Some(subject) = subject(std::slice::from_ref(result)) else {
         return html! {};
     };
-    let columns: Vec<_> = result
+    let columns = result
         .schedulers
         .iter()
-        .map(|s| (s.name.as_str(), highlights(subject, vec![s])))
-        .collect();
-    show(page, &columns, None)
+        .map(|s| Column::of(&s.name, subject, &[s]));
+    show(page, &columns.collect::<Vec<_>>(), None)
 }
 
-fn show(page: &Page, columns: &[(&str, Vec<Highlight>)], note: Option<&str>) -> Markup {
-    let columns: Vec<_> = columns.iter().filter(|(_, all)| !all.is_empty()).collect();
-    let phrases = |all: &[Highlight]| {
-        all.iter()
-            .take(2)
-            .map(|h| h.phrase.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+fn show(page: &Page, columns: &[Column], note: Option<&str>) -> Markup {
     html! {
-        @if !columns.is_empty() {
-            section.verdict {
-                p.lead {
-                    @for (i, (name, all)) in columns.iter().enumerate() {
-                        @if i > 0 { "; " }
-                        span.nowrap { (page.name(name)) ":" } " " (phrases(all))
-                    }
-                    "." @if let Some(note) = note { " " span.quiet { (note) } }
+        section.verdict {
+            p.lead {
+                @for (i, column) in columns.iter().enumerate() {
+                    @if i > 0 { "; " }
+                    span.nowrap { (page.name(column.name)) ":" } " " (column.phrases())
                 }
-                div.columns {
-                    @for (name, all) in &columns {
-                        section class=(format!("column {}", page.colour(name))) {
-                            h2 { (scheduler_title(name)) }
-                            dl {
-                                @for highlight in all {
-                                    div {
-                                        dt { (highlight.caption) }
-                                        dd { (highlight.number) @if !highlight.unit.is_empty() { span.unit { (highlight.unit) } } }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
+                "." @if let Some(note) = note { " " span.quiet { (note) } }
             }
+            div.columns { @for column in columns { (large(page, column)) } }
+        }
+    }
+}
+
+fn large(page: &Page, column: &Column) -> Markup {
+    html! {
+        section class=(format!("column {}", page.colour(column.name))) {
+            h2 { (scheduler_title(column.name)) }
+            @if !column.trouble.is_empty() { p.trouble { (column.trouble.join(", ")) } }
+            dl { @for highlight in &column.highlights { div {
+                dt { (highlight.caption) }
+                dd {
+                    (highlight.number)
+                    @if !highlight.unit.is_empty() { span.unit { (highlight.unit) } }
+                }
+            } } }
         }
     }
 }
@@ -113,40 +153,11 @@ fn subject(results: &[RunResult]) -> Option<Subject> {
     }
 }
 
-/// The highlights of one scheduler over the cases in `runs`.
-fn highlights(subject: Subject, runs: Vec<&SchedulerResult>) -> Vec<Highlight> {
-    let mut all = match subject {
-        Subject::Film => film(&runs),
-        Subject::Latency => latency(&runs),
-        Subject::Shares => shares(&runs),
-        Subject::Work => work(&runs),
-    };
-    let ejected = runs.iter().filter(|run| run.ejected.is_some()).count();
-    if ejected > 0 {
-        all.insert(
-            0,
-            Highlight {
-                number: number(ejected as f64, 0),
-                unit: "",
-                caption: "left before the end".into(),
-                phrase: "left before the end".into(),
-            },
-        );
-    }
-    all
-}
-
 /// The players are taken together; of several cases, the one with the most frames lost counts.
 fn film(runs: &[&SchedulerResult]) -> Vec<Highlight> {
-    let players = |run: &SchedulerResult| -> Vec<ProgramResult> {
-        run.programs
-            .iter()
-            .filter(|p| p.frames.is_some())
-            .cloned()
-            .collect()
-    };
     let figure = |name: &str, run: &SchedulerResult| {
-        Measure::named(name).of(&players(run).iter().collect::<Vec<_>>())
+        let players = run.programs.iter().filter(|p| p.frames.is_some());
+        Measure::named(name).of(&players.collect::<Vec<_>>())
     };
     let mut all = Vec::new();
     let dropped = |run: &&&SchedulerResult| figure("frames dropped", run).unwrap_or(-1.0);
@@ -168,7 +179,7 @@ fn film(runs: &[&SchedulerResult]) -> Vec<Highlight> {
     };
     if let Some(freeze_ms) = worst("longest freeze", f64::max) {
         let freeze = number(freeze_ms, if freeze_ms < 100.0 { 1 } else { 0 });
-        let phrase = format!("longest freeze {freeze} ms");
+        let phrase = format!("longest freeze {freeze}{NO_BREAK}ms");
         all.push(Highlight {
             number: freeze,
             unit: "ms",
@@ -211,8 +222,8 @@ fn latency(runs: &[&SchedulerResult]) -> Vec<Highlight> {
         } else {
             ("latency, p99", "99th percentile")
         };
-        let number = number(Measure::named(measure).of(&instances)?, 1);
-        let phrase = format!("{name}: {what} {number} µs");
+        let number = number(Measure::named(measure).of(&instances)?, 2);
+        let phrase = format!("{name}: {what} {number}{NO_BREAK}µs");
         Some(Highlight {
             number,
             unit: "µs",
@@ -235,7 +246,7 @@ fn shares(runs: &[&SchedulerResult]) -> Vec<Highlight> {
         return Vec::new();
     };
     let off = number(off, 2);
-    let phrase = format!("every class within {off} % of the share asked");
+    let phrase = format!("every class within {off}{NO_BREAK}% of the share asked");
     let caption = "the most that a class is off the share asked".into();
     vec![Highlight {
         number: off,

@@ -39,7 +39,7 @@ fn a_film_is_judged_in_one_sentence() {
     let page = parse(&[fixture::film()], &fixture::checks());
     let lead = &texts(&page, ".lead")[0];
     assert!(
-        lead.starts_with("Andante: 0 of 360 frames dropped, longest freeze 34.5 ms; "),
+        lead.starts_with("Andante: 0 of 360 frames dropped, longest freeze 34.5\u{a0}ms; "),
         "{lead}"
     );
     assert!(
@@ -85,6 +85,8 @@ fn names_are_escaped() {
     assert_eq!(texts(&page, "h1"), ["<b>bold</b> & \"quoted\""]);
     assert!(texts(&page, "b, i, script").is_empty());
     assert_eq!(texts(&page, ".checks tbody th")[0], "<b>what</b>");
+    let trouble = ["left before the end, </svg><b> ended early"];
+    assert_eq!(texts(&page, ".column .trouble"), trouble);
     assert!(
         texts(&page, "tr.trouble")
             .iter()
