@@ -5,6 +5,7 @@ pub mod class;
 pub mod doctor;
 pub mod loader;
 pub mod snapshot;
+pub mod state;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {
@@ -13,3 +14,4 @@ mod skel {
 
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use snapshot::{Class, Snapshot};
+pub use state::{StateError, Stats, snapshot, stats};

@@ -49,10 +49,14 @@ impl Default for Options {
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// More CPUs than the scheduler's arrays hold.
-    #[error("this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}")]
+    #[error(
+        "this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}"
+    )]
     TooManyCpus(usize),
     /// The kernel refused the program; its own words follow.
-    #[error("the kernel refused the scheduler ({step}: {source}): `andante doctor` tells what is missing\n{log}")]
+    #[error(
+        "the kernel refused the scheduler ({step}: {source}): `andante doctor` tells what is missing\n{log}"
+    )]
     Refused {
         /// `open`, `load` or `attach`.
         step: &'static str,
@@ -114,15 +118,24 @@ impl Scheduler {
         // The skeleton borrows its object. A process loads the scheduler once, so giving the
         // object to the process costs nothing and spares every user of this type a lifetime.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = SchedSkelBuilder::default().open(object).map_err(refused("open"))?;
+        let mut open = SchedSkelBuilder::default()
+            .open(object)
+            .map_err(refused("open"))?;
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
             knobs.nr_cpus = possible as u32;
             knobs.nr_cpus_online = online_cpus();
         }
         let mut skel = open.load().map_err(refused("load"))?;
-        let link = skel.maps.andante_ops.attach_struct_ops().map_err(refused("attach"))?;
-        Ok(Self { skel, link: Some(link) })
+        let link = skel
+            .maps
+            .andante_ops
+            .attach_struct_ops()
+            .map_err(refused("attach"))?;
+        Ok(Self {
+            skel,
+            link: Some(link),
+        })
     }
 
     /// Why the scheduler is no longer in charge; none while it is.
@@ -153,7 +166,11 @@ impl Scheduler {
 
 /// A text that ends with the first zero byte.
 fn text(bytes: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = bytes.iter().map(|&c| c as u8).take_while(|&b| b != 0).collect();
+    let bytes: Vec<u8> = bytes
+        .iter()
+        .map(|&c| c as u8)
+        .take_while(|&b| b != 0)
+        .collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -1,0 +1,243 @@
+//! Reading the state of the loaded scheduler, from any process that may.
+//!
+//! The class tree lives in one of the scheduler's maps. It is found by name among the kernel's
+//! maps rather than pinned in a file system, so that a scheduler that was killed leaves nothing
+//! behind that could be taken for one that runs.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use thiserror::Error;
+
+use crate::skel::types;
+use crate::snapshot::{Class, Snapshot};
+
+const _: () = assert!(align_of::<types::bss>() <= 8, "State is aligned to 8 bytes");
+
+/// Name that the loader gives the map of the scheduler's variables.
+const STATE_MAP: &str = "sched_bp.bss";
+/// Mount point of the cgroup v2 hierarchy.
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
+
+/// Values of `enum an_node_kind` (`core/tree.h`).
+const LEAF: u8 = 2;
+/// `AN_ROOT` (`core/tree.h`).
+const ROOT: usize = 1;
+
+/// Why the scheduler's state could not be read.
+#[derive(Debug, Error)]
+pub enum StateError {
+    /// There is no scheduler of ours in the kernel.
+    #[error("Andante is not loaded: start it with `sudo andante run`")]
+    NotLoaded,
+    /// The kernel does not let this user look at its maps.
+    #[error("the scheduler's state may be read by root only: use sudo")]
+    NotPermitted,
+    /// Another build of Andante is loaded, whose state has another layout.
+    #[error(
+        "the scheduler that is loaded comes from another build of Andante: restart it with this one"
+    )]
+    OtherBuild,
+    /// Something else went wrong.
+    #[error("the scheduler's state could not be read: {0}")]
+    Read(#[from] libbpf_rs::Error),
+}
+
+/// Counts of what happened since the scheduler was loaded (`bpf/intf.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Stats {
+    /// Classes picked.
+    pub picks: u64,
+    /// A slice ended and the same task went on.
+    pub kept: u64,
+    /// The picked class held nothing this CPU could run.
+    pub missed_picks: u64,
+    /// Queue lengths put right after a task was taken out sideways.
+    pub corrected: u64,
+    /// A woken task took the CPU from the one that ran.
+    pub wake_preemptions: u64,
+    /// A quantum was ended by the timer.
+    pub timer_preemptions: u64,
+    /// Tasks that ran without a pick: on an idle CPU, or by the kernel's choice.
+    pub unpicked_runs: u64,
+    /// Cgroups that share their parent's class because the tree was full.
+    pub classes_refused: u64,
+}
+
+/// The class tree of the loaded scheduler at this instant.
+///
+/// # Errors
+///
+/// [`StateError`].
+pub fn snapshot() -> Result<Snapshot, StateError> {
+    let state = State::read()?;
+    let now_ns = monotonic_ns();
+    Ok(state.snapshot(now_ns, &cgroup_paths(Path::new(CGROUP_ROOT))))
+}
+
+/// The counters of the loaded scheduler.
+///
+/// # Errors
+///
+/// [`StateError`].
+pub fn stats() -> Result<Stats, StateError> {
+    let stats = State::read()?.variables().stats;
+    Ok(Stats {
+        picks: stats.picks,
+        kept: stats.kept,
+        missed_picks: stats.missed_picks,
+        corrected: stats.corrected,
+        wake_preemptions: stats.wake_preemptions,
+        timer_preemptions: stats.timer_preemptions,
+        unpicked_runs: stats.unpicked_runs,
+        classes_refused: stats.classes_refused,
+    })
+}
+
+/// A copy of the scheduler's variables, aligned as they are in the kernel.
+struct State(Vec<u64>);
+
+impl State {
+    fn read() -> Result<Self, StateError> {
+        let mut found = None;
+        for info in MapInfoIter::default() {
+            if info.name.to_string_lossy() == STATE_MAP {
+                found = Some(info); // the newest has the highest id and comes last
+            }
+        }
+        let Some(info) = found else {
+            // Without the right to list maps the list is empty, as if there were none.
+            // SAFETY: geteuid cannot fail and touches no memory of ours.
+            let root = unsafe { libc::geteuid() } == 0;
+            return Err(if root {
+                StateError::NotLoaded
+            } else {
+                StateError::NotPermitted
+            });
+        };
+        if info.value_size as usize != size_of::<types::bss>() {
+            return Err(StateError::OtherBuild);
+        }
+        let map = MapHandle::from_map_id(info.id)?;
+        let bytes = map
+            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?
+            .ok_or(StateError::NotLoaded)?;
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        });
+        // The structure is aligned to 64 bytes only for the CPUs' sake; reading it needs 8.
+        Ok(Self(words.collect()))
+    }
+
+    fn variables(&self) -> &types::bss {
+        assert!(self.0.len() * 8 >= size_of::<types::bss>());
+        // SAFETY: the words cover the structure (above), are aligned to 8 bytes, the largest
+        // alignment of any of its members, and every bit pattern is valid for its integers.
+        unsafe { &*self.0.as_ptr().cast::<types::bss>() }
+    }
+
+    fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
+        let tree = &self.variables().tree;
+        let mut classes: Vec<Class> = (ROOT..tree.unused as usize)
+            .filter(|&index| stands_for_class(tree, index))
+            .filter_map(|index| {
+                let node = &tree.nodes[index];
+                Some(Class {
+                    path: paths.get(&node.cgroup_id)?.clone(),
+                    cgroup_id: node.cgroup_id,
+                    depth: u32::from(node.depth),
+                    weight: node.weight,
+                    queued: queued_below(tree, index),
+                    running: node.serving,
+                    cpu_ns: node.service_ns,
+                    share_asked: share_asked(tree, index),
+                })
+            })
+            .collect();
+        // Path components compare as wholes, so that /a/b comes before /a-c.
+        classes.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+        Snapshot {
+            now_ns,
+            cpus: tree.cpus,
+            classes,
+        }
+    }
+}
+
+/// Is this node a class among its siblings (not free, and not an inner node's own leaf)?
+fn stands_for_class(tree: &types::an_tree, index: usize) -> bool {
+    let node = &tree.nodes[index];
+    (node.kind == LEAF || node.children > 0) && node.own == 0 && node.cgroup_id != 0
+}
+
+fn is_below(tree: &types::an_tree, mut index: usize, ancestor: usize) -> bool {
+    let depth = tree.nodes[ancestor].depth;
+    while tree.nodes[index].depth > depth {
+        index = usize::from(tree.nodes[index].parent);
+    }
+    index == ancestor
+}
+
+/// Tasks that wait in the queues of all leaves below (or at) this node.
+fn queued_below(tree: &types::an_tree, index: usize) -> u32 {
+    (ROOT..tree.unused as usize)
+        .filter(|&leaf| tree.nodes[leaf].kind == LEAF && tree.nodes[leaf].queued > 0)
+        .filter(|&leaf| is_below(tree, leaf, index))
+        .map(|leaf| tree.nodes[leaf].queued)
+        .sum()
+}
+
+/// What the weights give the node while all its siblings want to run. The tasks of an inner class
+/// itself count as a sibling of its children while some of them wait.
+fn share_asked(tree: &types::an_tree, mut index: usize) -> f64 {
+    let mut share = 1.0;
+    while index != ROOT {
+        let node = &tree.nodes[index];
+        let siblings: u32 = (ROOT..tree.unused as usize)
+            .map(|sibling| &tree.nodes[sibling])
+            .filter(|sibling| sibling.kind != 0 && sibling.parent == node.parent)
+            .filter(|sibling| sibling.own == 0 || sibling.queued > 0)
+            .map(|sibling| sibling.weight)
+            .sum();
+        share *= f64::from(node.weight) / f64::from(siblings.max(1));
+        index = usize::from(node.parent);
+    }
+    share
+}
+
+/// The path of every cgroup below `root` by the inode number of its directory.
+fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
+    fn walk(directory: &Path, path: &str, paths: &mut HashMap<u64, String>) -> io::Result<()> {
+        let shown = if path.is_empty() { "/" } else { path };
+        paths.insert(fs::metadata(directory)?.ino(), shown.to_owned());
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let below = format!("{path}/{}", entry.file_name().to_string_lossy());
+                // A cgroup that goes away while we look is no loss.
+                let _ = walk(&entry.path(), &below, paths);
+            }
+        }
+        Ok(())
+    }
+    let mut paths = HashMap::new();
+    let _ = walk(root, "", &mut paths);
+    paths
+}
+
+fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a timespec of ours; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
