@@ -6,6 +6,8 @@ mod doctor;
 mod exec;
 mod man;
 mod run;
+mod status;
+mod top;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,6 +18,8 @@ use crate::exit::Status;
 #[derive(Subcommand)]
 pub enum Command {
     Run(run::Run),
+    Status(status::Status),
+    Top(top::Top),
     Class(class::Class),
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
@@ -28,6 +32,8 @@ impl Command {
     pub fn run(self) -> Result<Status> {
         match self {
             Self::Run(command) => command.run(),
+            Self::Status(command) => command.run(),
+            Self::Top(command) => command.run(),
             Self::Class(command) => command.run(),
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),

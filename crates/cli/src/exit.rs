@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use andante_sched::StateError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
 
@@ -182,6 +183,17 @@ impl From<&ClassError> for Status {
     }
 }
 
+impl From<&StateError> for Status {
+    fn from(error: &StateError) -> Self {
+        match error {
+            StateError::NotLoaded => Self::NotLoaded,
+            StateError::NotPermitted => Self::NotPermitted,
+            StateError::OtherBuild => Self::OtherScheduler,
+            StateError::Read(_) => Self::Failure,
+        }
+    }
+}
+
 /// A refusal of the command line itself: one sentence, and the status to leave with.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -205,6 +217,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         refusal.status
     } else if let Some(error) = error.downcast_ref::<ClassError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<StateError>() {
         error.into()
     } else {
         Status::Failure

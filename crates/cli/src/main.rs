@@ -3,6 +3,7 @@
 mod commands;
 mod exit;
 mod output;
+mod shares;
 mod tree;
 
 use std::process::ExitCode;

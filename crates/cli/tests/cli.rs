@@ -11,7 +11,7 @@ fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
 
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
-    for subcommand in ["run", "class", "exec", "doctor", "man"] {
+    for subcommand in ["run", "status", "top", "class", "exec", "doctor", "man"] {
         andante(&[subcommand, "--help"])
             .success()
             .stdout(contains("Example"));
@@ -33,6 +33,24 @@ fn a_wrong_command_line_is_a_usage_error() {
     andante(&["class", "create", "a", "--weight", "heavy"]).code(2);
     andante(&["class", "create", "a", "--adopt", "--threaded"]).code(2);
     andante(&["run", "--slice-us", "5"]).code(2);
+    andante(&["status", "--interval", "0"]).code(2);
+}
+
+#[test]
+fn status_and_top_say_when_nothing_is_loaded() {
+    if andante_sched::doctor::Loaded::find().is_some() {
+        eprintln!("skipped: a sched_ext scheduler is loaded here");
+        return;
+    }
+    for arguments in [["status", "--all"], ["top", "--once"]] {
+        andante(&arguments)
+            .code(8)
+            .stdout(is_empty())
+            .stderr(contains("sudo andante run"));
+    }
+    andante(&["status", "--json"])
+        .code(8)
+        .stdout(contains("\"loaded\": false"));
 }
 
 #[test]
@@ -50,6 +68,34 @@ fn run_refuses_with_the_status_that_the_doctor_reports() {
 }
 
 #[test]
+fn a_recording_is_drawn_as_text() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let snapshot = |now_ns: u64, cpu_ns: u64| {
+        serde_json::json!({ "now_ns": now_ns, "cpus": 1, "classes": [
+            { "path": "/", "cgroup_id": 1, "depth": 0, "weight": 100, "queued": 1, "running": 1,
+              "cpu_ns": cpu_ns, "share_asked": 1.0 },
+            { "path": "/film", "cgroup_id": 2, "depth": 1, "weight": 800, "queued": 1, "running": 1,
+              "cpu_ns": cpu_ns / 2, "share_asked": 0.5 } ] })
+    };
+    let text = format!("{}\n{}\n", snapshot(0, 0), snapshot(1_000_000, 1_000_000));
+    std::fs::write(file.path(), text).unwrap();
+    let file = file.path().to_str().unwrap();
+    andante(&["top", "--once", "--replay", file])
+        .success()
+        .stdout(
+            contains("└─ film")
+                .and(contains("800"))
+                .and(contains("50.0 %   50.0 %")),
+        );
+    andante(&["top", "--once", "--replay", "/dev/null"])
+        .code(2)
+        .stderr(contains("record for longer"));
+    andante(&["top", "--once", "--replay", "/no/such/file"])
+        .code(1)
+        .stderr(contains("/no/such/file"));
+}
+
+#[test]
 fn output_into_a_closed_pipe_or_a_file_has_no_colours() {
     andante(&["doctor"]).stdout(contains("\u{1b}[").not());
 }
@@ -64,7 +110,7 @@ fn completions_and_manual_pages_are_generated() {
         .stdout(contains(".TH andante").and(contains("Exit status")));
     let directory = tempfile::tempdir().unwrap();
     andante(&["man", "--dir", directory.path().to_str().unwrap()]).success();
-    for page in ["andante.1", "andante-class-create.1"] {
+    for page in ["andante.1", "andante-class-create.1", "andante-top.1"] {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
 }

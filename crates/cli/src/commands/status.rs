@@ -1,0 +1,228 @@
+//! `andante status`: what the loaded scheduler is doing.
+
+use std::thread;
+use std::time::Duration;
+
+use andante_sched::Snapshot;
+use andante_sched::doctor::Loaded;
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use crate::exit::{self, Refusal};
+use crate::output::{self, BAR, BOLD, DIM, paint, percent};
+use crate::shares::{self, Row};
+use crate::tree;
+
+/// Width of the bars [columns].
+const BAR_WIDTH: usize = 20;
+
+/// Show the class tree: weights, runnable tasks, shares asked and received.
+///
+/// ASKED is what the weights give a class while all of its siblings want to run; RECEIVED is what it
+/// really got during the interval; both are shares of the whole machine.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  sudo andante status
+  sudo andante status --interval 10 --all
+  sudo andante status --json | jq '.classes[] | {path, share_received}'")]
+pub struct Status {
+    /// How long to watch [s].
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
+    interval: f64,
+    /// Show idle classes too.
+    #[arg(long, short)]
+    all: bool,
+    /// Print the data as JSON (all classes).
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Whether Andante is in charge.
+    loaded: bool,
+    /// Length of the interval [s].
+    interval_s: f64,
+    /// CPUs that can run tasks.
+    cpus: u32,
+    /// Every class, in tree order.
+    classes: &'a [Row],
+}
+
+impl Status {
+    /// Watches for an interval and prints what it saw.
+    pub fn run(self) -> Result<exit::Status> {
+        if let Err(refusal) = in_charge() {
+            if self.json {
+                output::print("{\n  \"loaded\": false\n}\n")?;
+            }
+            return Err(refusal.into());
+        }
+        let before = andante_sched::snapshot()?;
+        thread::sleep(Duration::from_secs_f64(self.interval));
+        let after = andante_sched::snapshot()?;
+        let rows = shares::between(&before, &after);
+        if self.json {
+            let interval_s = after.now_ns.saturating_sub(before.now_ns) as f64 / 1e9;
+            let report = Report {
+                loaded: true,
+                interval_s,
+                cpus: after.cpus,
+                classes: &rows,
+            };
+            output::print_json(&report)?;
+        } else {
+            output::print(&render(&after, &rows, self.interval, self.all))?;
+        }
+        Ok(exit::Status::Ok)
+    }
+}
+
+/// Refuses unless Andante is the scheduler in charge.
+pub fn in_charge() -> Result<(), Refusal> {
+    match Loaded::find() {
+        Some(loaded) if loaded.is_andante() => Ok(()),
+        Some(other) => Err(Refusal::new(
+            exit::Status::NotLoaded,
+            format!(
+                "the sched_ext scheduler {} is in charge, not Andante: end it, then `sudo andante run`",
+                other.name
+            ),
+        )),
+        None => Err(Refusal::new(
+            exit::Status::NotLoaded,
+            "Andante is not loaded, the stock scheduler is in charge: start it with `sudo andante run`",
+        )),
+    }
+}
+
+/// Reads a time between two looks [s].
+pub fn interval(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("give seconds between 0.05 and 3600".into()),
+    }
+}
+
+fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> String {
+    let shown: Vec<_> = rows
+        .iter()
+        .filter(|row| all || row.is_busy() || row.class.depth == 0)
+        .collect();
+    let depths: Vec<_> = shown.iter().map(|row| row.class.depth as usize).collect();
+    let lines = tree::lines(&depths);
+    let width = |(line, row): (&String, &&Row)| line.width() + row.name().width();
+    let width = lines
+        .iter()
+        .zip(&shown)
+        .map(width)
+        .max()
+        .unwrap_or(0)
+        .max(5);
+
+    let hidden = rows.len() - shown.len();
+    let hidden = if hidden > 0 {
+        format!(", {hidden} idle ones hidden")
+    } else {
+        String::new()
+    };
+    let cpus = if snapshot.cpus == 1 { "CPU" } else { "CPUs" };
+    let head = format!(
+        "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED  (over {interval_s} s)",
+        "CLASS"
+    );
+    let mut text = format!(
+        "{} is in charge of {} {cpus}, {} classes{hidden}\n\n{}\n",
+        paint(BOLD, "Andante"),
+        snapshot.cpus,
+        rows.len(),
+        paint(DIM, head),
+    );
+    for (line, row) in lines.iter().zip(&shown) {
+        let pad = " ".repeat(width - line.width() - row.name().width());
+        let class = &row.class;
+        // The root competes with nobody, so its weight says nothing.
+        let weight = if class.depth == 0 {
+            String::new()
+        } else {
+            class.weight.to_string()
+        };
+        text += &format!(
+            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}\n",
+            paint(DIM, line),
+            row.name(),
+            class.running,
+            class.queued,
+            percent(class.share_asked),
+            percent(row.share_received),
+            paint(BAR, output::bar(row.share_received, BAR_WIDTH)),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shares::tests::class;
+
+    fn drawn(all: bool) -> String {
+        let classes = |used: u64| {
+            vec![
+                class("/", 100, used),
+                class("/idle.slice", 100, 0),
+                class("/media", 600, used),
+                class("/media/film", 100, used),
+            ]
+        };
+        let before = Snapshot {
+            now_ns: 0,
+            cpus: 1,
+            classes: classes(0),
+        };
+        let after = Snapshot {
+            now_ns: 1_000,
+            cpus: 1,
+            classes: classes(500),
+        };
+        let text = render(&after, &shares::between(&before, &after), 1.0, all);
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn columns_are_aligned_and_idle_classes_hidden() {
+        let text = drawn(false);
+        assert!(text.contains("1 idle ones hidden"), "{text}");
+        assert!(!text.contains("idle.slice"), "{text}");
+        let rows: Vec<_> = text.lines().skip(2).collect();
+        assert!(rows[2].starts_with("└─ media"), "{text}");
+        assert!(rows[3].starts_with("   └─ film"), "{text}");
+        let ends: Vec<_> = rows
+            .iter()
+            .filter_map(|row| row.split(" %").next())
+            .collect();
+        assert!(
+            ends[1..].iter().all(|end| end.width() == ends[1].width()),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn all_shows_idle_classes_too() {
+        let text = drawn(true);
+        assert!(text.contains("├─ idle.slice"), "{text}");
+        assert!(!text.contains("hidden"), "{text}");
+    }
+
+    #[test]
+    fn intervals_have_bounds() {
+        assert_eq!(interval("0.5"), Ok(0.5));
+        for bad in ["0", "-1", "nan", "1e9", "x"] {
+            assert!(interval(bad).is_err(), "{bad}");
+        }
+    }
+}

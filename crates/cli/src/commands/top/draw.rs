@@ -1,0 +1,295 @@
+//! The picture: a headline, the tree with its figures, and a line of keys.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span, Text};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::state::{HISTORY, State};
+use crate::output::{bar, percent};
+use crate::shares::Row;
+use crate::tree;
+
+/// Width of the figures between name and bar: weight, running, queued, asked, received, a gap.
+const FIGURES: usize = 7 + 5 + 7 + 9 + 9 + 2;
+/// Least width of the names.
+const NAME_MIN: usize = 16;
+/// Height of a sparkline, from nothing to everything.
+const SPARKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Colour of what a class received up to the share it asked for.
+const OWN: Color = Color::Green;
+/// Colour of what it received beyond that.
+const BEYOND: Color = Color::Cyan;
+
+/// Widths of the columns that share what the figures leave.
+struct Widths {
+    name: usize,
+    bar: usize,
+    history: usize,
+}
+
+impl Widths {
+    fn of(total: usize) -> Self {
+        let spare = total.saturating_sub(FIGURES + NAME_MIN + 1);
+        let bar = (spare * 9 / 20).min(40);
+        let history = (spare * 7 / 20).min(HISTORY);
+        Self {
+            name: NAME_MIN + spare - bar - history,
+            bar,
+            history,
+        }
+    }
+}
+
+/// Draws everything; moves the scroll position so that the selected row is visible.
+pub fn draw(frame: &mut Frame, state: &mut State) {
+    let [head, columns, body, foot] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let widths = Widths::of(usize::from(frame.area().width));
+    frame.render_widget(headline(state), head);
+    frame.render_widget(titles(&widths), columns);
+    draw_rows(frame, body, state, &widths);
+    frame.render_widget(footer(state), foot);
+}
+
+fn headline(state: &State) -> Text<'static> {
+    let title = Line::from(vec![
+        " Andante ".bold().reversed(),
+        format!("  {}", state.title()).dim(),
+    ]);
+    let mut figures = String::new();
+    if let (Some(snapshot), Some(root)) = (state.latest(), state.rows().first()) {
+        figures = format!(
+            "{} {}, {} used, {} running, {} queued, up {}",
+            snapshot.cpus,
+            if snapshot.cpus == 1 { "CPU" } else { "CPUs" },
+            percent(root.share_received).trim_start(),
+            root.class.running,
+            root.class.queued,
+            uptime(snapshot.now_ns)
+        );
+    }
+    Text::from(vec![title, Line::from(figures)])
+}
+
+fn titles(widths: &Widths) -> Line<'static> {
+    let Widths { name, bar, history } = *widths;
+    let titles = format!(
+        "{:name$} WEIGHT  RUN QUEUED    ASKED RECEIVED  {:bar$} {:history$}",
+        "CLASS",
+        "",
+        if history < 7 { "" } else { "HISTORY" }
+    );
+    Line::from(titles).dim()
+}
+
+fn draw_rows(frame: &mut Frame, area: Rect, state: &mut State, widths: &Widths) {
+    let height = usize::from(area.height).max(1);
+    let selected = state.selected();
+    state.scroll = state
+        .scroll
+        .clamp(selected.saturating_sub(height - 1), selected);
+    let rows = state.rows();
+    let depths: Vec<_> = rows.iter().map(|row| row.class.depth as usize).collect();
+    let drawn = tree::lines(&depths);
+    let visible = rows
+        .iter()
+        .zip(drawn)
+        .enumerate()
+        .skip(state.scroll)
+        .take(height);
+    for ((at, (row, lines)), line_area) in visible.zip(area.rows()) {
+        let mut line = row_line(state, row, &lines, widths);
+        if at == selected {
+            line = line.style(Style::new().add_modifier(Modifier::REVERSED));
+        }
+        frame.render_widget(line, line_area);
+    }
+}
+
+fn row_line(state: &State, row: &Row, lines: &str, widths: &Widths) -> Line<'static> {
+    let class = &row.class;
+    let room = widths.name.saturating_sub(lines.width());
+    let weight = if class.depth == 0 {
+        String::new()
+    } else {
+        class.weight.to_string()
+    };
+    let figures = format!(
+        " {weight:>6} {:>4} {:>6}  {}  {}  ",
+        class.running,
+        class.queued,
+        percent(class.share_asked),
+        percent(row.share_received)
+    );
+    let mut spans = vec![lines.to_owned().dim(), Span::raw(fit(row.name(), room))];
+    spans.push(Span::raw(figures));
+    spans.extend(marked_bar(row, widths.bar));
+    spans.push(Span::raw(" "));
+    spans.push(sparkline(state, row, widths.history).fg(Color::Blue));
+    Line::from(spans)
+}
+
+/// The share received as a bar, with a mark where the share asked ends. What lies beyond the mark
+/// was left over by others.
+fn marked_bar(row: &Row, width: usize) -> Vec<Span<'static>> {
+    let filled = fit(&bar(row.share_received, width), width);
+    if row.class.depth == 0 || width == 0 {
+        return vec![Span::raw(filled).fg(OWN)];
+    }
+    let mark = (row.class.share_asked * width as f64).round() as usize;
+    let mark = mark.clamp(1, width) - 1;
+    let part = |from: usize, to: usize| -> String { filled.chars().take(to).skip(from).collect() };
+    // On the filled part the mark is a gap, elsewhere a line.
+    let sign = match filled.chars().nth(mark) {
+        Some('█') => Span::raw("┃").fg(Color::Black).bg(OWN),
+        _ => Span::raw("│"),
+    };
+    vec![
+        Span::raw(part(0, mark)).fg(OWN),
+        sign,
+        Span::raw(part(mark + 1, width)).fg(BEYOND),
+    ]
+}
+
+/// The latest shares, newest at the right.
+fn sparkline(state: &State, row: &Row, width: usize) -> Span<'static> {
+    let height = |share: f64| SPARKS[(share.clamp(0.0, 1.0) * 8.0).ceil() as usize];
+    let mut sparks: Vec<_> = state.history(row).rev().take(width).map(height).collect();
+    sparks.resize(width, ' ');
+    Span::raw(sparks.into_iter().rev().collect::<String>())
+}
+
+fn footer(state: &State) -> Line<'static> {
+    if let Some(message) = state.message() {
+        return Line::from(message.to_owned()).bold();
+    }
+    let keys = [
+        ("↑↓", "select".to_owned()),
+        ("+-", "weight".to_owned()),
+        ("s", format!("sort: {}", state.sort().name())),
+        ("a", "idle ones".to_owned()),
+        ("space", "pause".to_owned()),
+        ("q", "quit".to_owned()),
+    ];
+    let spans = keys
+        .into_iter()
+        .flat_map(|(key, does)| [key.bold(), format!(" {does}   ").dim()]);
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+/// `text` cut or padded to exactly `width` columns.
+fn fit(text: &str, width: usize) -> String {
+    let spaces = |used: usize| " ".repeat(width.saturating_sub(used));
+    if text.width() <= width {
+        return format!("{text}{}", spaces(text.width()));
+    }
+    let mut cut = String::new();
+    for character in text.chars() {
+        if cut.width() + character.width().unwrap_or(0) + 1 > width {
+            break;
+        }
+        cut.push(character);
+    }
+    if width > 0 {
+        cut.push('…');
+    }
+    format!("{cut}{}", spaces(cut.width()))
+}
+
+fn uptime(now_ns: u64) -> String {
+    let minutes = now_ns / 60_000_000_000;
+    match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes:02} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+    use super::super::state::tests::state;
+    use super::*;
+
+    fn screen(state: &mut State, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, state)).unwrap();
+        let cells = terminal.backend().buffer().content();
+        let text = |line: &[ratatui::buffer::Cell]| line.iter().map(|cell| cell.symbol()).collect();
+        cells.chunks(usize::from(width)).map(text).collect()
+    }
+
+    #[test]
+    fn the_tree_fits_a_small_terminal() {
+        let lines = screen(&mut state(), 80, 24);
+        assert!(
+            lines[1].contains("1 CPU, 100.0 % used, 0 running, 5 queued"),
+            "{}",
+            lines[0]
+        );
+        assert!(lines[4].starts_with("├─ a"), "{}", lines[4]);
+        assert!(lines[5].starts_with("│  └─ x"), "{}", lines[5]);
+        assert!(lines[6].contains(" 75.0 %   75.0 %  █"), "{}", lines[6]);
+        assert!(
+            lines[3].ends_with('█'),
+            "the newest share stands at the edge: {}",
+            lines[3]
+        );
+        assert!(lines[23].contains("q quit"), "{}", lines[23]);
+    }
+
+    #[test]
+    fn columns_stand_under_their_titles() {
+        let lines = screen(&mut state(), 80, 24);
+        let end = |line: &str, what: &str| {
+            let at = line.find(what).unwrap() + what.len();
+            line[..at].width()
+        };
+        assert_eq!(end(&lines[2], "WEIGHT"), end(&lines[6], " 300"));
+        assert_eq!(end(&lines[2], "ASKED"), end(&lines[6], "75.0 %"));
+    }
+
+    #[test]
+    fn the_selected_row_is_scrolled_into_view() {
+        let mut state = state();
+        for _ in 0..3 {
+            state.press(KeyEvent::from(KeyCode::Down));
+        }
+        let lines = screen(&mut state, 80, 6);
+        assert!(lines[3].contains("x "), "{}", lines[3]);
+        assert!(lines[4].starts_with("└─ b"), "{}", lines[4]);
+    }
+
+    #[test]
+    fn nothing_breaks_on_a_tiny_terminal() {
+        for (width, height) in [(1, 1), (10, 3), (40, 5), (300, 80)] {
+            screen(&mut state(), width, height);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_to_their_column() {
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("ab", 4), "ab  ");
+        assert_eq!(fit("映画館", 4).width(), 4);
+        assert_eq!(fit("ab", 0), "");
+    }
+
+    #[test]
+    fn uptimes_are_short() {
+        assert_eq!(uptime(5 * 60_000_000_000), "5 min");
+        assert_eq!(uptime(65 * 60_000_000_000), "1 h 05 min");
+        assert_eq!(uptime(1500 * 60_000_000_000), "1 d 1 h");
+    }
+}

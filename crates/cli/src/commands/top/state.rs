@@ -1,0 +1,375 @@
+//! What `top` shows and what its keys change.
+
+use std::collections::{HashMap, VecDeque};
+
+use andante_sched::Snapshot;
+use andante_sched::class::{WEIGHT_MAX, WEIGHT_MIN};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::shares::{self, Row};
+
+/// How many intervals the share of a class is remembered.
+pub const HISTORY: usize = 64;
+
+/// What a key asks the outside to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing outside.
+    None,
+    /// Leave.
+    Quit,
+    /// Give a class a new weight.
+    SetWeight {
+        /// Path of the class.
+        path: String,
+        /// Its new weight.
+        weight: u32,
+    },
+}
+
+/// How siblings are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// By name.
+    Name,
+    /// The greatest share received first.
+    Share,
+    /// The longest queue first.
+    Queue,
+}
+
+impl Sort {
+    /// For the footer.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Share => "share",
+            Self::Queue => "queue",
+        }
+    }
+
+    fn next(self) -> Self {
+        match self {
+            Self::Name => Self::Share,
+            Self::Share => Self::Queue,
+            Self::Queue => Self::Name,
+        }
+    }
+}
+
+/// Everything on the screen.
+pub struct State {
+    title: String,
+    latest: Option<Snapshot>,
+    rows: Vec<Row>,
+    history: HashMap<u64, VecDeque<f64>>,
+    selected: Option<u64>,
+    sort: Sort,
+    all: bool,
+    paused: bool,
+    ended: bool,
+    message: Option<String>,
+    /// First row on the screen; the picture keeps the selected row visible by moving it.
+    pub scroll: usize,
+}
+
+impl State {
+    /// Nothing seen yet.
+    pub fn new(title: String) -> Self {
+        Self {
+            title,
+            latest: None,
+            rows: Vec::new(),
+            history: HashMap::new(),
+            selected: None,
+            sort: Sort::Name,
+            all: false,
+            paused: false,
+            ended: false,
+            message: None,
+            scroll: 0,
+        }
+    }
+
+    /// Takes in the next snapshot; none says that there will be no more.
+    pub fn advance(&mut self, snapshot: Option<Snapshot>) {
+        let Some(snapshot) = snapshot else {
+            self.ended = true;
+            return;
+        };
+        if let Some(before) = &self.latest {
+            self.rows = shares::between(before, &snapshot);
+            self.history
+                .retain(|id, _| snapshot.classes.iter().any(|class| class.cgroup_id == *id));
+            for row in &self.rows {
+                let history = self.history.entry(row.class.cgroup_id).or_default();
+                history.push_back(row.share_received);
+                if history.len() > HISTORY {
+                    history.pop_front();
+                }
+            }
+        }
+        self.latest = Some(snapshot);
+    }
+
+    /// The rows to show, in the order to show them.
+    pub fn rows(&self) -> Vec<&Row> {
+        let mut shown = Vec::new();
+        self.collect(0, self.rows.len(), &mut shown);
+        shown
+    }
+
+    /// Appends the subtrees among `rows[from..to]`, sorted as siblings.
+    fn collect<'a>(&'a self, from: usize, to: usize, shown: &mut Vec<&'a Row>) {
+        let mut subtrees = Vec::new();
+        let mut at = from;
+        while at < to {
+            let depth = self.rows[at].class.depth;
+            let below = self.rows[at + 1..to].iter();
+            let end = at + 1 + below.take_while(|row| row.class.depth > depth).count();
+            subtrees.push((at, end));
+            at = end;
+        }
+        match self.sort {
+            Sort::Name => {}
+            Sort::Share => subtrees.sort_by(|&(a, _), &(b, _)| {
+                self.rows[b]
+                    .share_received
+                    .total_cmp(&self.rows[a].share_received)
+            }),
+            Sort::Queue => subtrees.sort_by_key(|&(at, _)| {
+                std::cmp::Reverse(self.rows[at].class.queued + self.rows[at].class.running)
+            }),
+        }
+        for (at, end) in subtrees {
+            let row = &self.rows[at];
+            // What a class does counts for its parents too, so an idle one hides no busy one.
+            let busy = row.is_busy() || self.history(row).any(|share| share > 0.0);
+            if self.all || busy || row.class.depth == 0 {
+                shown.push(row);
+                self.collect(at + 1, end, shown);
+            }
+        }
+    }
+
+    /// The shares a class received, oldest first.
+    pub fn history(&self, row: &Row) -> impl DoubleEndedIterator<Item = f64> {
+        self.history
+            .get(&row.class.cgroup_id)
+            .into_iter()
+            .flatten()
+            .copied()
+    }
+
+    /// Where the selected class is in [`State::rows`].
+    pub fn selected(&self) -> usize {
+        let position = |id| self.rows().iter().position(|row| row.class.cgroup_id == id);
+        self.selected.and_then(position).unwrap_or(0)
+    }
+
+    /// Whether time stands still.
+    pub fn paused(&self) -> bool {
+        self.paused || self.ended
+    }
+
+    /// The latest snapshot.
+    pub fn latest(&self) -> Option<&Snapshot> {
+        self.latest.as_ref()
+    }
+
+    /// The headline's right end: what is watched, and whether time stands still.
+    pub fn title(&self) -> String {
+        match (self.ended, self.paused) {
+            (true, _) => format!("{}, at its end", self.title),
+            (false, true) => format!("{}, paused", self.title),
+            (false, false) => self.title.clone(),
+        }
+    }
+
+    /// How siblings are ordered.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// What happened last, until the next key.
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    /// Shows a message.
+    pub fn tell(&mut self, message: String) {
+        self.message = Some(message);
+    }
+
+    /// Answers a key.
+    pub fn press(&mut self, key: KeyEvent) -> Action {
+        self.message = None;
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return Action::Quit;
+            }
+            KeyCode::Char('q') | KeyCode::Esc => return Action::Quit,
+            KeyCode::Up | KeyCode::Char('k') => self.select(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.select(1),
+            KeyCode::PageUp => self.select(-10),
+            KeyCode::PageDown => self.select(10),
+            KeyCode::Char(' ') => self.paused = !self.paused,
+            KeyCode::Char('a') => self.all = !self.all,
+            KeyCode::Char('s') => self.sort = self.sort.next(),
+            KeyCode::Char('+' | '=') => return self.weigh(heavier),
+            KeyCode::Char('-') => return self.weigh(lighter),
+            _ => {}
+        }
+        Action::None
+    }
+
+    fn select(&mut self, by: isize) {
+        let (at, rows) = (self.selected(), self.rows());
+        let Some(last) = rows.len().checked_sub(1) else {
+            return;
+        };
+        let id = rows[at.saturating_add_signed(by).min(last)].class.cgroup_id;
+        self.selected = Some(id);
+    }
+
+    fn weigh(&mut self, change: fn(u32) -> u32) -> Action {
+        let at = self.selected();
+        let Some((id, path, weight)) = self.rows().get(at).map(|row| {
+            (
+                row.class.cgroup_id,
+                row.class.path.clone(),
+                change(row.class.weight),
+            )
+        }) else {
+            return Action::None;
+        };
+        if path == "/" {
+            self.tell("the root competes with nobody and has no weight".into());
+            return Action::None;
+        }
+        // Shown at once, so that the next key press starts from it.
+        let rows = self.rows.iter_mut().filter(|row| row.class.cgroup_id == id);
+        rows.for_each(|row| row.class.weight = weight);
+        Action::SetWeight { path, weight }
+    }
+}
+
+/// A tenth more, at least one.
+fn heavier(weight: u32) -> u32 {
+    (weight + (weight / 10).max(1)).min(WEIGHT_MAX)
+}
+
+/// A tenth less, at least one.
+fn lighter(weight: u32) -> u32 {
+    weight.saturating_sub((weight / 10).max(1)).max(WEIGHT_MIN)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::shares::tests::class;
+
+    /// Two snapshots of a machine on which `/b` got three times what `/a` got.
+    pub fn state() -> State {
+        let classes = |used: u64| {
+            let mut all = vec![
+                class("/", 100, 4 * used),
+                class("/a", 100, used),
+                class("/a/x", 100, used),
+                class("/b", 300, 3 * used),
+                class("/idle", 100, 0),
+            ];
+            all[0].queued = 5;
+            all[1].queued = 5;
+            all[1].share_asked = 0.25;
+            all[2].share_asked = 0.25;
+            all[3].share_asked = 0.75;
+            all
+        };
+        let mut state = State::new("test".into());
+        state.advance(Some(Snapshot {
+            now_ns: 0,
+            cpus: 1,
+            classes: classes(0),
+        }));
+        state.advance(Some(Snapshot {
+            now_ns: 4_000,
+            cpus: 1,
+            classes: classes(1_000),
+        }));
+        state
+    }
+
+    fn press(state: &mut State, key: char) -> Action {
+        state.press(KeyEvent::from(KeyCode::Char(key)))
+    }
+
+    fn paths(state: &State) -> Vec<&str> {
+        state
+            .rows()
+            .iter()
+            .map(|row| row.class.path.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn idle_classes_are_hidden_until_asked_for() {
+        let mut state = state();
+        assert_eq!(paths(&state), ["/", "/a", "/a/x", "/b"]);
+        press(&mut state, 'a');
+        assert_eq!(paths(&state), ["/", "/a", "/a/x", "/b", "/idle"]);
+    }
+
+    #[test]
+    fn sorting_moves_whole_subtrees() {
+        let mut state = state();
+        press(&mut state, 's');
+        assert_eq!(paths(&state), ["/", "/b", "/a", "/a/x"], "by share");
+        press(&mut state, 's');
+        assert_eq!(paths(&state), ["/", "/a", "/a/x", "/b"], "by queue");
+    }
+
+    #[test]
+    fn the_selection_stays_with_its_class_and_within_the_rows() {
+        let mut state = state();
+        press(&mut state, 'k');
+        assert_eq!(state.selected(), 0);
+        press(&mut state, 'j');
+        press(&mut state, 's');
+        assert_eq!(state.rows()[state.selected()].class.path, "/a");
+        (0..9).for_each(|_| drop(press(&mut state, 'j')));
+        assert_eq!(state.selected(), 3);
+    }
+
+    #[test]
+    fn weights_change_by_a_tenth_within_their_range() {
+        let mut state = state();
+        assert_eq!(press(&mut state, '+'), Action::None, "the root has none");
+        press(&mut state, 'j');
+        let set = |weight| Action::SetWeight {
+            path: "/a".into(),
+            weight,
+        };
+        assert_eq!(press(&mut state, '+'), set(110));
+        assert_eq!(press(&mut state, '+'), set(121));
+        assert_eq!(press(&mut state, '-'), set(109));
+        assert_eq!(
+            (heavier(1), lighter(1), heavier(WEIGHT_MAX)),
+            (2, 1, WEIGHT_MAX)
+        );
+    }
+
+    #[test]
+    fn a_class_that_goes_takes_its_history_along() {
+        let mut state = state();
+        assert_eq!(state.history(&state.rows[3]).collect::<Vec<_>>(), [0.75]);
+        let classes = vec![class("/", 100, 4_000)];
+        state.advance(Some(Snapshot {
+            now_ns: 8_000,
+            cpus: 1,
+            classes,
+        }));
+        assert_eq!(state.history.len(), 1);
+        assert_eq!(state.selected(), 0);
+    }
+}
