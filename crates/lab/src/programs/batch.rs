@@ -3,13 +3,14 @@
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
-use super::{Order, Samples, stopped, work};
+use super::{Order, Samples, work};
 use crate::clock::now_ns;
+use crate::stop;
 
 pub(super) fn run(order: &Order, work_ms: f64) -> nix::Result<Samples> {
     let steps = order.steps(work_ms);
     let mut iterations = 0;
-    while !stopped() {
+    while !stop::requested() {
         // SAFETY: the child only computes and leaves by `_exit`.
         match unsafe { fork() }? {
             ForkResult::Child => {

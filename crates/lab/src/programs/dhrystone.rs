@@ -6,8 +6,9 @@
 
 use std::hint::black_box;
 
-use super::{Order, Samples, stopped};
+use super::{Order, Samples};
 use crate::clock::now_ns;
+use crate::stop;
 
 /// Rounds between two looks at the clock: one iteration.
 const ROUNDS: u32 = 100;
@@ -47,7 +48,7 @@ pub(super) fn run(order: &Order) -> Samples {
         table: [[0; TABLE_LEN]; TABLE_LEN],
     });
     let mut iterations = 0;
-    while !stopped() {
+    while !stop::requested() {
         for round in 0..ROUNDS {
             play_round(black_box(&mut state), black_box(round as i32));
         }

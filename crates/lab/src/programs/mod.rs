@@ -13,13 +13,12 @@ mod timed;
 pub(crate) mod work;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::sys::signal::{self, SaFlags, SigAction, SigHandler, SigSet, Signal};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
 use crate::scenario::Kind;
+use crate::{clock, stop};
 
 /// What the runner tells a synthetic program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -84,17 +83,6 @@ fn record<T>(list: &mut Vec<T>, value: T) {
     }
 }
 
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_: libc::c_int) {
-    STOPPED.store(true, Ordering::Relaxed);
-}
-
-/// Whether SIGTERM has arrived.
-fn stopped() -> bool {
-    STOPPED.load(Ordering::Relaxed)
-}
-
 /// Runs the program that `order` (JSON) describes until SIGTERM; returns its exit status.
 pub fn program_main(order: &str) -> i32 {
     let result = serde_json::from_str(order)
@@ -115,16 +103,13 @@ pub fn program_main(order: &str) -> i32 {
     }
 }
 
-/// Names the process, ties its life to the runner's, and takes SIGTERM as the end.
+/// Names the process, makes its timers exact, and takes SIGTERM as the end.
 fn prepare(order: &Order) -> nix::Result<()> {
     let name: String = order.name.chars().take(15).collect();
     nix::sys::prctl::set_name(&std::ffi::CString::new(name).expect("names hold no zero byte"))?;
     // The default of 50 µs would be counted as the scheduler's latency.
     nix::sys::prctl::set_timerslack(1)?;
-    // No SA_RESTART: sleeps and reads must return.
-    let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler only stores to an atomic.
-    unsafe { signal::sigaction(Signal::SIGTERM, &action) }.map(drop)
+    stop::on(&[Signal::SIGTERM])
 }
 
 fn run(order: &Order) -> Result<Samples, String> {
@@ -168,10 +153,10 @@ mod tests {
             steps_per_ms,
             out: PathBuf::new(),
         };
-        STOPPED.store(false, Ordering::Relaxed);
+        stop::set(false);
         let stopper = std::thread::spawn(move || {
             clock::sleep_until(end_ns + 20_000_000);
-            STOPPED.store(true, Ordering::Relaxed);
+            stop::set(true);
         });
         let samples = run(&order).unwrap();
         stopper.join().unwrap();

@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork, pipe, read, write};
 
-use super::{Order, Samples, preallocated, record, stopped};
+use super::{Order, Samples, preallocated, record};
 use crate::clock::now_ns;
+use crate::stop;
 
 /// No round trip is faster, so this bounds the number of samples [1/s].
 const FASTEST_PER_S: f64 = 1e6;
@@ -38,7 +39,7 @@ fn measure(order: &Order, window: u32, ping: &OwnedFd, pong: &OwnedFd) -> Sample
     let capacity = order.capacity(FASTEST_PER_S / f64::from(window));
     let mut latency_ns = preallocated(capacity, f64::NAN);
     let mut start_ns = now_ns();
-    'measuring: while !stopped() {
+    'measuring: while !stop::requested() {
         for _ in 0..window {
             if write(ping, &[0]) != Ok(1) || read(pong.as_fd(), &mut [0]) != Ok(1) {
                 break 'measuring;

@@ -18,8 +18,9 @@ use std::os::unix::net::UnixStream;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 
-use super::{Order, Samples, preallocated, record, stopped, work};
+use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
+use crate::stop;
 
 pub(super) fn run(
     order: &Order,
@@ -51,8 +52,8 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
         |frame: i64| (order.begin_ns as i64 + (frame as f64 * period_ns) as i64) as u64;
     let started_ns = now_ns() as i64 - order.begin_ns as i64;
     let mut frame = (started_ns as f64 / period_ns).ceil() as i64;
-    while !stopped() {
-        while now_ns() < release_ns(frame) && !stopped() {
+    while !stop::requested() {
+        while now_ns() < release_ns(frame) && !stop::requested() {
             sleep_until(release_ns(frame));
         }
         let ready_ns = now_ns();
@@ -62,7 +63,7 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
             }
             frame += 1;
         }
-        if stopped() {
+        if stop::requested() {
             break;
         }
         work::compute(steps[frame.rem_euclid(steps.len() as i64) as usize]);

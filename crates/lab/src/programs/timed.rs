@@ -1,7 +1,8 @@
 //! Programs that sleep until given instants: the typist and the waker.
 
-use super::{Order, Samples, preallocated, record, stopped, work};
+use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
+use crate::stop;
 
 /// Key presses at random instants (a Poisson process, the same for the same seed), each answered
 /// with some work. The latency runs from the key press to the end of the answer.
@@ -30,12 +31,12 @@ fn answer(order: &Order, per_s: f64, mut next: impl FnMut(u64) -> u64, steps: u6
     // The first instant depends on the start of the measurement alone, not on how fast this
     // process came up.
     let mut at_ns = order.begin_ns;
-    while !stopped() {
+    while !stop::requested() {
         at_ns = next(at_ns);
-        while now_ns() < at_ns && !stopped() {
+        while now_ns() < at_ns && !stop::requested() {
             sleep_until(at_ns);
         }
-        if stopped() {
+        if stop::requested() {
             break;
         }
         if steps > 0 {

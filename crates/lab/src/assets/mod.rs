@@ -1,0 +1,89 @@
+//! What real programs work on: film clips to play, C sources to compile.
+//!
+//! Both are made on the machine that runs the laboratory and lie in one folder: `clips/` and
+//! `sources/`.
+
+mod clip;
+mod sources;
+
+use std::path::{Path, PathBuf};
+
+use crate::error::LabError;
+use crate::scenario::{Kind, Program, Workload};
+
+pub(crate) use clip::clip_file;
+pub(crate) use sources::{count_objects, make_command};
+
+/// Programs of this machine that the workload's real programs consist of, with all they run.
+pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
+    let mut found = Vec::new();
+    for program in workload.programs.iter().filter(|program| program.count > 0) {
+        match &program.kind {
+            Kind::Mpv { .. } => found.push(tool("mpv", "to play the film", "mpv")?),
+            Kind::Make { .. } => found.extend(sources::compiler()?),
+            Kind::Command { argv } => {
+                let purpose = format!("as program {}", program.name);
+                found.push(tool(&argv[0], &purpose, &argv[0])?);
+            }
+            _ => {}
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Files of this machine that those programs read; `folder` must hold the sources already.
+///
+/// # Errors
+/// If the compiler fails.
+pub(crate) fn files(workload: &Workload, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let compiles = |p: &Program| p.count > 0 && matches!(p.kind, Kind::Make { .. });
+    if workload.programs.iter().any(compiles) {
+        sources::headers(folder)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// Makes everything the workload's programs work on, unless it is in `folder` already.
+///
+/// # Errors
+/// If ffmpeg is missing or fails, or the folder cannot be written.
+pub(crate) fn make(
+    workload: &Workload,
+    folder: &Path,
+    say: &mut dyn FnMut(String),
+) -> Result<(), LabError> {
+    for program in workload.programs.iter().filter(|program| program.count > 0) {
+        match &program.kind {
+            Kind::Mpv { clip, .. } => clip::make(clip, folder, say)?,
+            Kind::Make { .. } => sources::write(folder)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The path of an installed program; `package` is Debian's, for the mend.
+fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
+    let missing = || LabError::MissingTool {
+        name: name.to_owned(),
+        purpose: purpose.to_owned(),
+        mend: format!("`apt-get install {package}`, or name an installed program"),
+    };
+    if name.contains('/') {
+        let file = PathBuf::from(name);
+        return if file.is_file() {
+            Ok(file)
+        } else {
+            Err(missing())
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let candidates = std::env::split_paths(&path).map(|folder| folder.join(name));
+    candidates
+        .into_iter()
+        .find(|file| file.is_file())
+        .ok_or_else(missing)
+}

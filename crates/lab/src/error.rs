@@ -1,0 +1,129 @@
+//! What can go wrong in the laboratory.
+
+use std::io;
+use std::path::PathBuf;
+
+use andante_sched::class::ClassError;
+
+use crate::scenario::ScenarioError;
+
+/// Why a scenario was not carried out, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// No scenario of this name or path.
+    #[error("there is no scenario `{name}`; {hint}")]
+    NoScenario {
+        /// As asked for.
+        name: String,
+        /// Where it was looked for and what there is.
+        hint: String,
+    },
+    /// The scenario is not well formed.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A program that the scenario or the laboratory needs is not installed.
+    #[error("`{name}` is needed {purpose} and not installed: {mend}")]
+    MissingTool {
+        /// The program.
+        name: String,
+        /// What for.
+        purpose: String,
+        /// How to get it.
+        mend: String,
+    },
+    /// A scheduler that is neither known by name nor a program.
+    #[error(
+        "there is no scheduler `{name}`: give andante, eevdf, or the path of a program that loads one"
+    )]
+    NoScheduler {
+        /// As asked for.
+        name: String,
+    },
+    /// A scheduler did not take charge.
+    #[error("the scheduler {name} did not take charge: {reason}")]
+    SchedulerFailed {
+        /// Its name.
+        name: String,
+        /// What it said last, or what happened.
+        reason: String,
+    },
+    /// The kernel put the scheduler out before the end.
+    #[error("the scheduler {name} was ejected: {reason}")]
+    Ejected {
+        /// Its name.
+        name: String,
+        /// The kernel's or its own last words.
+        reason: String,
+    },
+    /// A program of the scenario could not be started or ended early.
+    #[error("program {name}: {reason}")]
+    ProgramFailed {
+        /// Its name in the scenario.
+        name: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Expectations that do not hold.
+    #[error("{failed} of {judged} expectations failed")]
+    ExpectationsFailed {
+        /// How many do not hold.
+        failed: usize,
+        /// How many were judged.
+        judged: usize,
+    },
+    /// Only root may make classes and load schedulers.
+    #[error(
+        "`--on host` needs root, to make classes and load schedulers: use sudo, or `--on vm`, which needs none"
+    )]
+    NotRoot,
+    /// The classes could not be made.
+    #[error(transparent)]
+    Class(#[from] ClassError),
+    /// There is no kernel for the virtual machine.
+    #[error(transparent)]
+    Kernel(#[from] andante_vm::KernelError),
+    /// There is no emulator.
+    #[error(transparent)]
+    Qemu(#[from] andante_vm::QemuError),
+    /// The root image could not be made.
+    #[error(transparent)]
+    Image(#[from] andante_vm::ImageError),
+    /// The virtual machine did not run to its end.
+    #[error(transparent)]
+    Boot(#[from] andante_vm::BootError),
+    /// The folder for what is made once cannot be used.
+    #[error(transparent)]
+    Cache(#[from] andante_vm::CacheError),
+    /// The guest ended without a result.
+    #[error("the virtual machine ended without a result: {reason}")]
+    NoResult {
+        /// What it said last.
+        reason: String,
+    },
+    /// A system call failed.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was being done, to complete "cannot …".
+        doing: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Ended by the user.
+    #[error("interrupted; everything has been put back")]
+    Interrupted,
+}
+
+impl LabError {
+    /// Wraps the failure of `doing`, which completes "cannot …".
+    pub(crate) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            doing: doing.into(),
+            source: source.into(),
+        }
+    }
+
+    /// The same for something done to a file.
+    pub(crate) fn file(verb: &str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::io(format!("{verb} {}", path.into().display()), source)
+    }
+}

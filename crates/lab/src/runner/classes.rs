@@ -1,0 +1,123 @@
+//! The scenario's classes on the machine: made at the start, read while running, gone at the end.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
+
+use crate::error::LabError;
+use crate::scenario::Workload;
+
+/// How long killed processes may take to leave their classes.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The classes of one run; dropping it kills what is in them and removes them.
+pub(super) struct Classes {
+    tree: Tree,
+    /// The scenario's `/`: the root of the hierarchy, or a class of its own beside others.
+    base: ClassPath,
+    /// Parents before children.
+    made: Vec<ClassPath>,
+}
+
+impl Classes {
+    /// Makes the tree of `workload` below `base`.
+    ///
+    /// # Errors
+    /// What this machine lacks, or a class that is in the way; nothing is left then.
+    pub fn make(workload: &Workload, base: &str) -> Result<Self, LabError> {
+        let base = ClassPath::parse(base)?;
+        let mut classes = Self {
+            tree: Tree::open()?,
+            base,
+            made: Vec::new(),
+        };
+        if !classes.base.is_root() {
+            classes.make_one("/", None, false)?;
+        }
+        for class in &workload.classes {
+            // Inner classes may hold tasks beside their children only in a threaded subtree; the
+            // root of the hierarchy is free to.
+            let threaded = workload.programs.iter().any(|program| {
+                let holder = program.class.trim_end_matches('/');
+                let below = class
+                    .path
+                    .strip_prefix(holder)
+                    .is_some_and(|r| r.starts_with('/'));
+                below && program.count > 0 && !(holder.is_empty() && classes.base.is_root())
+            });
+            classes.make_one(&class.path, Some(class.weight), threaded)?;
+        }
+        Ok(classes)
+    }
+
+    fn make_one(
+        &mut self,
+        path: &str,
+        weight: Option<u32>,
+        threaded: bool,
+    ) -> Result<(), ClassError> {
+        let path = self.absolute(path);
+        let new = NewClass {
+            weight: weight.map(i64::from),
+            threaded,
+            ..NewClass::default()
+        };
+        self.made.extend(self.tree.create(&path, &new)?);
+        Ok(())
+    }
+
+    fn absolute(&self, path: &str) -> ClassPath {
+        let steps = path.split('/').filter(|step| !step.is_empty());
+        steps.fold(self.base.clone(), |above, step| above.child(step))
+    }
+
+    /// The file that takes the ids of processes to be placed in the class.
+    pub fn procs_file(&self, path: &str) -> PathBuf {
+        self.tree
+            .directory(&self.absolute(path))
+            .join("cgroup.procs")
+    }
+
+    /// CPU time of the class and its descendants since it was made [ns].
+    pub fn cpu_ns(&self, path: &str) -> Result<u64, LabError> {
+        let file = self.tree.directory(&self.absolute(path)).join("cpu.stat");
+        let text = fs::read_to_string(&file).map_err(|e| LabError::file("read", &file, e))?;
+        let usage = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "));
+        let usage_us: u64 = usage
+            .and_then(|digits| digits.trim().parse().ok())
+            .ok_or_else(|| LabError::file("read", &file, io::ErrorKind::InvalidData.into()))?;
+        Ok(usage_us * 1000)
+    }
+
+    /// Kills everything that is still in the classes.
+    fn kill(&self) {
+        for class in &self.made {
+            // Only the roots of threaded subtrees have the file; their members are killed by them.
+            let _ = fs::write(self.tree.directory(class).join("cgroup.kill"), "1");
+        }
+    }
+}
+
+impl Drop for Classes {
+    fn drop(&mut self) {
+        self.kill();
+        let start = Instant::now();
+        for class in self.made.iter().rev() {
+            // Dying processes leave a moment after the kill.
+            while let Err(ClassError::HoldsTasks { .. }) = self.tree.remove(class) {
+                if start.elapsed() > LEAVE_TIMEOUT {
+                    eprintln!(
+                        "class {class} still holds tasks and stays: end them, then remove it"
+                    );
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Turns what was read and left behind into the figures of a result.
+
+use std::fs;
+
+use super::instance::Instance;
+use super::process::{Process, last_line};
+use super::timeline::Measured;
+use crate::mpv;
+use crate::programs::Samples;
+use crate::result::{ClassResult, ProgramResult, Spread};
+use crate::scenario::{Kind, Workload};
+
+/// A gap between frames that anybody notices [ms].
+const GAP_MS: f64 = 100.0;
+
+/// The figures of all classes.
+pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResult> {
+    let machine_ns = measured.length_ns as f64 * online_cpus() as f64;
+    let classes = workload.classes.iter().zip(&measured.class_cpu_ns);
+    classes
+        .map(|(class, samples)| {
+            let cpu_ns = samples.last().copied().unwrap_or(0);
+            ClassResult {
+                path: class.path.clone(),
+                weight: class.weight,
+                share_asked: workload.share_asked(&class.path),
+                share_received: cpu_ns as f64 / machine_ns,
+                cpu_ns,
+                samples: samples.clone(),
+            }
+        })
+        .collect()
+}
+
+/// CPUs that the machine has, whatever this thread may use.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: no arguments that could be wrong.
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) })
+        .unwrap_or(1)
+        .max(1)
+}
+
+/// The figures of one instance.
+pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramResult {
+    let mut result = ProgramResult {
+        name: instance.name.clone(),
+        class: instance.program.class.clone(),
+        kind: instance.program.kind.name().to_owned(),
+        cpu_ns: instance.cpu_ns[1].saturating_sub(instance.cpu_ns[0]),
+        failed: failure(instance, measured),
+        ..ProgramResult::default()
+    };
+    match &instance.program.kind {
+        Kind::Mpv { .. } => read_frame_log(instance, measured, &mut result),
+        Kind::Make { .. } => {
+            result.iterations = Some(instance.objects[1].saturating_sub(instance.objects[0]));
+        }
+        Kind::Command { .. } => {}
+        kind => match read_samples(instance) {
+            Some(samples) => take_samples(kind, &samples, &mut result),
+            None => {
+                result
+                    .failed
+                    .get_or_insert_with(|| "left no samples".to_owned());
+            }
+        },
+    }
+    result
+}
+
+/// How it ended, if it should not have.
+fn failure(instance: &Instance<'_>, measured: &Measured) -> Option<String> {
+    let Some(process) = &instance.process else {
+        return Some("was never started".to_owned());
+    };
+    let end_ns = measured.begin_ns + measured.length_ns;
+    let plays = matches!(instance.program.kind, Kind::Mpv { .. });
+    match &process.ended {
+        _ if plays && instance.told_to_end => {
+            Some("still played when its time was over".to_owned())
+        }
+        Some(ended) if plays && !ended.success => Some(with_words("ended", &ended.how, process)),
+        Some(ended) if !instance.told_to_end && instance.program.stop_s.is_none() => {
+            let early = ended.at_ns < end_ns && !instance.program.may_end || !ended.success;
+            early.then(|| with_words("ended early", &ended.how, process))
+        }
+        _ => None,
+    }
+}
+
+fn with_words(what: &str, how: &str, process: &Process) -> String {
+    match last_line(&process.output) {
+        Some(words) => format!("{what} {how}: {words}"),
+        None => format!("{what} {how}"),
+    }
+}
+
+fn read_samples(instance: &Instance<'_>) -> Option<Samples> {
+    serde_json::from_slice(&fs::read(instance.samples_file()).ok()?).ok()
+}
+
+fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
+    result.iterations = samples.iterations;
+    let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
+    result.latency_us = Spread::of(&latency_us);
+    if matches!(kind, Kind::Player { .. }) {
+        let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
+        take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
+        result.late = samples.late;
+    }
+}
+
+fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut ProgramResult) {
+    let Ok(stats) = fs::read_to_string(instance.stats_file()) else {
+        result
+            .failed
+            .get_or_insert_with(|| "left no frame log".to_owned());
+        return;
+    };
+    let log = mpv::parse_stats(&stats);
+    // mpv's clock starts with mpv, a few milliseconds after we started it.
+    let start_ms = (instance.started_ns as f64 - measured.begin_ns as f64) / 1e6;
+    let ms = |list: &[u64]| {
+        list.iter()
+            .map(|us| start_ms + *us as f64 / 1e3)
+            .collect::<Vec<_>>()
+    };
+    take_frames(ms(&log.shown_us), ms(&log.dropped_us), result);
+    if let Kind::Mpv { clip, .. } = &instance.program.kind {
+        result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
+    }
+}
+
+/// Frames shown more than half a period after their place in the even rhythm that the first frame
+/// began; dropped frames keep their place.
+fn late_frames(result: &ProgramResult, period_ms: f64) -> u64 {
+    let shown = result.shown_ms.iter().map(|ms| (*ms, true));
+    let mut frames: Vec<_> = shown
+        .chain(result.dropped_ms.iter().map(|ms| (*ms, false)))
+        .collect();
+    frames.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let first_ms = frames.first().map_or(0.0, |frame| frame.0);
+    let late = |(place, (ms, shown)): &(usize, (f64, bool))| {
+        *shown && ms - first_ms > (*place as f64 + 0.5) * period_ms
+    };
+    frames.into_iter().enumerate().filter(late).count() as u64
+}
+
+fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramResult) {
+    let gaps_ms: Vec<f64> = shown_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    result.frames = Some(shown_ms.len() as u64);
+    result.dropped = Some(dropped_ms.len() as u64);
+    result.frame_ms = Spread::of(&gaps_ms);
+    result.longest_freeze_ms = result.frame_ms.map(|spread| spread.max);
+    result.gaps_over_100ms = Some(gaps_ms.iter().filter(|ms| **ms > GAP_MS).count() as u64);
+    if let (Some(first), Some(last)) = (shown_ms.first(), shown_ms.last()) {
+        result.span_s = Some((last - first) / 1e3);
+    }
+    result.shown_ms = shown_ms;
+    result.dropped_ms = dropped_ms;
+}

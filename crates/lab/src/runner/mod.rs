@@ -1,0 +1,132 @@
+//! Runs one case under one scheduler, on the machine it is called on.
+//!
+//! In the laboratory this is the guest's main program; with `--on host` it runs here. It makes the
+//! classes, puts the scheduler in charge, starts the programs, and reads what they get. Whatever
+//! happens, on return everything is as it was: programs ended, classes gone, the stock scheduler
+//! back.
+//!
+//! ```text
+//!  set up ──► warm-up ──────► measurement ───────────────► overtime ──► collect, take down
+//!             programs start  │ sample │ sample │ …      │ only while a film still plays
+//!                             begin                      end
+//! ```
+
+mod classes;
+mod collect;
+mod instance;
+mod process;
+mod scheduler;
+mod timeline;
+mod tracer;
+
+use std::path::PathBuf;
+
+use nix::sys::signal::Signal;
+
+pub use scheduler::Choice;
+
+use crate::error::LabError;
+use crate::programs::work;
+use crate::result::SchedulerResult;
+use crate::scenario::{Kind, Workload};
+use crate::{clock, stop};
+
+use classes::Classes;
+use scheduler::InCharge;
+use timeline::Timeline;
+
+/// The stock scheduler reads wrong before the machine has been up this long [s].
+const SETTLED_S: f64 = 6.0;
+
+/// Where and how a case is run.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Path of the cgroup that is the scenario's `/`; the hierarchy's root in the laboratory.
+    pub base_class: String,
+    /// Folder for everything the run writes; best in memory.
+    pub folder: PathBuf,
+    /// Folder that holds the clips and the sources, see [`crate::assets`].
+    pub assets: PathBuf,
+    /// This binary, which is also the scheduler and the synthetic programs.
+    pub andante: PathBuf,
+}
+
+/// What a run says about how far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: String,
+    /// Seconds of the measurement passed; negative in the warm-up.
+    pub at_s: Option<f64>,
+}
+
+/// Runs `workload` under the scheduler `choice`.
+///
+/// # Errors
+/// If the machine lacks something, or a program or the scheduler cannot be started.
+pub fn run_case(
+    workload: &Workload,
+    choice: &Choice,
+    setup: &Setup,
+    say: &mut dyn FnMut(Progress),
+) -> Result<SchedulerResult, LabError> {
+    stop::on(&[Signal::SIGTERM, Signal::SIGINT]).map_err(|e| LabError::io("set up signals", e))?;
+    std::fs::create_dir_all(&setup.folder)
+        .map_err(|e| LabError::file("create", &setup.folder, e))?;
+    let mut phase = |phase: String| say(Progress { phase, at_s: None });
+
+    // Before anything else competes for the CPU.
+    let steps_per_ms = work::calibrate();
+    let classes = Classes::make(workload, &setup.base_class)?;
+    phase(format!("putting {} in charge", choice.name()));
+    let mut in_charge = InCharge::start(choice, &setup.andante, &setup.folder)?;
+    let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
+    let prepared = instance::Prepared {
+        workload,
+        setup,
+        classes: &classes,
+        steps_per_ms,
+    };
+    if workload
+        .programs
+        .iter()
+        .any(|p| matches!(p.kind, Kind::Mpv { .. }) && p.count > 0)
+    {
+        phase("filling the caches".to_owned());
+        prepared.warm_up()?;
+    }
+
+    let mut timeline = Timeline::new(&prepared, begin_ns(workload))?;
+    let measured = timeline.run(&mut in_charge, say)?;
+    say(Progress {
+        phase: "collecting".to_owned(),
+        at_s: None,
+    });
+    let (instances, tracer) = timeline.stop();
+    let programs = instances
+        .iter()
+        .map(|i| collect::program(i, &measured))
+        .collect();
+    Ok(SchedulerResult {
+        name: choice.name(),
+        load_ms,
+        ejected: measured.ejected.clone(),
+        idle_ns: measured.idle_ns,
+        sample_ns: measured.sample_ns.clone(),
+        classes: collect::classes(workload, &measured),
+        programs,
+        runs: tracer.map_or_else(Vec::new, |tracer| tracer.read(measured.begin_ns)),
+    })
+}
+
+/// When the measurement is to begin: after the warm-up, when the machine has settled.
+fn begin_ns(workload: &Workload) -> u64 {
+    let earliest_start_s = workload
+        .programs
+        .iter()
+        .filter_map(|p| p.start_s)
+        .fold(0.0, f64::min);
+    let warmup_s = workload.warmup_s.max(-earliest_start_s);
+    let settle_s = SETTLED_S - clock::since_boot_ns() as f64 / clock::NS_PER_S;
+    clock::now_ns() + (warmup_s.max(settle_s) * clock::NS_PER_S) as u64
+}

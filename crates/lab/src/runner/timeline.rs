@@ -1,0 +1,333 @@
+//! The course of a measurement: what happens when.
+//!
+//! All of it is done by this one thread, which runs above every program of the scenario
+//! (SCHED_FIFO), so that signals are sent and samples are read at their instant, not when the
+//! scheduler under test gets round to it. It sleeps in between.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::instance::{Instance, Prepared};
+use super::scheduler::InCharge;
+use super::tracer::Tracer;
+use super::{Progress, clock, stop};
+use crate::error::LabError;
+use crate::scenario::Kind;
+
+/// How long programs may take to write their samples after SIGTERM [s].
+const STOP_TIMEOUT_S: f64 = 10.0;
+/// Time between two messages of progress [s].
+const SAY_S: f64 = 1.0;
+
+/// Something that happens at an instant. At the same instant the order is as written here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Sample,
+    EndTrace,
+    Start(usize),
+    Suspend(usize),
+    Resume(usize),
+    Stop(usize),
+    Say,
+}
+
+/// What was read during the measurement.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// When the measurement began [ns of CLOCK_MONOTONIC].
+    pub begin_ns: u64,
+    /// Length as measured [ns].
+    pub length_ns: u64,
+    /// Instants of the samples [ns since it began].
+    pub sample_ns: Vec<u64>,
+    /// Per class of the workload: CPU time at the samples [ns since it began].
+    pub class_cpu_ns: Vec<Vec<u64>>,
+    /// Time that CPUs idled [ns].
+    pub idle_ns: u64,
+    /// Why the scheduler left, if it did.
+    pub ejected: Option<String>,
+}
+
+pub(super) struct Timeline<'a> {
+    prepared: &'a Prepared<'a>,
+    instances: Vec<Instance<'a>>,
+    events: Vec<(u64, Event)>,
+    begin_ns: u64,
+    end_ns: u64,
+    tracer: Option<Tracer>,
+}
+
+impl<'a> Timeline<'a> {
+    /// Plans the measurement that begins at `begin_ns`.
+    pub fn new(prepared: &'a Prepared<'a>, begin_ns: u64) -> Result<Self, LabError> {
+        let workload = prepared.workload;
+        let at = |s: f64| (begin_ns as f64 + s * clock::NS_PER_S) as u64;
+        let end_ns = at(workload.duration_s);
+        let instances = Instance::all(prepared);
+        let now_ns = clock::now_ns();
+        let mut events = Vec::new();
+        for (index, instance) in instances.iter().enumerate() {
+            let program = instance.program;
+            events.push((program.start_s.map_or(now_ns, at), Event::Start(index)));
+            let later = [
+                (program.suspend_s, Event::Suspend(index)),
+                (program.resume_s, Event::Resume(index)),
+                (program.stop_s, Event::Stop(index)),
+            ];
+            events.extend(
+                later
+                    .iter()
+                    .filter_map(|(s, event)| s.map(|s| (at(s), *event))),
+            );
+        }
+        let sample_s = workload.sample_ms / 1e3;
+        let samples = (workload.duration_s / sample_s - 1e-9).ceil() as u64;
+        events.extend((0..samples).map(|k| (at(k as f64 * sample_s), Event::Sample)));
+        events.push((end_ns, Event::Sample));
+        let says = (0..).map(|k| now_ns + (f64::from(k) * SAY_S * clock::NS_PER_S) as u64);
+        events.extend(
+            says.take_while(|at| *at < end_ns)
+                .map(|at| (at, Event::Say)),
+        );
+        let tracer = (workload.trace_s > 0.0).then(Tracer::prepare).transpose()?;
+        if tracer.is_some() {
+            events.push((
+                at(workload.trace_s.min(workload.duration_s)),
+                Event::EndTrace,
+            ));
+        }
+        events.sort_unstable();
+        Ok(Self {
+            prepared,
+            instances,
+            events,
+            begin_ns,
+            end_ns,
+            tracer,
+        })
+    }
+
+    /// Carries the plan out.
+    pub fn run(
+        &mut self,
+        scheduler: &mut Option<InCharge>,
+        say: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, LabError> {
+        let _above = AboveAll::enter()?;
+        let mut measured = Measured {
+            begin_ns: self.begin_ns,
+            ..Measured::default()
+        };
+        let mut base = Reading::default();
+        for (at_ns, event) in self.events.clone() {
+            while clock::now_ns() < at_ns && !stop::requested() {
+                clock::sleep_until(at_ns);
+            }
+            if stop::requested() {
+                return Err(LabError::Interrupted);
+            }
+            match event {
+                Event::Sample => {
+                    self.sample(&mut base, &mut measured)?;
+                    if measured.ejected.is_none() {
+                        measured.ejected = scheduler.as_mut().and_then(InCharge::ejected);
+                    }
+                }
+                Event::EndTrace => self.tracer.as_ref().map_or(Ok(()), Tracer::stop)?,
+                Event::Start(index) => {
+                    self.instances[index].start(self.prepared, self.begin_ns, self.end_ns)?;
+                }
+                Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
+                Event::Resume(index) => self.signal(index, Signal::SIGCONT),
+                Event::Stop(index) => self.signal(index, Signal::SIGTERM),
+                Event::Say => say(self.progress()),
+            }
+        }
+        self.await_films(say)?;
+        Ok(measured)
+    }
+
+    fn progress(&self) -> Progress {
+        let at_s = (clock::now_ns() as f64 - self.begin_ns as f64) / clock::NS_PER_S;
+        let phase = if at_s < 0.0 {
+            "warming up"
+        } else {
+            "measuring"
+        };
+        Progress {
+            phase: phase.to_owned(),
+            at_s: Some(at_s),
+        }
+    }
+
+    fn signal(&self, index: usize, signal: Signal) {
+        if let Some(process) = &self.instances[index].process {
+            process.signal(signal);
+        }
+    }
+
+    /// Reads all classes; at the first and the last sample the programs too.
+    fn sample(&mut self, base: &mut Reading, measured: &mut Measured) -> Result<(), LabError> {
+        let now = Reading::take(self.prepared)?;
+        let first = measured.sample_ns.is_empty();
+        if first {
+            measured.class_cpu_ns = vec![Vec::new(); now.class_cpu_ns.len()];
+            // The trace begins with the measurement.
+            self.tracer.as_ref().map_or(Ok(()), Tracer::start)?;
+            *base = now.clone();
+        }
+        // Whoever ended is noticed here, while its end is still fresh.
+        for process in self.instances.iter_mut().filter_map(|i| i.process.as_mut()) {
+            process.reap();
+        }
+        measured
+            .sample_ns
+            .push(now.at_ns.saturating_sub(self.begin_ns));
+        for (list, (now, base)) in measured
+            .class_cpu_ns
+            .iter_mut()
+            .zip(now.class_cpu_ns.iter().zip(&base.class_cpu_ns))
+        {
+            list.push(now - base);
+        }
+        let last = now.at_ns >= self.end_ns;
+        if last {
+            measured.length_ns = now.at_ns - base.at_ns;
+            measured.idle_ns = now.idle_ns - base.idle_ns;
+        }
+        if first || last {
+            self.instances
+                .iter_mut()
+                .for_each(|instance| instance.note(usize::from(last)));
+        }
+        Ok(())
+    }
+
+    /// Lets films that still play come to their end, up to the workload's overtime.
+    fn await_films(&mut self, say: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
+        let overtime_ns = (self.prepared.workload.overtime_s * clock::NS_PER_S) as u64;
+        let mut next_ns = clock::now_ns();
+        while clock::now_ns() < self.end_ns + overtime_ns {
+            let plays = |instance: &mut Instance<'_>| {
+                matches!(instance.program.kind, Kind::Mpv { .. })
+                    && instance
+                        .process
+                        .as_mut()
+                        .is_some_and(|process| !process.reap())
+            };
+            if !self.instances.iter_mut().any(plays) {
+                break;
+            }
+            say(Progress {
+                phase: "waiting for the film".to_owned(),
+                ..self.progress()
+            });
+            next_ns += (SAY_S * clock::NS_PER_S) as u64;
+            clock::sleep_until(next_ns);
+            if stop::requested() {
+                return Err(LabError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all programs, giving the synthetic ones time to write their samples.
+    pub fn stop(mut self) -> (Vec<Instance<'a>>, Option<Tracer>) {
+        for instance in &mut self.instances {
+            let Some(process) = &mut instance.process else {
+                continue;
+            };
+            instance.told_to_end = !process.reap();
+            process.signal(Signal::SIGTERM);
+            // A suspended program hears of it only when it runs.
+            process.signal(Signal::SIGCONT);
+        }
+        let timeout_ns = clock::now_ns() + (STOP_TIMEOUT_S * clock::NS_PER_S) as u64;
+        let mut processes: Vec<_> = self
+            .instances
+            .iter_mut()
+            .filter_map(|i| i.process.as_mut())
+            .collect();
+        while !processes
+            .iter_mut()
+            .map(|process| process.reap())
+            .fold(true, |all, one| all && one)
+            && clock::now_ns() < timeout_ns
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Whoever is left is killed with the classes.
+        (self.instances, self.tracer)
+    }
+}
+
+/// The machine's counters at one instant.
+#[derive(Debug, Clone, Default)]
+struct Reading {
+    at_ns: u64,
+    class_cpu_ns: Vec<u64>,
+    idle_ns: u64,
+}
+
+impl Reading {
+    fn take(prepared: &Prepared<'_>) -> Result<Self, LabError> {
+        let classes = prepared.workload.classes.iter();
+        Ok(Self {
+            at_ns: clock::now_ns(),
+            class_cpu_ns: classes
+                .map(|class| prepared.classes.cpu_ns(&class.path))
+                .collect::<Result<_, _>>()?,
+            idle_ns: idle_ns()?,
+        })
+    }
+}
+
+/// Time that all CPUs together have idled since boot [ns].
+fn idle_ns() -> Result<u64, LabError> {
+    /// `USER_HZ` is 100 on every Linux.
+    const TICK_NS: u64 = 10_000_000;
+    let stat = std::fs::read_to_string("/proc/stat");
+    let stat = stat.map_err(|e| LabError::file("read", "/proc/stat", e))?;
+    // cpu  user nice system idle iowait …
+    let fields = stat
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(4)
+        .take(2);
+    Ok(fields
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum::<u64>()
+        * TICK_NS)
+}
+
+/// Runs the calling thread above every ordinary task while it lives; its children are ordinary.
+struct AboveAll;
+
+impl AboveAll {
+    fn enter() -> Result<Self, LabError> {
+        Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
+            .map(|()| Self)
+            .map_err(|e| LabError::io("raise the priority of the measuring thread", e))
+    }
+
+    fn set(policy: libc::c_int, priority: libc::c_int) -> std::io::Result<()> {
+        // SAFETY: all-zero is a valid sched_param.
+        let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+        parameter.sched_priority = priority;
+        // SAFETY: the pointer is to a live variable.
+        match unsafe { libc::sched_setscheduler(0, policy, &parameter) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for AboveAll {
+    fn drop(&mut self) {
+        // Lowering one's own priority is always allowed.
+        let _ = Self::set(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
+    }
+}
