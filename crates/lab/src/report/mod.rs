@@ -1,8 +1,8 @@
 //! The report of a run: one HTML file that needs nothing but itself.
 //!
-//! The figures and their rounding come from [`crate::figures`]; nothing is computed here that the
-//! result does not hold. [`verdict`] says first what came out, [`frames`], [`shares`] and [`bars`]
-//! show it, [`sweep`] shows how it goes over many cases, and [`tables`] lists every figure, what
+//! The figures and their rounding come from `figures`; nothing is computed here that the
+//! result does not hold. `verdict` says first what came out, `frames`, `shares` and `bars`
+//! show it, `sweep` shows how it goes over many cases, and `tables` lists every figure, what
 //! was expected, and what each measure means. No script and no address outside the file: it opens
 //! offline, prints, and follows the reader's choice of light or dark.
 

@@ -69,7 +69,7 @@ pub(super) fn section(page: &Page, result: &RunResult) -> Markup {
                 }
                 figcaption {
                     "The part of all CPU time each class had, stacked. Dashed lines are where the \
-                     borders lie while every class wants to run. White above the stack is time in no \
+                     borders lie while every class wants to run. Empty space above the stack is time in no \
                      class of the scenario: idle, or the system's own."
                 }
             }
