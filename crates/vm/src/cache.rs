@@ -51,7 +51,7 @@ impl Cache {
     }
 
     /// A folder of the cache, made if it does not exist.
-    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, CacheError> {
+    pub fn folder(&self, name: &str) -> Result<PathBuf, CacheError> {
         let path = self.root.join(name);
         match fs::create_dir_all(&path) {
             Ok(()) => Ok(path),

@@ -29,7 +29,7 @@ use candidates::{Candidate, candidates, suites};
 const PURPOSE: Purpose = Purpose {
     name: "kernel",
     what: "a Linux kernel",
-    mend: "set ANDANTE_KERNEL_DIR to a folder with the .deb files of one kernel, 6.16 or newer",
+    mend: "set ANDANTE_KERNEL_DIR to a folder with the .deb files of one usable kernel",
 };
 
 /// A kernel to boot.
@@ -62,11 +62,11 @@ pub enum KernelError {
     /// Every kernel offered was probed and rejected.
     #[error("none of the kernels apt offers is usable ({tried}); {}", PURPOSE.mend)]
     NoneUsable {
-        /// Each release with the reason.
+        /// The releases.
         tried: String,
     },
-    /// The kernel in `ANDANTE_KERNEL_DIR` is not usable.
-    #[error("the kernel {release} in ANDANTE_KERNEL_DIR cannot be used: {reason}; put another one there")]
+    /// A kernel was probed and is not usable.
+    #[error("kernel {release} cannot be used because {reason}; {}", PURPOSE.mend)]
     Rejected {
         /// As `uname -r` says it.
         release: String,
@@ -91,7 +91,9 @@ pub enum KernelError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A kernel file cannot be read or written.
-    #[error("the kernel file {path} cannot be used: {source}; if it lies in the cache, delete it and try again")]
+    #[error(
+        "the kernel file {path} cannot be used: {source}; if it lies in the cache, delete it and try again"
+    )]
     Io {
         /// The file.
         path: PathBuf,
@@ -209,22 +211,45 @@ impl KernelSearch<'_> {
         }
         let mut tried = Vec::new();
         for candidate in offered {
-            let home = kernels.join(&candidate.release);
-            if !home.exists() {
-                progress(&format!("kernel {}: fetching it", candidate.release));
-                fetch_image(&apt, &candidate, kernels, &home)?;
+            match self.try_candidate(&apt, &candidate, kernels, progress) {
+                Ok(kernel) => return Ok(kernel),
+                // Lists run ahead of or behind the pool they describe; another one may be there.
+                Err(
+                    error @ (KernelError::Rejected { .. }
+                    | KernelError::Apt(AptError::Failed { .. })),
+                ) => {
+                    progress(&format!("passed over: {error}"));
+                    tried.push(candidate.release);
+                }
+                Err(error) => return Err(error),
             }
-            let Some(reason) = self.probe(&home)?.reason() else {
-                progress(&format!("kernel {}: usable", candidate.release));
-                return complete(&apt, &candidate, &home, progress);
-            };
-            progress(&format!("kernel {}: passed over, {reason}", candidate.release));
-            discard_image(&home)?;
-            tried.push(format!("{}: {reason}", candidate.release));
         }
         Err(KernelError::NoneUsable {
-            tried: tried.join("; "),
+            tried: tried.join(", "),
         })
+    }
+
+    /// Fetches a kernel as far as needed to judge it, and wholly if it is usable.
+    fn try_candidate(
+        &self,
+        apt: &Apt,
+        candidate: &Candidate,
+        kernels: &Path,
+        progress: &dyn Fn(&str),
+    ) -> Result<Kernel, KernelError> {
+        let home = kernels.join(&candidate.release);
+        if !home.exists() {
+            progress(&format!("kernel {}: fetching it", candidate.release));
+            fetch_image(apt, candidate, kernels, &home)?;
+        }
+        if let Some(reason) = self.probe(&home)?.reason() {
+            discard_image(&home)?;
+            return Err(KernelError::Rejected {
+                release: candidate.release.clone(),
+                reason,
+            });
+        }
+        complete(apt, candidate, &home, progress)
     }
 
     fn probe(&self, home: &Path) -> Result<BtfVerdict, KernelError> {
@@ -265,7 +290,10 @@ fn complete(
     progress: &dyn Fn(&str),
 ) -> Result<Kernel, KernelError> {
     if locate(home)?.is_none() {
-        progress(&format!("kernel {}: fetching its modules", candidate.release));
+        progress(&format!(
+            "kernel {}: fetching its modules",
+            candidate.release
+        ));
         let mut packages = vec![candidate.image.as_str()];
         packages.extend(candidate.others.iter().map(String::as_str));
         let root = make_folder(&home.join("root"))?;
@@ -280,10 +308,11 @@ fn complete(
 
 /// Writes `vmlinux` and `btf` beside the unpacked packages.
 fn extract(home: &Path) -> Result<(), KernelError> {
-    let packed = find_file(&home.join("root"), "vmlinuz")?.ok_or_else(|| KernelError::Incomplete {
-        path: home.to_owned(),
-        missing: "vmlinuz",
-    })?;
+    let packed =
+        find_file(&home.join("root"), "vmlinuz")?.ok_or_else(|| KernelError::Incomplete {
+            path: home.to_owned(),
+            missing: "vmlinuz",
+        })?;
     let image = fs::read(&packed).map_err(io_error(&packed))?;
     let elf = vmlinux::unpack(&image).map_err(io_error(&packed))?;
     let btf = vmlinux::btf(&elf).map_err(io_error(&packed))?;
@@ -397,8 +426,16 @@ mod tests {
     #[test]
     fn the_parts_of_both_package_layouts_are_located() {
         for (modules, vmlinuz, config) in [
-            ("usr/lib/modules/7.2.13", "usr/lib/modules/7.2.13/vmlinuz", "usr/lib/modules/7.2.13/config"),
-            ("lib/modules/7.2.13", "boot/vmlinuz-7.2.13", "boot/config-7.2.13"),
+            (
+                "usr/lib/modules/7.2.13",
+                "usr/lib/modules/7.2.13/vmlinuz",
+                "usr/lib/modules/7.2.13/config",
+            ),
+            (
+                "lib/modules/7.2.13",
+                "boot/vmlinuz-7.2.13",
+                "boot/config-7.2.13",
+            ),
         ] {
             let home = tempfile::tempdir().unwrap();
             let root = home.path().join("root");

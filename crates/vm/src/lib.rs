@@ -1,14 +1,94 @@
-//! x
+//! The virtual machine of the laboratory: Debian's own kernel under QEMU, in deterministic virtual
+//! time.
+//!
+//! QEMU can run a machine by counting instructions (`-icount`): every instruction then takes
+//! exactly one virtual nanosecond, timers fire at virtual instants, and an idle machine jumps to
+//! its next timer. A real kernel with real programs so becomes an experiment that gives the same
+//! figures, to the last digit, on every run and however busy the host is. Nothing needs root,
+//! nothing is installed, and the network is used only until the cache is filled.
+//!
+//! A run takes four steps, each a call:
+//!
+//! 1. [`find_kernel`] finds a kernel whose sched_ext works. Many do not, because their type
+//!    information is broken; [`btf`] explains and finds out. Kernels come through the machine's
+//!    own apt, on a private state that leaves the system alone.
+//! 2. [`find_qemu`] finds an emulator that shares virtual time fairly among so many CPUs, or
+//!    fetches one the same way.
+//! 3. [`build_image`] makes a root file system of programs, with the shared libraries they need,
+//!    and files. The same content gives the same bytes, and is built once.
+//! 4. [`Boot::run`] boots and runs one command:
+//!
+//! ```text
+//!   host                                          guest
+//!   ────                                          ─────
+//!   RAM disk (cpio): busybox, /init, modules,  →  /init mounts everything, makes the image
+//!     programs, files, the command                  the root if there is one, and runs the command
+//!   image (ext4)  → NVDIMM, mapped privately   →  /dev/pmem0; writes end with the machine
+//!   console log   ← serial line                ←  kernel messages, the command's output
+//!   progress      ← port andante.progress      ←  lines shown while it runs
+//!   output        ← port andante.out           ←  the data
+//!   exit status   ← port andante.status        ←  /init's last word
+//! ```
+//!
+//! What keeps a run deterministic: one QEMU thread runs all virtual CPUs in turns; the ports are
+//! files, so the guest never waits for the host; disk and network of the host are not there; the
+//! clock starts at one date; randomness is seeded and addresses are fixed. Two things follow for
+//! experiments: all virtual CPUs share one instruction budget, so with N of them busy each runs at
+//! 1/N of the speed; and figures belong to one kernel, one QEMU and one image.
+//!
+//! Waiting loops are the slow part: each turn of one (a `PAUSE` instruction) leaves and enters
+//! QEMU's interpreter. Half of the host's time for a boot goes into 100 virtual milliseconds in
+//! which the kernel measures its local timer.
+//!
+//! ```no_run
+//! use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
+//! use std::time::Duration;
+//!
+//! let cache = Cache::open()?;
+//! let progress = |line: &str| eprintln!("{line}");
+//! let boot = Boot {
+//!     kernel: &find_kernel(&cache, &progress)?,
+//!     qemu: &find_qemu(&cache, 1, &progress)?,
+//!     cpus: 1,
+//!     memory_mib: 512,
+//!     image: None,
+//!     initrd_files: Vec::new(),
+//!     programs: Vec::new(),
+//!     command: vec!["busybox".into(), "uname".into(), "-r".into()],
+//!     timeout: Duration::from_secs(60),
+//!     console_log: "console.log".into(),
+//! };
+//! let outcome = boot.run(&mut |event| match event {
+//!     Event::Console(line) | Event::Progress(line) => println!("{line}"),
+//! })?;
+//! assert_eq!(outcome.exit_status, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod apt;
+mod boot;
+pub mod btf;
 mod cache;
 mod decompress;
-pub mod btf;
+mod elf;
+mod image;
+mod initrd;
 mod kernel;
+mod modules;
 mod qemu;
+mod tree;
 mod vmlinux;
+
+pub use apt::AptError;
+pub use boot::{Boot, BootError, Event, InitrdFile, Outcome};
 pub use cache::{Cache, CacheError};
+pub use image::{ImageError, ImageSpec, build_image};
 pub use kernel::{Kernel, KernelError, KernelSearch, find_kernel};
+pub use modules::ModuleError;
 pub use qemu::{Qemu, QemuError, find_qemu};
+pub use tree::{Content, TreeError};
+
+/// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -110,10 +110,7 @@ fn parse_line(line: &str) -> Option<Source> {
         ("Types".to_owned(), kind.to_owned()),
         ("URIs".to_owned(), words.next()?.to_owned()),
         ("Suites".to_owned(), words.next()?.to_owned()),
-        (
-            "Components".to_owned(),
-            words.collect::<Vec<_>>().join(" "),
-        ),
+        ("Components".to_owned(), words.collect::<Vec<_>>().join(" ")),
     ];
     for option in options.split_whitespace() {
         let (name, value) = option.split_once('=')?;
@@ -225,6 +222,10 @@ Components: main
         fs::write(parts.join("c.list.disabled"), "deb http://c sid main\n").unwrap();
         let sources = read(&parts.join("absent.list"), parts).unwrap();
         assert_eq!(sources.len(), 3);
-        assert!(read(Path::new("/nowhere"), Path::new("/nowhere")).unwrap().is_empty());
+        assert!(
+            read(Path::new("/nowhere"), Path::new("/nowhere"))
+                .unwrap()
+                .is_empty()
+        );
     }
 }

@@ -28,7 +28,11 @@ impl Writer {
     }
 
     fn add(&mut self, name: &str, kind: u32, vlen: u32, size_or_type: u32, extra: &[u32]) -> u32 {
-        let name = if name.is_empty() { 0 } else { self.string(name) };
+        let name = if name.is_empty() {
+            0
+        } else {
+            self.string(name)
+        };
         for word in [name, kind << 24 | vlen, size_or_type].iter().chain(extra) {
             self.types.extend_from_slice(&word.to_le_bytes());
         }

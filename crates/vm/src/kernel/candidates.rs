@@ -43,9 +43,7 @@ pub(super) fn suites(release: &Release) -> Vec<String> {
             format!("{}-updates", release.codename),
             release.codename.clone(),
         ],
-        _ => ["unstable", "stable-backports", "oldstable-backports"]
-            .map(str::to_owned)
-            .to_vec(),
+        _ => vec!["unstable".to_owned(), "stable-backports".to_owned()],
     }
 }
 
@@ -145,10 +143,7 @@ mod tests {
                 "linux-base-7.2.9+deb13-cloud-amd64"
             ]
         );
-        assert_eq!(
-            found[2].others,
-            ["linux-image-7.0.13+deb13-cloud-amd64"]
-        );
+        assert_eq!(found[2].others, ["linux-image-7.0.13+deb13-cloud-amd64"]);
         assert!(found[3].others.is_empty());
     }
 

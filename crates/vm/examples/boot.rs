@@ -1,0 +1,72 @@
+//! Boots the virtual machine, runs a command in it and reports how long that took.
+//!
+//! ```text
+//! cargo run -p andante-vm --example boot -- [--cpus N] [--image] COMMAND [ARGUMENT]…
+//! ```
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use andante_vm::{Boot, Cache, Event, ImageSpec, build_image, find_kernel, find_qemu};
+
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1).peekable();
+    let (mut cpus, mut with_image) = (1, false);
+    while let Some(option) = arguments.next_if(|argument| argument.starts_with("--")) {
+        match option.as_str() {
+            "--cpus" => cpus = arguments.next().ok_or("--cpus needs a number")?.parse()?,
+            "--image" => with_image = true,
+            other => return Err(format!("unknown option {other}").into()),
+        }
+    }
+    let command: Vec<String> = arguments.collect();
+    if command.is_empty() {
+        return Err("say which command to run in the virtual machine".into());
+    }
+
+    let progress = |line: &str| eprintln!("{line}");
+    let cache = Cache::open()?;
+    let kernel = find_kernel(&cache, &progress)?;
+    let qemu = find_qemu(&cache, cpus, &progress)?;
+    let spec = ImageSpec {
+        programs: vec!["/bin/sh".into()],
+        ..ImageSpec::default()
+    };
+    let image = match with_image {
+        true => Some(build_image(&cache, &spec, &progress)?),
+        false => None,
+    };
+    let boot = Boot {
+        kernel: &kernel,
+        qemu: &qemu,
+        cpus,
+        memory_mib: 512,
+        image: image.as_deref(),
+        initrd_files: Vec::new(),
+        programs: Vec::new(),
+        command,
+        timeout: Duration::from_secs(300),
+        console_log: std::env::temp_dir().join("andante-boot-example.log"),
+    };
+    let started = Instant::now();
+    let outcome = boot.run(&mut |event| match event {
+        Event::Console(line) => println!("{line}"),
+        Event::Progress(line) => eprintln!("progress: {line}"),
+    })?;
+    eprintln!(
+        "exit status {}, {} bytes of output, {} virtual s, {:.1} s on the host",
+        outcome.exit_status,
+        outcome.output.len(),
+        outcome.virtual_s,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(ExitCode::from(outcome.exit_status as u8))
+}

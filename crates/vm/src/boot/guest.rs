@@ -1,0 +1,141 @@
+//! What the guest starts with: the content of its initial RAM disk.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::{Boot, BootError};
+use crate::elf;
+use crate::initrd;
+use crate::modules;
+use crate::qemu::in_path;
+use crate::tree::{Content, Node, Tree, TreeError};
+
+/// The guest's first program.
+const INIT: &[u8] = include_bytes!("../init");
+
+/// Drivers of the ports, for kernels that do not have them built in.
+const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+/// Drivers of the root image.
+const IMAGE_MODULES: [&str; 4] = ["ext4", "nd_btt", "nfit", "nd_pmem"];
+
+/// The archive for one run.
+pub(super) fn initrd(boot: &Boot) -> Result<Vec<u8>, BootError> {
+    let mut tree = Tree::default();
+    tree.links_of_host()?;
+    for program in &boot.programs {
+        let name = program.file_name().unwrap_or_default();
+        tree.program_at(program, &Path::new("/andante/bin").join(name))?;
+    }
+    if let Some(config) = &boot.kernel.config {
+        // libbpf reads it to answer a program's questions about the kernel's configuration.
+        let guest = format!("/boot/config-{}", boot.kernel.release);
+        tree.host(config, Path::new(&guest))?;
+    }
+    for file in &boot.initrd_files {
+        tree.file(&file.guest, file.content.clone(), file.mode);
+    }
+    own_files(&mut tree, boot)?;
+    Ok(initrd::pack(&tree)?)
+}
+
+/// The files that `/init` works with; its head names them.
+fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
+    let carried = carried(tree);
+    let mut put = |name: &str, bytes: Vec<u8>, mode| {
+        tree.file(
+            Path::new("/andante").join(name),
+            Content::Bytes(bytes),
+            mode,
+        );
+    };
+    put("init", INIT.to_vec(), 0o755);
+    put("carried", carried, 0o644);
+    put("command", quote(&boot.command).into_bytes(), 0o644);
+    let mut wanted = PORT_MODULES.to_vec();
+    if boot.image.is_some() {
+        put("image", Vec::new(), 0o644);
+        wanted.extend(IMAGE_MODULES);
+    }
+    for (index, module) in modules::closure(boot.kernel, &wanted)?
+        .into_iter()
+        .enumerate()
+    {
+        let name = format!("modules/{index:02}-{}.ko", module.name);
+        put(&name, module.object, 0o644);
+    }
+    tree.link("/init", "andante/init");
+    let busybox = static_busybox()?;
+    tree.file("/andante/bin/busybox", Content::Host(busybox), 0o755);
+    Ok(())
+}
+
+/// The paths of all files and links outside `/andante`, one on a line.
+fn carried(tree: &Tree) -> Vec<u8> {
+    let mut list = Vec::new();
+    for (path, node) in tree.iter() {
+        if !matches!(node, Node::Folder) && !path.starts_with("/andante") {
+            list.extend_from_slice(path.as_os_str().as_bytes());
+            list.push(b'\n');
+        }
+    }
+    list
+}
+
+fn static_busybox() -> Result<PathBuf, BootError> {
+    let busybox = in_path("busybox").ok_or(BootError::NoBusybox)?;
+    let libraries = elf::libraries(&busybox).map_err(TreeError::new(&busybox))?;
+    if libraries.is_empty() {
+        Ok(busybox)
+    } else {
+        Err(BootError::NoBusybox)
+    }
+}
+
+/// A command for the shell, each word in single quotes.
+fn quote(words: &[String]) -> String {
+    words
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_shell() {
+        let words = ["a b", "it's", "$HOME", "*", "", "line\nbreak"].map(str::to_owned);
+        let script = format!("printf '%s|' {}", quote(&words));
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "a b|it's|$HOME|*||line\nbreak|"
+        );
+    }
+
+    #[test]
+    fn everything_outside_our_own_folder_is_carried() {
+        let mut tree = Tree::default();
+        tree.file("/andante/x", Content::Bytes(Vec::new()), 0o644);
+        tree.file("/lib/libc.so", Content::Bytes(Vec::new()), 0o644);
+        tree.link("/lib64", "lib");
+        assert_eq!(carried(&tree), b"/lib/libc.so\n/lib64\n");
+    }
+
+    #[test]
+    fn the_first_program_is_a_valid_script() {
+        let mut child = std::process::Command::new("sh")
+            .arg("-n")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        use std::io::Write;
+        child.stdin.take().unwrap().write_all(INIT).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,162 @@
+//! The virtual machine itself: QEMU's command line, and its process.
+//!
+//! Under `-icount shift=0` every instruction takes exactly one virtual nanosecond, and with
+//! `sleep=off` an idle guest jumps to its next timer. What else could tell two runs apart is fixed:
+//! the real-time clock follows the virtual one, hardware randomness is left out and QEMU's own is
+//! seeded, addresses are not randomised.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+
+use super::{Boot, BootError, io_error};
+
+/// The kernel's command line. `panic=-1` makes a crash end the run at once; the address space is
+/// laid out the same every time; the time-stamp counter is trusted, being the virtual clock.
+const KERNEL_ARGUMENTS: &str =
+    "console=ttyS0 panic=-1 quiet nokaslr norandmaps tsc=reliable rdinit=/init";
+
+/// The files through which host and guest communicate.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub initrd: PathBuf,
+    pub console: PathBuf,
+    pub output: PathBuf,
+    pub progress: PathBuf,
+    pub status: PathBuf,
+    /// QEMU's own messages.
+    pub stderr: PathBuf,
+}
+
+impl Files {
+    pub(super) fn in_folder(folder: &Path, console: &Path) -> Self {
+        Self {
+            initrd: folder.join("initrd"),
+            console: console.to_owned(),
+            output: folder.join("output"),
+            progress: folder.join("progress"),
+            status: folder.join("status"),
+            stderr: folder.join("stderr"),
+        }
+    }
+
+    /// The guest's ports by name.
+    fn ports(&self) -> [(&'static str, &Path); 3] {
+        [
+            ("andante.out", &self.output),
+            ("andante.progress", &self.progress),
+            ("andante.status", &self.status),
+        ]
+    }
+}
+
+/// QEMU's command for one run.
+fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
+    let mut qemu = boot.qemu.command();
+    qemu.args(["-nodefaults", "-no-user-config", "-display", "none"]);
+    qemu.args(["-accel", "tcg", "-icount", "shift=0,sleep=off"]);
+    qemu.args(["-cpu", "max,-rdrand,-rdseed", "-seed", "1"]);
+    qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+    qemu.arg("-no-reboot");
+    qemu.arg("-smp").arg(boot.cpus.to_string());
+    qemu.arg("-kernel").arg(&boot.kernel.vmlinux);
+    qemu.arg("-initrd").arg(&files.initrd);
+    qemu.args(["-append", KERNEL_ARGUMENTS]);
+    qemu.arg("-chardev")
+        .arg(file_device("console", &files.console));
+    qemu.args(["-serial", "chardev:console"]);
+    // Without ioeventfd the guest's own thread does the writing, at a fixed virtual instant.
+    qemu.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
+    for (name, file) in files.ports() {
+        qemu.arg("-chardev").arg(file_device(name, file));
+        qemu.arg("-device")
+            .arg(format!("virtserialport,chardev={name},name={name}"));
+    }
+    let memory_mib = boot.memory_mib;
+    match boot.image {
+        None => {
+            qemu.args(["-M", "pc", "-m", &format!("{memory_mib}M")]);
+        }
+        Some(image) => {
+            let size_bytes = image.metadata().map_err(io_error(image))?.len();
+            qemu.args(["-M", "pc,nvdimm=on", "-m"]);
+            let largest_mib = u64::from(memory_mib) + (size_bytes >> 20) + 1024;
+            qemu.arg(format!("{memory_mib}M,slots=2,maxmem={largest_mib}M"));
+            // share=off: what the guest writes stays in QEMU's memory and ends with it.
+            qemu.arg("-object").arg(format!(
+                "memory-backend-file,id=image,share=off,size={size_bytes},mem-path={}",
+                escaped(image)
+            ));
+            qemu.args(["-device", "nvdimm,id=nvdimm,memdev=image"]);
+        }
+    }
+    Ok(qemu)
+}
+
+/// A character device that writes to a file.
+fn file_device(id: &str, path: &Path) -> String {
+    format!("file,id={id},path={}", escaped(path))
+}
+
+/// A path inside an option, where QEMU wants commas doubled.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace(',', ",,")
+}
+
+/// A started machine; dropping it kills it.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub(super) fn start(boot: &Boot, files: &Files) -> Result<Self, BootError> {
+        let stderr = File::create(&files.stderr).map_err(io_error(&files.stderr))?;
+        let mut command = command(boot, files)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(stderr);
+        // SAFETY: between fork and exec only prctl is called, which is safe after a fork.
+        unsafe {
+            command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
+        }
+        match command.spawn() {
+            Ok(child) => Ok(Self { child }),
+            Err(source) => Err(BootError::Start {
+                program: boot.qemu.binary.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// How it ended, or `None` while it runs.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, BootError> {
+        self.child.try_wait().map_err(io_error(Path::new("QEMU")))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself; then both calls have nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_paths_do_not_end_an_option() {
+        assert_eq!(
+            file_device("console", Path::new("/tmp/a,b")),
+            "file,id=console,path=/tmp/a,,b"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Boots of the real virtual machine. They need QEMU and a kernel, which the first of them fetches
+//! into the cache if it is not there; run them with `cargo test -p andante-vm -- --ignored`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use andante_vm::{
+    Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu,
+    build_image, find_kernel, find_qemu,
+};
+
+struct Machine {
+    kernel: Kernel,
+    qemu: Qemu,
+    cpus: u32,
+    folder: tempfile::TempDir,
+}
+
+impl Machine {
+    fn with_cpus(cpus: u32) -> Self {
+        let cache = Cache::open().unwrap();
+        let progress = |line: &str| println!("{line}");
+        Self {
+            kernel: find_kernel(&cache, &progress).unwrap(),
+            qemu: find_qemu(&cache, cpus, &progress).unwrap(),
+            cpus,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn boot(&self, script: &str) -> Boot<'_> {
+        Boot {
+            kernel: &self.kernel,
+            qemu: &self.qemu,
+            cpus: self.cpus,
+            memory_mib: 512,
+            image: None,
+            initrd_files: Vec::new(),
+            programs: Vec::new(),
+            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            timeout: Duration::from_secs(180),
+            console_log: self.folder.path().join("console"),
+        }
+    }
+}
+
+/// The outcome and every line of console and progress.
+fn run(boot: &Boot) -> (Result<Outcome, BootError>, Vec<String>) {
+    let mut lines = Vec::new();
+    let outcome = boot.run(&mut |event| match event {
+        Event::Console(line) => lines.push(format!("console {line}")),
+        Event::Progress(line) => lines.push(format!("progress {line}")),
+    });
+    (outcome, lines)
+}
+
+/// Two runs must agree in all they print, the kernel's time stamps included.
+fn two_runs_are_identical(cpus: u32) {
+    let machine = Machine::with_cpus(cpus);
+    let boot = machine.boot(
+        "echo begun > /dev/virtio-ports/andante.progress
+         (uname -r; nproc; dmesg; od -N 16 -x /dev/urandom; cat /proc/uptime /proc/stat) \
+             > /dev/virtio-ports/andante.out
+         echo shown; exit 7",
+    );
+    let (first, lines) = run(&boot);
+    let first = first.unwrap();
+    let text = String::from_utf8_lossy(&first.output);
+    let mut words = text.split_whitespace();
+    assert_eq!(words.next(), Some(machine.kernel.release.as_str()));
+    assert_eq!(words.next(), Some(cpus.to_string().as_str()));
+    assert_eq!(first.exit_status, 7);
+    assert!(lines.contains(&"progress begun".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"console shown".to_owned()), "{lines:?}");
+    let (second, again) = run(&boot);
+    assert_eq!(first, second.unwrap());
+    // Console and progress are followed side by side, so only their own order is fixed.
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(lines), sorted(again));
+}
+
+#[test]
+#[ignore = "boots the virtual machine"]
+fn two_runs_on_one_cpu_are_identical() {
+    two_runs_are_identical(1);
+}
+
+#[test]
+#[ignore = "boots the virtual machine"]
+fn two_runs_on_two_cpus_are_identical() {
+    two_runs_are_identical(2);
+}
+
+#[test]
+#[ignore = "boots the virtual machine"]
+fn two_runs_on_four_cpus_are_identical() {
+    two_runs_are_identical(4);
+}
+
+#[test]
+#[ignore = "boots the virtual machine"]
+fn the_image_is_the_root_and_keeps_nothing() {
+    let machine = Machine::with_cpus(1);
+    let folder = machine.folder.path();
+    std::fs::write(folder.join("data"), "from the image").unwrap();
+    let spec = ImageSpec {
+        programs: vec!["/bin/sh".into(), "/bin/cat".into()],
+        files: vec![(folder.join("data"), "/srv/data".into())],
+        free_mib: 16,
+    };
+    let cache = Cache::at(folder.join("cache")).unwrap();
+    let image = build_image(&cache, &spec, &|_| ()).unwrap();
+    let before = std::fs::read(&image).unwrap();
+    let mut boot = machine.boot(
+        "cat /srv/data /andante/data > /dev/virtio-ports/andante.out
+         ls > /srv/data && test -e /boot/config-$(busybox uname -r)",
+    );
+    boot.image = Some(&image);
+    boot.programs = vec!["/bin/ls".into()];
+    boot.initrd_files = vec![InitrdFile {
+        guest: "/andante/data".into(),
+        content: Content::Bytes(b", from the RAM disk".to_vec()),
+        mode: 0o644,
+    }];
+    let outcome = run(&boot).0.unwrap();
+    assert_eq!(outcome.exit_status, 0);
+    assert_eq!(outcome.output, b"from the image, from the RAM disk");
+    assert!(
+        before == std::fs::read(&image).unwrap(),
+        "the image changed"
+    );
+}
+
+#[test]
+#[ignore = "boots the virtual machine"]
+fn crashes_hangs_and_absent_programs_are_told_apart() {
+    let machine = Machine::with_cpus(1);
+    let (crash, _) = run(&machine.boot("echo c > /proc/sysrq-trigger"));
+    assert!(
+        matches!(&crash, Err(BootError::Panic { message, .. }) if message.contains("sysrq")),
+        "{crash:?}"
+    );
+    let mut boot = machine.boot("while true; do :; done");
+    boot.timeout = Duration::from_secs(2);
+    let (hang, _) = run(&boot);
+    assert!(matches!(hang, Err(BootError::Timeout { .. })), "{hang:?}");
+    let (early, _) = run(&machine.boot("busybox poweroff -f"));
+    assert!(
+        matches!(early, Err(BootError::NoStatus { .. })),
+        "{early:?}"
+    );
+    let mut boot = machine.boot("");
+    boot.command = vec!["no-such-program".into()];
+    assert_eq!(run(&boot).0.unwrap().exit_status, 127);
+    boot.programs = vec![Path::new("/no/such/program").into()];
+    assert!(matches!(run(&boot).0, Err(BootError::Tree(_))));
+}
