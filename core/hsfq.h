@@ -176,6 +176,24 @@ an_inline bool an_node_usable(struct an_tree *t, u32 index, const struct an_excl
 }
 
 /*
+ * Takes this much off what the usable children owe to those that this CPU may not serve. Off all
+ * alike: what they owe each other stays, or the lightest of them would never be picked.
+ */
+an_outline void an_forgive(struct an_tree *t, u32 parent, const struct an_exclusion *x, u64 excess)
+{
+	u32 at = an_node(t, parent)->ready_first;
+
+	an_while(at)
+	{
+		struct an_node *n = an_node(t, at);
+
+		if (an_node_usable(t, at, x))
+			n->start -= excess;
+		at = n->ready_next;
+	}
+}
+
+/*
  * The usable child with the least expected start tag, or AN_NONE. v of the parent becomes the
  * least of *all* ready children, usable or not: a CPU that only some may use must not drive v past
  * those that wait for the others.
@@ -207,11 +225,11 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 	if (any)
 		p->vtime = an_tag_max(p->vtime, least);
 	if (best) {
-		struct an_node *n = an_node(t, best);
-		u64 owing_max = 2 * n->step * t->cpus;
+		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;
+		s64 excess = an_tag_diff(best_start, p->vtime) - (s64)owing_max;
 
-		if (an_tag_diff(best_start, p->vtime) > (s64)owing_max)
-			n->start = p->vtime + owing_max - n->step * n->serving;
+		if (excess > 0)
+			an_forgive(t, parent, x, excess);
 	}
 	return best;
 }
