@@ -143,7 +143,8 @@ static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u
 	if (v->seen[index].generation != n->generation) {
 		v->seen[index].generation = n->generation;
 		v->seen[index].vtime = n->vtime;
-		v->seen[index].step_max = 0;
+		/* An inner node goes on with the tag of a leaf that may have had any weight. */
+		v->seen[index].step_max = n->kind == AN_INNER ? t->quantum_ns << AN_TAG_SHIFT : 0;
 	}
 	if (an_tag_diff(n->vtime, v->seen[index].vtime) < 0)
 		return "v never goes back";
