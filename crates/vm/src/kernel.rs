@@ -135,19 +135,19 @@ impl KernelSearch<'_> {
         let _held = cache.lock("kernels")?;
         let kernels = cache.folder("kernels")?;
         if let Some(folder) = std::env::var_os("ANDANTE_KERNEL_DIR").filter(|v| !v.is_empty()) {
-            return self.from_folder(Path::new(&folder), &kernels, progress);
+            return self.in_folder(Path::new(&folder), &kernels, progress);
         }
         if !self.refresh
-            && let Some(kernel) = self.from_cache(&kernels)?
+            && let Some(kernel) = self.in_cache(&kernels)?
         {
             progress(&format!("kernel {}: from the cache", kernel.release));
             return Ok(kernel);
         }
-        self.from_apt(cache, &kernels, progress)
+        self.through_apt(cache, &kernels, progress)
     }
 
     /// The kernel whose packages lie in `folder`.
-    fn from_folder(
+    fn in_folder(
         &self,
         folder: &Path,
         kernels: &Path,
@@ -177,7 +177,7 @@ impl KernelSearch<'_> {
     }
 
     /// The newest usable kernel that was completely fetched before.
-    fn from_cache(&self, kernels: &Path) -> Result<Option<Kernel>, KernelError> {
+    fn in_cache(&self, kernels: &Path) -> Result<Option<Kernel>, KernelError> {
         let names: Vec<String> = fs::read_dir(kernels)
             .map_err(io_error(kernels))?
             .flatten()
@@ -195,7 +195,7 @@ impl KernelSearch<'_> {
     }
 
     /// The newest usable kernel that apt offers.
-    fn from_apt(
+    fn through_apt(
         &self,
         cache: &Cache,
         kernels: &Path,
