@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# Thin verbs; the work is done by cargo, core/Makefile and the andante binary.
+#
+#   make            build target/release/andante
+#   make demo       install what is missing, build, and show a film kept smooth on a real kernel
+#   make test       everything that is checked: style, core, crates, and the real kernel
+#   make bench      costs, side by side with the stock scheduler
+#   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
+#   make fuzz       libFuzzer on the class tree, SECONDS=60
+
+ANDANTE := target/release/andante
+CARGO   := cargo
+SECONDS := 60
+
+# Scenarios that make test runs; every one judges itself by its own expectations.
+TESTED  := shares shares-smp qlinux-1-weights qlinux-2-suspend qlinux-3-film qlinux-5-depth \
+           pingpong wakeup affinity stress film-make film-loops
+
+.PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios bench soak fuzz clean
+all: build
+
+build:
+	$(CARGO) build --release --locked
+
+demo:
+	dist/setup.sh run
+	$(CARGO) build --release --locked
+	$(ANDANTE) lab run film-make film-loops
+
+test: test-setup lint build core-test unit-test kernel-test scenarios
+	@echo "make test: all passed"
+
+test-setup:
+	dist/setup.sh test
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(MAKE) -s -C core format-check
+
+core-test:
+	$(MAKE) -s -C core test
+
+unit-test:
+	$(CARGO) test --release --locked --workspace
+
+# The virtual machine: two at a time, each on a CPU of its own.
+kernel-test: build
+	$(CARGO) test --release --locked -p andante --test kernel -- --ignored --test-threads=2
+
+scenarios: build
+	$(ANDANTE) lab run $(TESTED)
+
+bench: build
+	$(MAKE) -s -C core bench
+	$(ANDANTE) lab run pingpong qlinux-5-depth wakeup
+
+soak: build
+	$(ANDANTE) lab run stress --set 'duration_s = 600'
+
+fuzz:
+	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
+
+clean:
+	$(CARGO) clean
+	rm -rf out

@@ -1,0 +1,101 @@
+//! Tests on a real kernel: each boots the virtual machine, runs one of the shell scripts beside
+//! this file in it, and reads what the script reports. Time is the machine's, so a figure is the
+//! same on every run.
+//!
+//! They need QEMU and a kernel, hence `#[ignore]`; `make test` runs them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+
+/// What a script reported, one `REPORT key value` line each, in order.
+type Report = BTreeMap<String, Vec<String>>;
+
+/// Runs tests/kernel/NAME.sh in a machine with so many CPUs.
+fn in_vm(name: &str, cpus: u32) -> Report {
+    let quiet = |_: &str| {};
+    let cache = Cache::open().expect("a cache folder");
+    let kernel = find_kernel(&cache, &quiet).expect("a kernel with sched_ext");
+    let qemu = find_qemu(&cache, cpus, &quiet).expect("QEMU");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kernel/{name}.sh"));
+    let guest = format!("/andante/{name}.sh");
+    let boot = Boot {
+        kernel: &kernel,
+        qemu: &qemu,
+        cpus,
+        memory_mib: 512,
+        image: None,
+        initrd_files: vec![InitrdFile {
+            guest: guest.clone().into(),
+            content: Content::Host(script),
+            mode: 0o755,
+        }],
+        programs: vec![PathBuf::from(env!("CARGO_BIN_EXE_andante"))],
+        command: vec!["/bin/sh".into(), guest],
+        timeout: Duration::from_secs(1200),
+        console_log: std::env::temp_dir().join(format!("andante-{name}.log")),
+    };
+    let mut report = Report::new();
+    let outcome = boot
+        .run(&mut |event| {
+            if let andante_vm::Event::Console(line) = event
+                && let Some(words) = line.trim().strip_prefix("REPORT ")
+            {
+                let (key, value) = words.split_once(' ').unwrap_or((words, ""));
+                report.entry(key.to_owned()).or_default().push(value.to_owned());
+            }
+        })
+        .expect("the machine runs");
+    assert_eq!(outcome.exit_status, 0, "{name}.sh failed; see the console: {report:?}");
+    report
+}
+
+fn number(report: &Report, key: &str) -> f64 {
+    let value = report.get(key).and_then(|values| values.last());
+    let value = value.unwrap_or_else(|| panic!("the script reports no {key}: {report:?}"));
+    value.parse().unwrap_or_else(|_| panic!("{key} is no number: {value}"))
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn killed_twenty_times_under_load_the_stock_scheduler_is_back_each_time() {
+    let report = in_vm("kill", 2);
+    let states = &report["after_kill"];
+    assert_eq!(states.len(), 20);
+    assert!(states.iter().all(|state| state == "disabled"), "{states:?}");
+    assert_eq!(number(&report, "hogs_alive"), 6.0, "no task may be lost");
+    assert_eq!(number(&report, "hogs_progressing"), 6.0, "no task may be stuck");
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn loads_in_under_five_seconds_of_virtual_time() {
+    let report = in_vm("load", 1);
+    assert!(number(&report, "load_s") < 5.0, "{report:?}");
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn bad_input_gets_one_sentence_and_a_status_of_its_own() {
+    let report = in_vm("refusals", 1);
+    for (case, status) in [
+        ("second_scheduler", 7),
+        ("status_without_scheduler", 8),
+        ("unknown_class", 10),
+        ("class_exists", 11),
+        ("class_with_tasks", 12),
+        ("class_with_children", 12),
+        ("weight_out_of_range", 13),
+        ("no_such_process", 14),
+        ("kernel_thread", 15),
+        ("command_not_found", 127),
+    ] {
+        let said = &report[case][0];
+        let (got, sentence) = said.split_once(' ').expect("status and sentence");
+        assert_eq!(got.parse(), Ok(status), "{case}: {sentence}");
+        assert!(sentence.len() > 20, "{case} says why: {sentence:?}");
+    }
+    assert_eq!(report["nothing_left"], ["0"]);
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Installs the Debian or Ubuntu packages that Andante needs, if any is missing.
+#
+#   dist/setup.sh run     to build it and run the laboratory
+#   dist/setup.sh test    the same, and what the tests need
+set -eu
+
+# The newest clang of those that can compile the BPF part.
+clang() {
+	for version in 22 21 20 19; do
+		if apt-cache show "clang-$version" >/dev/null 2>&1; then
+			echo "clang-$version"
+			return
+		fi
+	done
+	echo clang-19
+}
+
+installed() {
+	dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'
+}
+
+needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
+	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
+command -v clang-19 >/dev/null || command -v clang-20 >/dev/null || command -v clang-21 >/dev/null ||
+	command -v clang-22 >/dev/null || needs="$needs $(clang)"
+[ "${1:-run}" = test ] && needs="$needs stress-ng"
+
+if ! command -v cargo >/dev/null; then
+	echo "setup: no Rust toolchain is on the PATH: install one with rustup (1.88 or newer), then try again" >&2
+	exit 1
+fi
+if ! command -v dpkg-query >/dev/null; then
+	echo "setup: this is not Debian or Ubuntu; install by hand:" $needs >&2
+	exit 1
+fi
+
+missing=
+for package in $needs; do
+	installed "$package" || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	as_root=sudo
+	if ! command -v sudo >/dev/null; then
+		echo "setup: these packages are missing and only root can install them:$missing" >&2
+		exit 1
+	fi
+fi
+echo "setup: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+if ! $as_root apt-get install -y --no-install-recommends $missing; then
+	echo "setup: trying again with fresh package lists"
+	$as_root apt-get update
+	$as_root apt-get install -y --no-install-recommends $missing || {
+		echo "setup: apt-get could not install$missing: its own message above says why" >&2
+		exit 1
+	}
+fi
