@@ -81,8 +81,7 @@ an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
 
-	an_while(index)
-	{
+	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		if (!n->ready++ && n->parent)
@@ -96,8 +95,7 @@ an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
 
-	an_while(index)
-	{
+	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		if (!--n->ready && n->parent)
@@ -155,8 +153,7 @@ an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_e
 	u32 depth = an_node(t, index)->depth;
 	u32 found = 0, i = 0;
 
-	an_while(i < x->count && i < AN_MAX_EXCLUDED)
-	{
+	an_while(i < x->count && i < AN_MAX_EXCLUDED) {
 		u32 at = x->leaf[an_bounded(i, AN_MAX_EXCLUDED)];
 
 		i++;
@@ -183,8 +180,7 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, const struct an_exclus
 {
 	u32 at = an_node(t, parent)->ready_first;
 
-	an_while(at)
-	{
+	an_while(at) {
 		struct an_node *n = an_node(t, at);
 
 		if (an_node_usable(t, at, x))
@@ -205,8 +201,7 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 	u64 best_start = 0, least = 0;
 	bool any = false;
 
-	an_while(at)
-	{
+	an_while(at) {
 		struct an_node *n = an_node(t, at);
 		u64 start = an_expected_start(n);
 		s64 ahead = an_tag_diff(start, best_start);
@@ -239,8 +234,7 @@ an_inline void an_serve(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
 
-	an_while(index)
-	{
+	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		n->serving++;
@@ -288,8 +282,7 @@ an_outline void an_serve_unpicked(struct an_tree *t, u32 leaf)
 
 	if (an_node(t, leaf)->kind != AN_LEAF)
 		return;
-	an_while(index)
-	{
+	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		if (!an_node_runnable(n) && n->parent)
@@ -307,8 +300,7 @@ an_inline void an_leave(struct an_tree *t, u32 leaf, u64 service_ns, bool charge
 {
 	u32 index = leaf;
 
-	an_while(index)
-	{
+	an_while(index) {
 		struct an_node *n = an_node(t, index);
 		u32 parent = n->parent;
 		struct an_node *p = an_node(t, parent);
@@ -369,8 +361,7 @@ an_outline u64 an_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
 		woken = an_node(t, woken)->parent;
 	an_while(an_node(t, serving)->depth > an_node(t, woken)->depth)
 		serving = an_node(t, serving)->parent;
-	an_while(an_node(t, woken)->parent != an_node(t, serving)->parent)
-	{
+	an_while(an_node(t, woken)->parent != an_node(t, serving)->parent) {
 		woken = an_node(t, woken)->parent;
 		serving = an_node(t, serving)->parent;
 	}
