@@ -2,7 +2,7 @@
 //!
 //! A BPF program calls kernel functions ("kfuncs") by their BTF entry: a `FUNC` that carries the
 //! declaration tag `bpf_kfunc`. From Linux 7.1 on most sched_ext kfuncs have an implicit last
-//! argument, `struct bpf_prog_aux *aux`, which the verifier supplies. For each of these the build
+//! argument, `const struct bpf_prog_aux *aux`, which the verifier supplies. For each of these the build
 //! step `resolve_btfids` makes two entries: the public prototype without that argument, and a twin
 //! called `…_impl` with it.
 //!
@@ -143,7 +143,7 @@ impl Functions {
     }
 }
 
-/// Whether the last parameter is a `struct bpf_prog_aux *`.
+/// Whether the last parameter is a `struct bpf_prog_aux *`, const or not.
 fn takes_prog_aux(btf: &Btf, prototype: &FuncProto) -> bool {
     let Some(last) = prototype.parameters.last() else {
         return false;
@@ -151,7 +151,7 @@ fn takes_prog_aux(btf: &Btf, prototype: &FuncProto) -> bool {
     let mut chain = btf.chained_type_iter(last);
     matches!(chain.next(), Some(Type::Ptr(_)))
         && matches!(
-            chain.next(),
+            chain.find(|target| !matches!(target, Type::Const(_))),
             Some(Type::Struct(target)) if btf.resolve_name(&target).is_ok_and(|n| n == "bpf_prog_aux")
         )
 }

@@ -41,13 +41,11 @@ impl Cache {
 
     /// Opens the cache in the given folder, which is made if it does not exist.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, CacheError> {
-        let cache = Self { root: root.into() };
-        cache.folder("")?;
-        let root = cache.root.canonicalize().map_err(|source| CacheError {
-            path: cache.root.clone(),
-            source,
-        })?;
-        Ok(Self { root })
+        let path = root.into();
+        match fs::create_dir_all(&path).and_then(|()| path.canonicalize()) {
+            Ok(root) => Ok(Self { root }),
+            Err(source) => Err(CacheError { path, source }),
+        }
     }
 
     /// A folder of the cache, made if it does not exist.

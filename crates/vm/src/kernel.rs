@@ -162,18 +162,18 @@ impl KernelSearch<'_> {
             extract(new.path())?;
             publish(new, &home)?;
         }
-        let verdict = self.probe(&home)?;
-        let kernel = locate(&home)?.ok_or_else(|| KernelError::Incomplete {
+        let kernel = locate(&home)?;
+        if let Some(reason) = self.probe(&home)?.reason() {
+            let release = kernel.map_or_else(
+                || format!("in {}", folder.display()),
+                |kernel| kernel.release,
+            );
+            return Err(KernelError::Rejected { release, reason });
+        }
+        kernel.ok_or_else(|| KernelError::Incomplete {
             path: folder.to_owned(),
             missing: "modules",
-        })?;
-        match verdict.reason() {
-            None => Ok(kernel),
-            Some(reason) => Err(KernelError::Rejected {
-                release: kernel.release,
-                reason,
-            }),
-        }
+        })
     }
 
     /// The newest usable kernel that was completely fetched before.
@@ -387,7 +387,7 @@ fn find_file(folder: &Path, prefix: &str) -> Result<Option<PathBuf>, KernelError
 /// Names a folder of packages by their names, sizes and dates.
 fn fingerprint(folder: &Path) -> Result<String, KernelError> {
     let mut lines = Vec::new();
-    for entry in fs::read_dir(folder).map_err(io_error(folder))?.flatten() {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().extension().is_some_and(|e| e == "deb") {
             let data = entry.metadata().map_err(io_error(&entry.path()))?;
             let modified = data.modified().map_err(io_error(&entry.path()))?;

@@ -12,6 +12,7 @@ struct Writer {
 
 const PTR: u32 = 2;
 const STRUCT: u32 = 4;
+const CONST: u32 = 10;
 const FUNC: u32 = 12;
 const FUNC_PROTO: u32 = 13;
 const DECL_TAG: u32 = 17;
@@ -72,6 +73,7 @@ fn kernel(sched_ext: bool, function: impl FnOnce(&mut Writer, u32)) -> Vec<u8> {
         writer.add("sched_ext_ops", STRUCT, 0, 0, &[]);
     }
     let aux = writer.add("bpf_prog_aux", STRUCT, 0, 0, &[]);
+    let aux = writer.add("", CONST, 0, aux, &[]);
     let aux = writer.add("", PTR, 0, aux, &[]);
     writer.function("scx_bpf_now", 0, true);
     function(&mut writer, aux);
