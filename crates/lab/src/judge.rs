@@ -9,22 +9,24 @@ use crate::result::{
 use crate::scenario::{Expectation, Figure, MeasureKind, Scenario, Subject};
 
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
-type ClassMeasure = fn(&ClassResult) -> f64;
+type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
 type ProgramMeasure = fn(&ProgramResult) -> Option<f64>;
+type SpreadOf = fn(&ProgramResult) -> Option<Spread>;
 type SpreadMeasure = fn(&Spread) -> f64;
 
 const MACHINE: &[(&str, MachineMeasure)] = &[
     ("idle_share", |s, run| {
-        Some(s.idle_ns as f64 / (run.duration_s * 1e9 * f64::from(run.cpus)))
+        Some(s.idle_ns as f64 / machine_ns(run))
     }),
     ("load_ms", |s, _| s.load_ms),
 ];
 const CLASS: &[(&str, ClassMeasure)] = &[
-    ("share_received", |class| class.share_received),
-    ("share_over_asked", |class| {
+    ("share_received", |class, _, _| class.share_received),
+    ("share_over_asked", |class, _, _| {
         class.share_received / class.share_asked
     }),
-    ("class_cpu_s", |class| class.cpu_ns as f64 / 1e9),
+    ("share_of_rest", share_of_rest),
+    ("class_cpu_s", |class, _, _| class.cpu_ns as f64 / 1e9),
 ];
 const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("frames", |program| program.frames.map(|n| n as f64)),
@@ -38,7 +40,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     }),
     ("span_s", |program| program.span_s),
 ];
-const SPREADS: &[(&str, fn(&ProgramResult) -> Option<Spread>)] = &[
+const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
     ("latency_us", |program| program.latency_us),
 ];
@@ -49,6 +51,28 @@ const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
     ("p99", |spread| spread.p99),
     ("max", |spread| spread.max),
 ];
+
+/// CPU time of the whole machine in the measurement [ns].
+fn machine_ns(run: &RunResult) -> f64 {
+    run.duration_s * 1e9 * f64::from(run.cpus)
+}
+
+/// What a class received of the time that the other classes at the top leave.
+fn share_of_rest(class: &ClassResult, scheduler: &SchedulerResult, run: &RunResult) -> f64 {
+    let top = |path: &str| path.matches('/').count() == 1;
+    let inside = |other: &ClassResult| {
+        class
+            .path
+            .strip_prefix(&other.path)
+            .is_some_and(|r| r.is_empty() || r.starts_with('/'))
+    };
+    let others = scheduler
+        .classes
+        .iter()
+        .filter(|other| top(&other.path) && !inside(other));
+    let taken_ns: u64 = others.map(|other| other.cpu_ns).sum();
+    class.cpu_ns as f64 / (machine_ns(run) - taken_ns as f64)
+}
 
 fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table
@@ -226,7 +250,7 @@ fn read_figure(figure: &Figure, run: &RunResult) -> Result<Vec<(String, f64)>, S
             let class = class.ok_or_else(missing)?;
             let value = match figure.at_s {
                 Some(at_s) => cpu_s_at(class, &scheduler.sample_ns, at_s).ok_or_else(missing)?,
-                None => find(CLASS, &figure.measure).ok_or_else(missing)?(class),
+                None => find(CLASS, &figure.measure).ok_or_else(missing)?(class, scheduler, run),
             };
             Ok(vec![(String::new(), value)])
         }

@@ -9,7 +9,7 @@ mod sources;
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
-use crate::scenario::{Kind, Program, Workload};
+use crate::scenario::{Kind, Workload};
 
 pub(crate) use clip::clip_file;
 pub(crate) use sources::{count_objects, make_command};
@@ -33,17 +33,35 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
     Ok(found)
 }
 
-/// Files of this machine that those programs read; `folder` must hold the sources already.
+/// The files that those programs read, each with its place in a guest; `folder` must hold what
+/// [`make`] makes.
 ///
 /// # Errors
 /// If the compiler fails.
-pub(crate) fn files(workload: &Workload, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let compiles = |p: &Program| p.count > 0 && matches!(p.kind, Kind::Make { .. });
-    if workload.programs.iter().any(compiles) {
-        sources::headers(folder)
-    } else {
-        Ok(Vec::new())
+pub(crate) fn needed(
+    workload: &Workload,
+    folder: &Path,
+) -> Result<Vec<(PathBuf, PathBuf)>, LabError> {
+    let guest = Path::new(crate::guest::ASSETS);
+    let mut files = Vec::new();
+    for program in workload.programs.iter().filter(|program| program.count > 0) {
+        match &program.kind {
+            Kind::Mpv { clip, .. } => files.push((clip_file(folder, clip), clip_file(guest, clip))),
+            Kind::Make { .. } => {
+                files.push((folder.join("sources"), guest.join("sources")));
+                // Headers of the system keep their place.
+                files.extend(
+                    sources::headers(folder)?
+                        .into_iter()
+                        .map(|h| (h.clone(), h)),
+                );
+            }
+            _ => {}
+        }
     }
+    files.sort();
+    files.dedup();
+    Ok(files)
 }
 
 /// Makes everything the workload's programs work on, unless it is in `folder` already.

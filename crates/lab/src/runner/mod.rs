@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use nix::sys::signal::Signal;
 
+pub(crate) use collect::online_cpus;
 pub use scheduler::Choice;
 
 use crate::error::LabError;
@@ -36,7 +37,7 @@ use scheduler::InCharge;
 use timeline::Timeline;
 
 /// The stock scheduler reads wrong before the machine has been up this long [s].
-const SETTLED_S: f64 = 6.0;
+pub(crate) const SETTLED_S: f64 = 6.0;
 
 /// Where and how a case is run.
 #[derive(Debug, Clone)]
@@ -60,6 +61,16 @@ pub struct Progress {
     pub at_s: Option<f64>,
 }
 
+impl Progress {
+    /// Being busy with `phase`, outside the measurement.
+    pub(crate) fn phase(phase: impl Into<String>) -> Self {
+        Self {
+            phase: phase.into(),
+            at_s: None,
+        }
+    }
+}
+
 /// Runs `workload` under the scheduler `choice`.
 ///
 /// # Errors
@@ -73,12 +84,14 @@ pub fn run_case(
     stop::on(&[Signal::SIGTERM, Signal::SIGINT]).map_err(|e| LabError::io("set up signals", e))?;
     std::fs::create_dir_all(&setup.folder)
         .map_err(|e| LabError::file("create", &setup.folder, e))?;
-    let mut phase = |phase: String| say(Progress { phase, at_s: None });
 
     // Before anything else competes for the CPU.
     let steps_per_ms = work::calibrate();
     let classes = Classes::make(workload, &setup.base_class)?;
-    phase(format!("putting {} in charge", choice.name()));
+    say(Progress::phase(format!(
+        "putting {} in charge",
+        choice.name()
+    )));
     let mut in_charge = InCharge::start(choice, &setup.andante, &setup.folder)?;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
     let prepared = instance::Prepared {
@@ -92,16 +105,13 @@ pub fn run_case(
         .iter()
         .any(|p| matches!(p.kind, Kind::Mpv { .. }) && p.count > 0)
     {
-        phase("filling the caches".to_owned());
+        say(Progress::phase("filling the caches"));
         prepared.warm_up()?;
     }
 
     let mut timeline = Timeline::new(&prepared, begin_ns(workload))?;
     let measured = timeline.run(&mut in_charge, say)?;
-    say(Progress {
-        phase: "collecting".to_owned(),
-        at_s: None,
-    });
+    say(Progress::phase("collecting"));
     let (instances, tracer) = timeline.stop();
     let programs = instances
         .iter()

@@ -249,12 +249,7 @@ impl<'a> Timeline<'a> {
             .iter_mut()
             .filter_map(|i| i.process.as_mut())
             .collect();
-        while !processes
-            .iter_mut()
-            .map(|process| process.reap())
-            .fold(true, |all, one| all && one)
-            && clock::now_ns() < timeout_ns
-        {
+        while !processes.iter_mut().all(|process| process.reap()) && clock::now_ns() < timeout_ns {
             std::thread::sleep(Duration::from_millis(5));
         }
         // Whoever is left is killed with the classes.

@@ -1,0 +1,142 @@
+//! The laboratory's side in the virtual machine: a hidden subcommand that the guest's init runs as
+//! root. It carries out one case under one scheduler and sends the result to the host.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+use crate::result::SchedulerResult;
+use crate::runner::{self, Choice, Setup};
+use crate::scenario::Scenario;
+
+const OUTPUT_PORT: &str = "/dev/virtio-ports/andante.out";
+const PROGRESS_PORT: &str = "/dev/virtio-ports/andante.progress";
+/// Where clips and sources lie in the root image; `/andante` itself belongs to the RAM disk.
+pub(crate) const ASSETS: &str = "/srv/andante";
+/// In memory, so that no run waits for a disk.
+const FOLDER: &str = "/tmp/andante";
+
+/// What the host asks for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct GuestOrder {
+    /// The scenario's file.
+    pub scenario: PathBuf,
+    /// Lines of TOML laid over it.
+    pub set: Vec<String>,
+    /// Which of its cases.
+    pub case: Option<String>,
+    /// `andante`, `eevdf`, or the path of a program.
+    pub scheduler: String,
+}
+
+/// What the host is sent.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum GuestReply {
+    /// The figures.
+    Result(SchedulerResult),
+    /// There are none.
+    Failed {
+        /// The scenario's program that is the cause, if one is.
+        program: Option<String>,
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// Carries out `order` (JSON) and sends the reply; returns the exit status.
+pub fn guest_main(order: &str) -> i32 {
+    let reply = match carry_out(order) {
+        Ok(result) => GuestReply::Result(result),
+        Err(LabError::ProgramFailed { name, reason }) => GuestReply::Failed {
+            program: Some(name),
+            reason,
+        },
+        Err(error) => GuestReply::Failed {
+            program: None,
+            reason: error.to_string(),
+        },
+    };
+    let json = serde_json::to_vec(&reply).expect("replies are plain data");
+    match OpenOptions::new()
+        .write(true)
+        .open(OUTPUT_PORT)
+        .and_then(|mut p| p.write_all(&json))
+    {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!(
+                "{OUTPUT_PORT} cannot be written: {error}; this is only for use in the laboratory's virtual machine"
+            );
+            1
+        }
+    }
+}
+
+fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
+    let order: GuestOrder = serde_json::from_str(order)
+        .map_err(|error| LabError::io("read the laboratory's order", error))?;
+    let scenario = Scenario::load(&order.scenario, &order.set)?;
+    let case = scenario.cases.iter().find(|case| case.name == order.case);
+    let case = case.ok_or_else(|| LabError::NoScenario {
+        name: format!(
+            "{}/{}",
+            scenario.key,
+            order.case.as_deref().unwrap_or_default()
+        ),
+        hint: "the host asked for a case that the scenario does not have".to_owned(),
+    })?;
+    let setup = Setup {
+        base_class: "/".to_owned(),
+        folder: FOLDER.into(),
+        assets: ASSETS.into(),
+        andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
+    };
+    let choice = Choice::parse(&order.scheduler)?;
+    let mut port = OpenOptions::new()
+        .write(true)
+        .open(Path::new(PROGRESS_PORT))
+        .ok();
+    let mut say = |progress: runner::Progress| {
+        if let Some(port) = &mut port {
+            // Progress is a courtesy: a run does not fail for it.
+            let _ = writeln!(port, "{}", format_progress(&progress));
+        }
+    };
+    runner::run_case(&case.workload, &choice, &setup, &mut say)
+}
+
+/// `3.500 measuring`, or `- booting` outside a measurement.
+fn format_progress(progress: &runner::Progress) -> String {
+    match progress.at_s {
+        Some(at_s) => format!("{at_s:.3} {}", progress.phase),
+        None => format!("- {}", progress.phase),
+    }
+}
+
+/// The other way round.
+pub(crate) fn parse_progress(line: &str) -> runner::Progress {
+    let (at_s, phase) = line.split_once(' ').unwrap_or(("-", line));
+    runner::Progress {
+        phase: phase.to_owned(),
+        at_s: at_s.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_survives_the_port() {
+        for (phase, at_s) in [("measuring", Some(-1.25)), ("filling the caches", None)] {
+            let progress = runner::Progress {
+                phase: phase.to_owned(),
+                at_s,
+            };
+            assert_eq!(parse_progress(&format_progress(&progress)), progress);
+        }
+    }
+}

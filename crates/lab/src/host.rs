@@ -1,0 +1,73 @@
+//! Runs on this very machine.
+
+use std::path::PathBuf;
+
+use nix::sys::utsname::uname;
+use nix::unistd::Uid;
+
+use crate::assets;
+use crate::error::LabError;
+use crate::progress::Progress;
+use crate::run::{Carried, Job, RunOptions};
+use crate::runner::{self, Setup};
+
+/// Carries out the jobs, one after the other.
+pub(crate) fn run(
+    jobs: &[Job],
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Carried, LabError> {
+    if !Uid::effective().is_root() {
+        return Err(LabError::NotRoot);
+    }
+    // What this machine lacks is said before a film is encoded in vain.
+    andante_sched::class::Tree::open()?;
+    let cache = andante_vm::Cache::open()?;
+    let assets = cache.folder("assets")?;
+    for job in jobs {
+        assets::programs(&job.case.workload)?;
+        assets::make(&job.case.workload, &assets, &mut |what| {
+            progress.preparing(&what)
+        })?;
+    }
+    progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
+    let mut results = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        let folder = tempfile::tempdir().map_err(|e| LabError::io("make a temporary folder", e))?;
+        let setup = Setup {
+            base_class: format!("/andante-lab-{}", std::process::id()),
+            folder: folder.path().to_owned(),
+            assets: assets.clone(),
+            andante: options.andante.clone(),
+        };
+        let workload = &job.case.workload;
+        let mut say = |at: runner::Progress| progress.run(index, &at, workload.duration_s);
+        results.push(runner::run_case(workload, &job.choice, &setup, &mut say)?);
+        progress.ended(index, "done");
+    }
+    Ok(Carried {
+        kernel: kernel_release(),
+        results,
+    })
+}
+
+/// `uname -r`.
+fn kernel_release() -> String {
+    uname().map_or_else(
+        |_| String::new(),
+        |name| name.release().to_string_lossy().into_owned(),
+    )
+}
+
+/// CPUs of this machine.
+pub(crate) fn cpus() -> u32 {
+    runner::online_cpus()
+}
+
+/// Memory of this machine [MiB].
+pub(crate) fn memory_mib() -> u32 {
+    let text = std::fs::read_to_string(PathBuf::from("/proc/meminfo")).unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    u32::try_from(kib.unwrap_or(0) / 1024).unwrap_or(u32::MAX)
+}

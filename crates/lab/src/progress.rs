@@ -1,0 +1,173 @@
+//! Showing how far the runs are: bars on a terminal, plain lines elsewhere.
+
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::runner;
+
+/// Plain lines say something at least this often.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+
+/// Where a laboratory reports to while it works.
+pub trait Progress {
+    /// Something is being prepared, before any run.
+    fn preparing(&mut self, what: &str);
+    /// The runs that will be carried out, by name.
+    fn runs(&mut self, names: &[String]);
+    /// How far the run `index` is in a measurement of `duration_s`.
+    fn run(&mut self, index: usize, at: &runner::Progress, duration_s: f64);
+    /// The run `index` is over.
+    fn ended(&mut self, index: usize, outcome: &str);
+    /// Called at least once a second, for signs of life.
+    fn tick(&mut self);
+}
+
+/// The right way to show progress on standard error.
+pub fn on_stderr() -> Box<dyn Progress> {
+    if stderr().is_terminal() {
+        Box::new(Bars::default())
+    } else {
+        Box::new(Lines::default())
+    }
+}
+
+/// Shows nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn preparing(&mut self, _: &str) {}
+    fn runs(&mut self, _: &[String]) {}
+    fn run(&mut self, _: usize, _: &runner::Progress, _: f64) {}
+    fn ended(&mut self, _: usize, _: &str) {}
+    fn tick(&mut self) {}
+}
+
+/// `measuring 3.5 of 12.5 s`.
+fn phrase(at: &runner::Progress, duration_s: f64) -> String {
+    match at.at_s {
+        Some(at_s) if at_s < 0.0 => format!("{}, {:.0} s to go", at.phase, -at_s),
+        Some(at_s) if at_s <= duration_s => {
+            format!("{} {at_s:.1} of {duration_s:.1} s", at.phase)
+        }
+        Some(at_s) => format!("{} {at_s:.1} s", at.phase),
+        None => at.phase.clone(),
+    }
+}
+
+/// One bar per run.
+#[derive(Default)]
+struct Bars {
+    all: MultiProgress,
+    bars: Vec<ProgressBar>,
+}
+
+impl Progress for Bars {
+    fn preparing(&mut self, what: &str) {
+        let _ = self.all.println(what);
+    }
+
+    fn runs(&mut self, names: &[String]) {
+        let width = names.iter().map(String::len).max().unwrap_or(0);
+        let template =
+            format!("{{spinner}} {{prefix:{width}}} [{{bar:30}}] {{elapsed:>4}} {{msg}}");
+        let style = ProgressStyle::with_template(&template).expect("a valid template");
+        for name in names {
+            let bar = self
+                .all
+                .add(ProgressBar::new(1000).with_style(style.clone()));
+            bar.set_prefix(name.clone());
+            bar.set_message("waiting");
+            self.bars.push(bar);
+        }
+    }
+
+    fn run(&mut self, index: usize, at: &runner::Progress, duration_s: f64) {
+        let bar = &self.bars[index];
+        if bar.position() == 0 {
+            bar.reset_elapsed();
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        let done = at
+            .at_s
+            .map_or(0.0, |at_s| (at_s / duration_s).clamp(0.0, 1.0));
+        bar.set_position(bar.position().max((done * 1000.0) as u64).max(1));
+        bar.set_message(phrase(at, duration_s));
+    }
+
+    fn ended(&mut self, index: usize, outcome: &str) {
+        self.bars[index].set_position(1000);
+        self.bars[index].abandon_with_message(outcome.to_owned());
+    }
+
+    fn tick(&mut self) {}
+}
+
+/// One line about all runs under way, every two seconds.
+#[derive(Default)]
+struct Lines {
+    names: Vec<String>,
+    /// What each run under way does.
+    now: Vec<Option<String>>,
+    said: Option<Instant>,
+}
+
+impl Progress for Lines {
+    fn preparing(&mut self, what: &str) {
+        eprintln!("{what}");
+        self.said = Some(Instant::now());
+    }
+
+    fn runs(&mut self, names: &[String]) {
+        self.names = names.to_vec();
+        self.now = vec![None; names.len()];
+    }
+
+    fn run(&mut self, index: usize, at: &runner::Progress, duration_s: f64) {
+        self.now[index] = Some(phrase(at, duration_s));
+        self.tick();
+    }
+
+    fn ended(&mut self, index: usize, outcome: &str) {
+        self.now[index] = None;
+        eprintln!("{}: {outcome}", self.names[index]);
+    }
+
+    fn tick(&mut self) {
+        if self.said.is_some_and(|said| said.elapsed() < SIGN_OF_LIFE) {
+            return;
+        }
+        let runs = self.names.iter().zip(&self.now);
+        let under_way: Vec<_> = runs
+            .filter_map(|(name, now)| now.as_ref().map(|now| format!("{name}: {now}")))
+            .collect();
+        if !under_way.is_empty() {
+            eprintln!("{}", under_way.join("; "));
+        }
+        self.said = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_tell_warm_up_measurement_and_overtime_apart() {
+        let at = |phase: &str, at_s| runner::Progress {
+            phase: phase.into(),
+            at_s,
+        };
+        assert_eq!(phrase(&at("booting", None), 10.0), "booting");
+        assert_eq!(
+            phrase(&at("warming up", Some(-3.2)), 10.0),
+            "warming up, 3 s to go"
+        );
+        assert_eq!(
+            phrase(&at("measuring", Some(2.5)), 10.0),
+            "measuring 2.5 of 10.0 s"
+        );
+        assert_eq!(phrase(&at("waiting", Some(12.0)), 10.0), "waiting 12.0 s");
+    }
+}

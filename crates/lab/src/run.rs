@@ -1,0 +1,284 @@
+//! Carrying a scenario out: every case under every scheduler, then the verdict.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::LabError;
+use crate::host;
+use crate::judge;
+use crate::progress::Progress;
+use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
+use crate::runner::Choice;
+use crate::scenario::{Case, Scenario};
+use crate::{report, trace, virtual_machine};
+
+/// Where to run a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// In a virtual machine, in virtual time.
+    Vm,
+    /// On this machine; needs root.
+    Host,
+}
+
+impl On {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Vm => "vm",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// What to run, and how.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// A scenario file, or the name of one that comes with Andante.
+    pub scenario: String,
+    /// Only the case of this name.
+    pub case: Option<String>,
+    /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
+    pub set: Vec<String>,
+    /// `andante`, `eevdf`, or paths of programs that load a scheduler, in the order of the results.
+    pub schedulers: Vec<String>,
+    /// Where.
+    pub on: On,
+    /// Folder below which the results of each scenario get a folder of their own.
+    pub out: PathBuf,
+    /// The `andante` binary: scheduler, guest and synthetic programs.
+    pub andante: PathBuf,
+}
+
+/// One case under one scheduler.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub case: Case,
+    pub choice: Choice,
+}
+
+impl Job {
+    /// `CASE SCHEDULER`.
+    pub fn name(&self) -> String {
+        match &self.case.name {
+            Some(case) => format!("{case} {}", self.choice.name()),
+            None => self.choice.name(),
+        }
+    }
+}
+
+/// What carrying out the jobs brings back.
+pub(crate) struct Carried {
+    /// `uname -r`.
+    pub kernel: String,
+    /// In the order of the jobs.
+    pub results: Vec<SchedulerResult>,
+}
+
+/// Runs a scenario and writes `result.json`, `report.html` and the traces to
+/// `OUT/SCENARIO[/CASE]/`.
+///
+/// Programs that fail and expectations that do not hold are in the results; see [`verdict`].
+///
+/// # Errors
+/// If the scenario is wrong or cannot be carried out; nothing is written then.
+pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunResult>, LabError> {
+    let file = find(&options.scenario)?;
+    let mut scenario = Scenario::load(&file, &options.set)?;
+    if let Some(wanted) = &options.case {
+        keep_case(&mut scenario, wanted)?;
+    }
+    let choices: Vec<Choice> = options
+        .schedulers
+        .iter()
+        .map(|name| Choice::parse(name))
+        .collect::<Result<_, _>>()?;
+    let jobs: Vec<Job> = scenario
+        .cases
+        .iter()
+        .flat_map(|case| {
+            choices.iter().map(|c| Job {
+                case: case.clone(),
+                choice: c.clone(),
+            })
+        })
+        .collect();
+    let carried = match options.on {
+        On::Vm => virtual_machine::run(&file, &scenario, &jobs, options, progress)?,
+        On::Host => host::run(&jobs, options, progress)?,
+    };
+    let mut runs = merge(&scenario, &choices, carried, options.on);
+    judge::judge(&scenario, &mut runs);
+    write(&scenario, &runs, &options.out)?;
+    Ok(runs)
+}
+
+/// Whether all runs were good.
+///
+/// # Errors
+/// The first program that failed, scheduler that was ejected, or the number of expectations that
+/// do not hold.
+pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
+    for scheduler in runs.iter().flat_map(|run| &run.schedulers) {
+        if let Some(reason) = &scheduler.ejected {
+            let (name, reason) = (scheduler.name.clone(), reason.clone());
+            return Err(LabError::Ejected { name, reason });
+        }
+        for program in &scheduler.programs {
+            if let Some(reason) = &program.failed {
+                let reason = format!("{reason} (under {})", scheduler.name);
+                return Err(LabError::ProgramFailed {
+                    name: program.name.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+    let all = runs.iter().flat_map(|run| &run.expectations);
+    let judged = all
+        .clone()
+        .filter(|one| one.verdict != Verdict::NotJudged)
+        .count();
+    match all.filter(|one| one.verdict == Verdict::Fail).count() {
+        0 => Ok(()),
+        failed => Err(LabError::ExpectationsFailed { failed, judged }),
+    }
+}
+
+/// Names and files of the scenarios that come with Andante.
+pub fn known_scenarios() -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for entry in folders()
+        .iter()
+        .flat_map(std::fs::read_dir)
+        .flatten()
+        .flatten()
+    {
+        let file = entry.path();
+        let name = file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+            && let Some(name) = name
+            && !found.iter().any(|(known, _)| *known == name)
+        {
+            found.push((name, file));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Where scenarios lie: here, beside or above this binary, or installed.
+fn folders() -> Vec<PathBuf> {
+    let here = std::env::current_dir().ok();
+    let binary = std::env::current_exe().ok();
+    let above = |path: &PathBuf| {
+        path.ancestors()
+            .skip(1)
+            .map(Path::to_owned)
+            .collect::<Vec<_>>()
+    };
+    here.into_iter()
+        .chain(binary.iter().flat_map(above))
+        .map(|folder| folder.join("scenarios"))
+        .chain([PathBuf::from("/usr/share/andante/scenarios")])
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+/// The file of a scenario given by path or by name.
+fn find(name: &str) -> Result<PathBuf, LabError> {
+    let path = PathBuf::from(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let known = known_scenarios();
+    if let Some((_, file)) = known.iter().find(|(known, _)| known == name) {
+        return Ok(file.clone());
+    }
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let hint = if names.is_empty() {
+        "give the path of a TOML file".to_owned()
+    } else {
+        format!(
+            "give the path of a TOML file, or one of: {}",
+            names.join(", ")
+        )
+    };
+    Err(LabError::NoScenario {
+        name: name.to_owned(),
+        hint,
+    })
+}
+
+fn keep_case(scenario: &mut Scenario, wanted: &str) -> Result<(), LabError> {
+    let names: Vec<String> = scenario
+        .cases
+        .iter()
+        .filter_map(|case| case.name.clone())
+        .collect();
+    scenario
+        .cases
+        .retain(|case| case.name.as_deref() == Some(wanted));
+    if scenario.cases.is_empty() {
+        let hint = if names.is_empty() {
+            "the scenario has no cases".to_owned()
+        } else {
+            format!("its cases are: {}", names.join(", "))
+        };
+        return Err(LabError::NoScenario {
+            name: format!("{}/{wanted}", scenario.key),
+            hint,
+        });
+    }
+    Ok(())
+}
+
+/// One result per case, from one result per job.
+fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> Vec<RunResult> {
+    let mut results = carried.results.into_iter();
+    let merge_case = |case: &Case| RunResult {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        scenario: scenario.key.clone(),
+        case: case.name.clone(),
+        title: scenario.title.clone(),
+        on: on.name().to_owned(),
+        kernel: carried.kernel.clone(),
+        cpus: match on {
+            On::Vm => case.workload.cpus,
+            On::Host => host::cpus(),
+        },
+        memory_mib: match on {
+            On::Vm => case.workload.memory_mib,
+            On::Host => host::memory_mib(),
+        },
+        duration_s: case.workload.duration_s,
+        schedulers: results.by_ref().take(choices.len()).collect(),
+        expectations: Vec::new(),
+    };
+    scenario.cases.iter().map(merge_case).collect()
+}
+
+/// Writes everything a run leaves: one report for the scenario, and data for every case.
+fn write(scenario: &Scenario, runs: &[RunResult], out: &Path) -> Result<(), LabError> {
+    let folder = out.join(&scenario.key);
+    for run in runs {
+        let folder = run
+            .case
+            .as_ref()
+            .map_or_else(|| folder.clone(), |case| folder.join(case));
+        let json = serde_json::to_vec_pretty(run).expect("results are plain data");
+        write_file(&folder.join("result.json"), &json)?;
+        write_file(&folder.join("trace.perfetto-trace"), &trace::perfetto(run))?;
+    }
+    let report = report::html(runs, &report::Check::of(runs));
+    write_file(&folder.join("report.html"), report.as_bytes())
+}
+
+fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
+    let folder = file.parent().expect("a result lies in a folder");
+    std::fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
+    std::fs::write(file, content).map_err(|e| LabError::file("write", file, e))
+}

@@ -1,0 +1,266 @@
+//! Runs in virtual machines: each case and scheduler boots on its own, several at once.
+//!
+//! In virtual time the figures do not depend on how busy the host is, so running two machines side
+//! by side changes nothing but the waiting.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use andante_vm::{Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Qemu};
+
+use crate::assets;
+use crate::error::LabError;
+use crate::guest::{self, GuestOrder, GuestReply};
+use crate::progress::Progress;
+use crate::result::SchedulerResult;
+use crate::run::{Carried, Job, RunOptions};
+use crate::runner::{self, Choice};
+use crate::scenario::Scenario;
+
+/// Each machine takes memory and one of the host's CPUs.
+const MACHINES_MAX: usize = 4;
+/// Free space in the root image, for what programs write outside of /tmp [MiB].
+const IMAGE_FREE_MIB: u32 = 32;
+/// How long a machine may take on the host: for booting [s], and per virtual second.
+const HOST_S: f64 = 300.0;
+const HOST_S_PER_VIRTUAL_S: f64 = 40.0;
+/// Where binaries of the RAM disk lie in the guest.
+const GUEST_BIN: &str = "/andante/bin";
+
+/// What all machines of a scenario share.
+struct Machine<'a> {
+    kernel: Kernel,
+    qemu: Qemu,
+    /// For cases with real programs.
+    image: Option<PathBuf>,
+    scenario_text: Vec<u8>,
+    scenario: &'a Scenario,
+    options: &'a RunOptions,
+    logs: PathBuf,
+}
+
+/// Tells the waiting thread how far the job with this number is.
+enum Message {
+    At(usize, runner::Progress),
+    Ended(usize, Result<SchedulerResult, LabError>),
+}
+
+/// Boots a machine for every job.
+pub(crate) fn run(
+    file: &Path,
+    scenario: &Scenario,
+    jobs: &[Job],
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Carried, LabError> {
+    let machine = prepare(file, scenario, options, progress)?;
+    progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
+    let workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MACHINES_MAX);
+    let queue = Mutex::new(jobs.iter().enumerate());
+    let results = thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..workers.min(jobs.len()) {
+            let (sender, queue, machine) = (sender.clone(), &queue, &machine);
+            scope.spawn(move || work(machine, queue, &sender));
+        }
+        drop(sender);
+        wait(&receiver, jobs, &queue, progress)
+    })?;
+    Ok(Carried {
+        kernel: machine.kernel.release,
+        results,
+    })
+}
+
+/// Takes jobs from the queue until it is empty.
+fn work<'a>(
+    machine: &Machine<'_>,
+    queue: &Mutex<impl Iterator<Item = (usize, &'a Job)>>,
+    sender: &Sender<Message>,
+) {
+    let next = || {
+        queue
+            .lock()
+            .expect("nobody panics holding the queue")
+            .next()
+    };
+    while let Some((index, job)) = next() {
+        // Nobody listens any more once another job has failed; that ends the queue as well.
+        let _ = sender.send(Message::At(index, runner::Progress::phase("booting")));
+        let result = machine.boot(job, &mut |at| drop(sender.send(Message::At(index, at))));
+        let _ = sender.send(Message::Ended(index, result));
+    }
+}
+
+/// Collects the results; on the first failure no further job is begun.
+fn wait<'a>(
+    receiver: &Receiver<Message>,
+    jobs: &[Job],
+    queue: &Mutex<impl Iterator<Item = (usize, &'a Job)>>,
+    progress: &mut dyn Progress,
+) -> Result<Vec<SchedulerResult>, LabError> {
+    let mut results: Vec<Option<SchedulerResult>> = vec![None; jobs.len()];
+    let mut failure = None;
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(500)) {
+            Ok(Message::At(index, at)) => {
+                progress.run(index, &at, jobs[index].case.workload.duration_s);
+            }
+            Ok(Message::Ended(index, Ok(result))) => {
+                progress.ended(index, "done");
+                results[index] = Some(result);
+            }
+            Ok(Message::Ended(index, Err(error))) => {
+                progress.ended(index, "failed");
+                queue
+                    .lock()
+                    .expect("nobody panics holding the queue")
+                    .by_ref()
+                    .for_each(drop);
+                failure.get_or_insert(error);
+            }
+            Err(RecvTimeoutError::Timeout) => progress.tick(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(results
+            .into_iter()
+            .map(|r| r.expect("every job ended"))
+            .collect()),
+    }
+}
+
+/// Finds kernel and emulator, and makes the image if any case needs one.
+fn prepare<'a>(
+    file: &Path,
+    scenario: &'a Scenario,
+    options: &'a RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Machine<'a>, LabError> {
+    let cache = Cache::open()?;
+    let workloads = || scenario.cases.iter().map(|case| &case.workload);
+    let real = |program: &crate::scenario::Program| program.count > 0 && program.kind.is_real();
+    // What is not installed is said before anything is fetched.
+    let mut spec = ImageSpec {
+        free_mib: IMAGE_FREE_MIB,
+        ..ImageSpec::default()
+    };
+    for workload in workloads() {
+        spec.programs.extend(assets::programs(workload)?);
+    }
+    let cpus = workloads().map(|workload| workload.cpus).max().unwrap_or(1);
+    let said = std::cell::RefCell::new(progress);
+    let say = |what: &str| said.borrow_mut().preparing(what);
+    let search = KernelSearch {
+        kfuncs: andante_sched::NEEDED_KFUNCS,
+        refresh: false,
+    };
+    let kernel = search.find(&cache, &say)?;
+    let qemu = andante_vm::find_qemu(&cache, cpus, &say)?;
+    let image = if workloads().any(|workload| workload.programs.iter().any(real)) {
+        let folder = cache.folder("assets")?;
+        for workload in workloads() {
+            assets::make(workload, &folder, &mut |what| say(&what))?;
+            spec.files.extend(assets::needed(workload, &folder)?);
+        }
+        Some(andante_vm::build_image(&cache, &spec, &say)?)
+    } else {
+        None
+    };
+    let logs = options.out.join(&scenario.key).join("logs");
+    std::fs::create_dir_all(&logs).map_err(|e| LabError::file("create", &logs, e))?;
+    let scenario_text = std::fs::read(file).map_err(|e| LabError::file("read", file, e))?;
+    Ok(Machine {
+        kernel,
+        qemu,
+        image,
+        scenario_text,
+        scenario,
+        options,
+        logs,
+    })
+}
+
+impl Machine<'_> {
+    /// Runs one job in a machine of its own.
+    fn boot(
+        &self,
+        job: &Job,
+        say: &mut dyn FnMut(runner::Progress),
+    ) -> Result<SchedulerResult, LabError> {
+        let workload = &job.case.workload;
+        let in_guest = |file: &Path| {
+            let name = file
+                .file_name()
+                .expect("a binary has a name")
+                .to_string_lossy();
+            format!("{GUEST_BIN}/{name}")
+        };
+        let scenario_file = format!("/andante/{}.toml", self.scenario.key);
+        let mut programs = vec![self.options.andante.clone()];
+        let scheduler = match &job.choice {
+            Choice::Program(file) => {
+                programs.push(file.clone());
+                in_guest(file)
+            }
+            choice => choice.name(),
+        };
+        let order = GuestOrder {
+            scenario: scenario_file.clone().into(),
+            set: self.options.set.clone(),
+            case: job.case.name.clone(),
+            scheduler,
+        };
+        let order = serde_json::to_string(&order).expect("orders are plain data");
+        let virtual_s =
+            workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
+        let boot = Boot {
+            kernel: &self.kernel,
+            qemu: &self.qemu,
+            cpus: workload.cpus,
+            memory_mib: workload.memory_mib,
+            image: self.image.as_deref(),
+            initrd_files: vec![InitrdFile {
+                guest: scenario_file.into(),
+                content: Content::Bytes(self.scenario_text.clone()),
+                mode: 0o644,
+            }],
+            programs,
+            command: vec![
+                in_guest(&self.options.andante),
+                "lab".to_owned(),
+                "guest".to_owned(),
+                order,
+            ],
+            timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
+            console_log: self
+                .logs
+                .join(format!("{}.console", job.name().replace(' ', "-"))),
+        };
+        let mut last_words = String::new();
+        let outcome = boot.run(&mut |event| match event {
+            Event::Progress(line) => say(guest::parse_progress(line)),
+            Event::Console(line) if !line.trim().is_empty() => line.clone_into(&mut last_words),
+            Event::Console(_) => {}
+        })?;
+        match serde_json::from_slice(&outcome.output) {
+            Ok(GuestReply::Result(result)) => Ok(result),
+            Ok(GuestReply::Failed {
+                program: Some(name),
+                reason,
+            }) => Err(LabError::ProgramFailed { name, reason }),
+            Ok(GuestReply::Failed {
+                program: None,
+                reason,
+            }) => Err(LabError::NoResult { reason }),
+            Err(_) => Err(LabError::NoResult { reason: last_words }),
+        }
+    }
+}
