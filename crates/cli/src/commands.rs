@@ -4,6 +4,7 @@ mod class;
 mod completions;
 mod doctor;
 mod exec;
+mod lab;
 mod man;
 mod run;
 mod status;
@@ -23,6 +24,7 @@ pub enum Command {
     Class(class::Class),
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
+    Lab(lab::Lab),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -37,6 +39,7 @@ impl Command {
             Self::Class(command) => command.run(),
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
+            Self::Lab(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

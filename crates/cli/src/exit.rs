@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use andante_lab::LabError;
 use andante_sched::StateError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
@@ -51,10 +52,16 @@ pub enum Status {
     ExpectationFailed,
     /// A program the laboratory needs is not installed.
     MissingTool,
+    /// A program of the scenario could not be started or ended early.
+    ProgramFailed,
+    /// The virtual machine could not be made or did not run to its end.
+    NoMachine,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
     NotFound,
+    /// Ended by ^C before it was done.
+    Interrupted,
     /// The executed program's own status.
     Program(u8),
 }
@@ -104,8 +111,17 @@ impl Status {
             Self::MissingTool,
             "a program the laboratory needs is not installed",
         ),
+        (
+            Self::ProgramFailed,
+            "a program of the scenario could not be started or ended early",
+        ),
+        (
+            Self::NoMachine,
+            "the virtual machine could not be made or did not run to its end",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
+        (Self::Interrupted, "ended by ^C before it was done"),
     ];
 
     /// The number the shell sees.
@@ -132,8 +148,11 @@ impl Status {
             Self::BadScenario => 18,
             Self::ExpectationFailed => 19,
             Self::MissingTool => 20,
+            Self::ProgramFailed => 21,
+            Self::NoMachine => 22,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
+            Self::Interrupted => 130,
             Self::Program(code) => code,
         }
     }
@@ -194,6 +213,30 @@ impl From<&StateError> for Status {
     }
 }
 
+impl From<&LabError> for Status {
+    fn from(error: &LabError) -> Self {
+        match error {
+            LabError::NoScenario { .. } | LabError::Scenario(_) => Self::BadScenario,
+            LabError::MissingTool { .. } => Self::MissingTool,
+            LabError::NoScheduler { .. } => Self::Usage,
+            LabError::Ejected { .. } => Self::Ejected,
+            LabError::ProgramFailed { .. } => Self::ProgramFailed,
+            LabError::ExpectationsFailed { .. } => Self::ExpectationFailed,
+            LabError::NotRoot => Self::NotPermitted,
+            LabError::Class(error) => error.into(),
+            LabError::Kernel(_)
+            | LabError::Qemu(_)
+            | LabError::Image(_)
+            | LabError::Boot(_)
+            | LabError::NoResult { .. } => Self::NoMachine,
+            LabError::SchedulerFailed { .. } | LabError::Cache(_) | LabError::Io { .. } => {
+                Self::Failure
+            }
+            LabError::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
 /// A refusal of the command line itself: one sentence, and the status to leave with.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -219,6 +262,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     } else if let Some(error) = error.downcast_ref::<ClassError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<StateError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<LabError>() {
         error.into()
     } else {
         Status::Failure

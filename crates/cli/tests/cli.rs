@@ -11,7 +11,9 @@ fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
 
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
-    for subcommand in ["run", "status", "top", "class", "exec", "doctor", "man"] {
+    for subcommand in [
+        "run", "status", "top", "class", "exec", "doctor", "lab", "man",
+    ] {
         andante(&[subcommand, "--help"])
             .success()
             .stdout(contains("Example"));
@@ -98,6 +100,18 @@ fn a_recording_is_drawn_as_text() {
 #[test]
 fn output_into_a_closed_pipe_or_a_file_has_no_colours() {
     andante(&["doctor"]).stdout(contains("\u{1b}[").not());
+}
+
+#[test]
+fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
+    andante(&["lab", "run", "no-such-scenario"])
+        .code(18)
+        .stderr(contains("no-such-scenario"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.toml");
+    std::fs::write(&file, "title = \"wrong\"\nduration_s = \"three\"\n").unwrap();
+    let refused = andante(&["lab", "run", file.to_str().unwrap()]).code(18);
+    refused.stderr(contains("wrong.toml:2").and(contains("duration_s")));
 }
 
 #[test]

@@ -42,6 +42,7 @@ enum Action {
 
 /// List the classes as a tree.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  andante class list\n  andante class list /user.slice --json")]
 struct List {
     /// Only this class and what is below it.
     #[arg(value_name = "PATH", default_value = "/", value_parser = ClassPath::parse)]
@@ -56,6 +57,7 @@ struct List {
 
 /// Show one class.
 #[derive(Args)]
+#[command(after_help = "Example:\n  andante class show media/film")]
 struct Show {
     /// The class, for example /media/film.
     #[arg(value_parser = ClassPath::parse)]
@@ -96,6 +98,7 @@ struct Create {
 
 /// Remove an empty class (QLinux: rmnod).
 #[derive(Args)]
+#[command(after_help = "Example:\n  sudo andante class remove media/film")]
 struct Remove {
     /// The class to remove.
     #[arg(value_parser = ClassPath::parse)]
@@ -104,6 +107,7 @@ struct Remove {
 
 /// Change a class's weight, also while it runs (QLinux: admin).
 #[derive(Args)]
+#[command(after_help = "Example:\n  sudo andante class set media --weight 1600")]
 struct Set {
     /// The class to change.
     #[arg(value_parser = ClassPath::parse)]

@@ -66,8 +66,9 @@ impl Status {
         thread::sleep(Duration::from_secs_f64(self.interval));
         let after = andante_sched::snapshot()?;
         let rows = shares::between(&before, &after);
+        // On a busy machine we may wake later than asked.
+        let interval_s = after.now_ns.saturating_sub(before.now_ns) as f64 / 1e9;
         if self.json {
-            let interval_s = after.now_ns.saturating_sub(before.now_ns) as f64 / 1e9;
             let report = Report {
                 loaded: true,
                 interval_s,
@@ -76,7 +77,7 @@ impl Status {
             };
             output::print_json(&report)?;
         } else {
-            output::print(&render(&after, &rows, self.interval, self.all))?;
+            output::print(&render(&after, &rows, interval_s, self.all))?;
         }
         Ok(exit::Status::Ok)
     }
@@ -132,7 +133,7 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
     };
     let cpus = if snapshot.cpus == 1 { "CPU" } else { "CPUs" };
     let head = format!(
-        "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED  (over {interval_s} s)",
+        "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED  (over {interval_s:.1} s)",
         "CLASS"
     );
     let mut text = format!(

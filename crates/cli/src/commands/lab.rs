@@ -1,0 +1,205 @@
+//! `andante lab`: the laboratory's command line; the work is done by the crate of that name.
+
+use std::env;
+use std::path::PathBuf;
+
+use andante_lab::progress::{self, Progress};
+use andante_lab::scenario::Scenario;
+use andante_lab::{On, RunOptions, known_scenarios, table};
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use ratatui::crossterm::terminal;
+use serde::Serialize;
+
+use crate::exit::Status;
+use crate::output::{self, DIM, paint};
+
+/// Width of the results where there is no terminal [columns].
+const WIDTH: u16 = 100;
+
+/// Prove what a scheduler does: run a scenario under several, on a real kernel in virtual time.
+///
+/// The virtual machine finds a usable kernel through this machine's own apt configuration; nothing
+/// is installed, and root is not needed. The same scenario gives the same figures on every run.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  andante lab list
+  andante lab run film")]
+pub struct Lab {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Run(Run),
+    List(List),
+    /// Be a synthetic program of a scenario (started by the laboratory).
+    #[command(hide = true)]
+    Program(Order),
+    /// Carry out a run inside the virtual machine (started by the laboratory).
+    #[command(hide = true)]
+    Guest(Order),
+}
+
+/// Run a scenario under every scheduler named, and judge the results.
+///
+/// Everything a run leaves lies in DIR/SCENARIO: result.json, report.html (opens offline), and a
+/// trace for Perfetto.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  andante lab run film
+  andante lab run film --scheduler andante,eevdf,/usr/bin/scx_bpfland
+  andante lab run film --set 'duration_s = 60' --json
+  sudo andante lab run my-own.toml --on host")]
+struct Run {
+    /// A scenario that comes with Andante (see `andante lab list`), or the path of a TOML file.
+    scenario: String,
+    /// andante, eevdf (the stock scheduler), or paths of programs that load a scheduler.
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "andante,eevdf"
+    )]
+    scheduler: Vec<String>,
+    /// Where to run it: in a virtual machine, or on this machine as root.
+    #[arg(long, value_enum, default_value_t = Place::Vm)]
+    on: Place,
+    /// Only the case of this name.
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+    /// A line of TOML laid over the scenario; may be given several times.
+    #[arg(long, value_name = "KEY = VALUE")]
+    set: Vec<String>,
+    /// Print the results as JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Folder for what the run leaves.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+}
+
+/// List the scenarios that come with Andante.
+#[derive(Args)]
+#[command(after_help = "Example:\n  andante lab list --json | jq '.[].name'")]
+struct List {
+    /// Print the data as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the laboratory asks of itself in another process.
+#[derive(Args)]
+struct Order {
+    /// The order as JSON.
+    order: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Place {
+    /// A virtual machine in virtual time.
+    Vm,
+    /// This machine.
+    Host,
+}
+
+/// One scenario as `lab list --json` prints it.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    file: PathBuf,
+    cases: Vec<String>,
+}
+
+impl Lab {
+    /// Does it.
+    pub fn run(self) -> Result<Status> {
+        match self.action {
+            Action::Run(run) => run.run(),
+            Action::List(list) => list.run(),
+            Action::Program(order) => Ok(ended(andante_lab::program_main(&order.order))),
+            Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
+        }
+    }
+}
+
+impl Run {
+    fn run(self) -> Result<Status> {
+        let options = RunOptions {
+            scenario: self.scenario,
+            case: self.case,
+            set: self.set,
+            schedulers: self.scheduler,
+            on: match self.on {
+                Place::Vm => On::Vm,
+                Place::Host => On::Host,
+            },
+            out: self.out,
+            andante: env::current_exe().context("could not find this program's own file")?,
+        };
+        let mut progress: Box<dyn Progress> = progress::on_stderr();
+        let runs = andante_lab::run(&options, progress.as_mut())?;
+        drop(progress);
+        if self.json {
+            output::print_json(&runs)?;
+        } else {
+            let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
+            let folder = runs.first().map(|run| options.out.join(&run.scenario));
+            let folder = folder.unwrap_or(options.out).join("");
+            output::print(&format!(
+                "{}\n{} {}\n",
+                table::render(&runs, usize::from(width), true),
+                paint(DIM, "results in"),
+                folder.display()
+            ))?;
+        }
+        andante_lab::verdict(&runs)?;
+        Ok(Status::Ok)
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Status> {
+        let mut listed = Vec::new();
+        for (name, file) in known_scenarios() {
+            let scenario = Scenario::load(&file, &[]).map_err(andante_lab::LabError::from)?;
+            let cases = scenario
+                .cases
+                .into_iter()
+                .filter_map(|case| case.name)
+                .collect();
+            listed.push(Listed {
+                name,
+                title: scenario.title,
+                file,
+                cases,
+            });
+        }
+        if self.json {
+            output::print_json(&listed)?;
+            return Ok(Status::Ok);
+        }
+        let width = listed
+            .iter()
+            .map(|one| one.name.chars().count())
+            .max()
+            .unwrap_or(0);
+        for one in &listed {
+            let cases = match one.cases.len() {
+                0 => String::new(),
+                _ => paint(DIM, format!("  ({})", one.cases.join(", "))),
+            };
+            output::print(&format!("{:width$}  {}{cases}\n", one.name, one.title))?;
+        }
+        Ok(Status::Ok)
+    }
+}
+
+/// The status of a main function that returns a number.
+fn ended(code: i32) -> Status {
+    Status::Program(u8::try_from(code).unwrap_or(u8::MAX))
+}
