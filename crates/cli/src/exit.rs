@@ -182,7 +182,7 @@ impl From<Obstacle> for Status {
 impl From<&ClassError> for Status {
     fn from(error: &ClassError) -> Self {
         match error {
-            ClassError::Unknown(_) | ClassError::NoParent { .. } => Self::UnknownClass,
+            ClassError::Unknown(_) => Self::UnknownClass,
             ClassError::Exists(_) => Self::ClassExists,
             ClassError::BadPath { .. } | ClassError::IsRoot { .. } => Self::Usage,
             ClassError::BadWeight(_) => Self::BadWeight,

@@ -81,14 +81,8 @@ impl Drop for Ground {
 fn a_class_is_made_with_its_parents_weighted_listed_and_removed() {
     let Some(ground) = Ground::new() else { return };
     let leaf = ground.class("a/b");
-    let no_parents = ground.tree.create(&leaf, &NewClass::default());
-    assert!(
-        matches!(no_parents, Err(ClassError::NoParent { parent, .. })
-        if parent == ground.class("a"))
-    );
     let new = NewClass {
         weight: Some(300),
-        parents: true,
         ..NewClass::default()
     };
     assert_eq!(ground.tree.create(&leaf, &new).unwrap().len(), 2);
@@ -140,7 +134,6 @@ fn a_bad_weight_leaves_nothing_behind() {
     for weight in [0, 10_001, -5] {
         let new = NewClass {
             weight: Some(weight),
-            parents: true,
             ..NewClass::default()
         };
         assert!(matches!(

@@ -22,7 +22,7 @@ parse = the path itself.
 
 Examples:
   sudo andante class create media --weight 800
-  sudo andante class create -p media/film
+  sudo andante class create media/film
   sudo andante class move $(pidof mpv) media/film
   andante class list")]
 pub struct Class {
@@ -67,7 +67,7 @@ struct Show {
     json: bool,
 }
 
-/// Create a class (QLinux: mknod).
+/// Create a class, and the classes above it that are missing (QLinux: mknod).
 ///
 /// In cgroup v2 a class other than the root holds either tasks or classes. Below a class that holds
 /// tasks, say with --adopt that they move into the new class, or with --threaded that they stay.
@@ -75,7 +75,7 @@ struct Show {
 #[command(after_long_help = "\
 Examples:
   sudo andante class create media --weight 800
-  sudo andante class create --parents media/film --weight 300
+  sudo andante class create media/film --weight 300
   sudo andante class create --adopt media/film/rest    (media/film's tasks move into it)")]
 struct Create {
     /// The class to create.
@@ -84,9 +84,6 @@ struct Create {
     /// Its weight, 1 to 10000 [default: 100].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     weight: Option<i64>,
-    /// Create missing classes above it too.
-    #[arg(long, short)]
-    parents: bool,
     /// Move the tasks of the class above into it.
     #[arg(long, conflicts_with = "threaded")]
     adopt: bool,
@@ -202,7 +199,6 @@ impl Create {
     fn run(self, tree: &Tree) -> Result<()> {
         let Self {
             weight,
-            parents,
             adopt,
             threaded,
             ..
@@ -211,7 +207,6 @@ impl Create {
             &self.path,
             &NewClass {
                 weight,
-                parents,
                 adopt,
                 threaded,
             },

@@ -62,7 +62,6 @@ impl Exec {
         } else {
             let new = NewClass {
                 weight: self.weight,
-                parents: true,
                 ..NewClass::default()
             };
             tree.create(&self.class, &new)?

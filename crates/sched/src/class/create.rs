@@ -13,8 +13,6 @@ const ADOPT_ROUNDS: usize = 32;
 pub struct NewClass {
     /// `cpu.weight`, 1 to 10000; none leaves the kernel's 100.
     pub weight: Option<i64>,
-    /// Make missing classes above it too.
-    pub parents: bool,
     /// Move the tasks of the class above into it, if that class holds any.
     pub adopt: bool,
     /// Make it threaded, so that the class above keeps its tasks.
@@ -22,10 +20,11 @@ pub struct NewClass {
 }
 
 impl Tree {
-    /// Makes a class (QLinux: mknod) and returns what was made, parents before children.
+    /// Makes a class (QLinux: mknod), and the classes above it that are missing; returns what was
+    /// made, parents before children.
     ///
     /// # Errors
-    /// [`ClassError::Exists`], [`ClassError::NoParent`], [`ClassError::BadWeight`],
+    /// [`ClassError::Exists`], [`ClassError::BadWeight`],
     /// [`ClassError::ParentHoldsTasks`], [`ClassError::NotThreaded`]; whatever was made or moved
     /// until then is taken back.
     pub fn create(&self, path: &ClassPath, new: &NewClass) -> Result<Vec<ClassPath>, ClassError> {
@@ -35,12 +34,6 @@ impl Tree {
         }
         let (there, missing): (Vec<_>, Vec<_>) =
             path.ancestry().partition(|class| self.exists(class));
-        if let [parent, _, ..] = &missing[..]
-            && !new.parents
-        {
-            let (path, parent) = (path.clone(), parent.clone());
-            return Err(ClassError::NoParent { path, parent });
-        }
         let parent = there.last().cloned().unwrap_or_else(ClassPath::root);
         let threaded = self.must_be_threaded(path, &parent, new)?;
 

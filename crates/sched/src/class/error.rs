@@ -13,14 +13,6 @@ pub enum ClassError {
     /// A class with this path exists already.
     #[error("class {0} exists already: change its weight with `andante class set {0} --weight N`")]
     Exists(ClassPath),
-    /// The class cannot be made because the one above it is missing.
-    #[error("class {path} has no parent yet: create {parent} first, or add --parents")]
-    NoParent {
-        /// The class asked for.
-        path: ClassPath,
-        /// The first class that is missing.
-        parent: ClassPath,
-    },
     /// The text is no path of a class.
     #[error("`{given}` is not a class path because {why}: write it like /media/film")]
     BadPath {
