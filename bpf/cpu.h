@@ -19,6 +19,7 @@ struct cpu_state {
 	u64 since_ns;	  /* when the running task's service began */
 	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
 	u64 start_tag;	  /* the task's start tag */
+	u64 head_tag;	  /* start tag of the first classmate in the queue */
 	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
 	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
 	u32 serving;	  /* leaf whose quantum it is; AN_NONE: nobody's */

@@ -185,22 +185,77 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 
 /* ---- a CPU wants work ---- */
 
-/* The start tag of the first task in the queue. False if the queue is empty. */
-static __noinline bool queue_head(u64 queue, u64 *tag)
+/* How far into a queue to look for a task that may run on a certain CPU. */
+#define QUEUE_LOOK 8
+
+/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
+an_global bool queue_head(u32 cpu, u64 queue)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
 	bool found = false;
 
-	if (!bpf_iter_scx_dsq_new(&it, queue, 0)) {
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--)
+	{
 		p = bpf_iter_scx_dsq_next(&it);
-		if (p) {
-			*tag = p->scx.dsq_vtime;
+		if (!p)
+			break;
+		if (nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			cpu_state(cpu)->head_tag = p->scx.dsq_vtime;
 			found = true;
+			break;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return found;
+}
+
+/*
+ * While this CPU held the pick of a class it cannot serve, a CPU that can may have found nothing
+ * and gone idle: wake it.
+ */
+an_global int kick_for_queue(u64 queue)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--)
+	{
+		s32 idle;
+
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p)
+			break;
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
+/*
+ * This CPU has taken a task, perhaps not the one it was woken for. If tasks are left and CPUs are
+ * idle, wake those.
+ */
+an_global int kick_idle_cpus(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = !bpf_cpumask_empty(idle);
+	u32 cpu = 0;
+
+	scx_bpf_put_idle_cpumask(idle);
+	an_while(any && cpu < nr_cpus)
+	{
+		if (scx_bpf_test_and_clear_cpu_idle(cpu))
+			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+		cpu++;
+	}
+	return 0;
 }
 
 /*
@@ -252,23 +307,22 @@ static __always_inline bool take_classmate(struct cpu_state *c)
 }
 
 /*
- * The quantum in progress, if any, is over. Picks the next class; its quantum begins. With wanting,
- * a task of the old class goes on wanting to run, and counts as queued in the competition.
+ * The quantum in progress, if any, is over. Picks the next class; its quantum begins. A task of the
+ * class wanting (if not AN_NONE) goes on wanting to run: it counts as queued in the competition.
  */
-an_global u32 next_quantum(u32 cpu, bool wanting)
+an_global u32 next_quantum(u32 cpu, u32 wanting)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u32 old = c->serving, leaf;
+	u32 leaf;
 
 	bpf_spin_lock(&tree_lock);
-	if (old) {
-		if (wanting)
-			an_queue_add(&tree, old);
-		an_stop(&tree, old, c->used_ns);
-	}
+	if (wanting)
+		an_queue_add(&tree, wanting);
+	if (c->serving)
+		an_stop(&tree, c->serving, c->used_ns);
 	leaf = an_pick(&tree, &c->excluded);
-	if (old && wanting && leaf != old)
-		an_queue_withdraw(&tree, old);
+	if (wanting && leaf != wanting)
+		an_queue_withdraw(&tree, wanting);
 	bpf_spin_unlock(&tree_lock);
 	c->serving = leaf;
 	c->used_ns = 0;
@@ -277,10 +331,11 @@ an_global u32 next_quantum(u32 cpu, bool wanting)
 }
 
 /*
- * The class picked has nothing that may run here: the pick is given back, and others are picked
- * until one has. True if a task was found.
+ * Takes a task of the class that has been picked. If it has none that may run here, the pick is
+ * given back and another one is made, until there is a task, the class wanting is picked (its task
+ * goes on), or nothing is left to pick. True if a task was taken.
  */
-an_global bool take_task(u32 cpu)
+an_global bool take_task(u32 cpu, u32 wanting)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct an_exclusion *x = &c->excluded;
@@ -291,6 +346,8 @@ an_global bool take_task(u32 cpu)
 
 		if (an_kmove_to_local(queue_of(leaf))) {
 			stats.picks++;
+			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+				kick_idle_cpus();
 			return true;
 		}
 		stats.missed_picks++;
@@ -299,11 +356,14 @@ an_global bool take_task(u32 cpu)
 		bpf_spin_unlock(&tree_lock);
 		c->serving = AN_NONE;
 		queue_check(leaf);
+		if (nr_cpus > 1)
+			kick_for_queue(queue_of(leaf));
 		if (x->count >= AN_MAX_EXCLUDED)
 			return false;
 		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
 		x->count++;
-		next_quantum(cpu, false);
+		if (next_quantum(cpu, wanting) == wanting)
+			return false;
 	}
 	return false;
 }
@@ -357,16 +417,15 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
 						 struct task_state *ts)
 {
 	u32 leaf = c->serving;
-	u64 head = 0;
 	bool first;
 
 	if (c->running)
 		service_ends(c, prev, ts);
-	first = !an_node(&tree, leaf)->queued || !queue_head(queue_of(leaf), &head) ||
-		an_tag_diff(ts->sfq.start, head) <= 0;
+	first = !an_node(&tree, leaf)->queued || !queue_head(cpu, queue_of(leaf)) ||
+		an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 	if (!quantum_over(c))
 		return !first && take_classmate(c) ? REPLACED : GOES_ON;
-	if (next_quantum(cpu, true) != leaf)
+	if (next_quantum(cpu, leaf) != leaf)
 		return PICKED;
 	if (first)
 		return GOES_ON;
@@ -409,15 +468,17 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		if (!old && !an_node(&tree, AN_ROOT)->ready)
 			return;
-		next_quantum(cpu, false);
+		next_quantum(cpu, AN_NONE);
 	}
-	if (take_task(cpu) || !ts)
+	if (take_task(cpu, ts ? old : AN_NONE) || !ts)
 		return;
-	/* Nothing else may run here after all, so the kernel goes on with prev: so do we. */
-	bpf_spin_lock(&tree_lock);
-	an_serve_unpicked(&tree, old);
-	bpf_spin_unlock(&tree_lock);
-	c->serving = old;
+	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
+	if (c->serving != old) {
+		bpf_spin_lock(&tree_lock);
+		an_serve_unpicked(&tree, old);
+		bpf_spin_unlock(&tree_lock);
+		c->serving = old;
+	}
 	keep(c, cpu, prev, ts);
 }
 
