@@ -174,11 +174,12 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leaf = task_leaf(p, ts);
+	/* Before it is counted, or queue_check() on another CPU would find it missing. */
+	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	an_queue_add(&tree, leaf);
 	an_task_wake(&tree, leaf, &ts->sfq);
 	bpf_spin_unlock(&tree_lock);
-	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	an_kqueue(p, queue_of(leaf), quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }

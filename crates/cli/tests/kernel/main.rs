@@ -44,18 +44,26 @@ fn in_vm(name: &str, cpus: u32) -> Report {
                 && let Some(words) = line.trim().strip_prefix("REPORT ")
             {
                 let (key, value) = words.split_once(' ').unwrap_or((words, ""));
-                report.entry(key.to_owned()).or_default().push(value.to_owned());
+                report
+                    .entry(key.to_owned())
+                    .or_default()
+                    .push(value.to_owned());
             }
         })
         .expect("the machine runs");
-    assert_eq!(outcome.exit_status, 0, "{name}.sh failed; see the console: {report:?}");
+    assert_eq!(
+        outcome.exit_status, 0,
+        "{name}.sh failed; see the console: {report:?}"
+    );
     report
 }
 
 fn number(report: &Report, key: &str) -> f64 {
     let value = report.get(key).and_then(|values| values.last());
     let value = value.unwrap_or_else(|| panic!("the script reports no {key}: {report:?}"));
-    value.parse().unwrap_or_else(|_| panic!("{key} is no number: {value}"))
+    value
+        .parse()
+        .unwrap_or_else(|_| panic!("{key} is no number: {value}"))
 }
 
 #[test]
@@ -66,7 +74,11 @@ fn killed_twenty_times_under_load_the_stock_scheduler_is_back_each_time() {
     assert_eq!(states.len(), 20);
     assert!(states.iter().all(|state| state == "disabled"), "{states:?}");
     assert_eq!(number(&report, "hogs_alive"), 6.0, "no task may be lost");
-    assert_eq!(number(&report, "hogs_progressing"), 6.0, "no task may be stuck");
+    assert_eq!(
+        number(&report, "hogs_progressing"),
+        6.0,
+        "no task may be stuck"
+    );
 }
 
 #[test]
