@@ -29,7 +29,7 @@ First steps:
   sudo andante run                     put it in charge of the CPUs; ^C gives them back
   sudo andante exec --class film --weight 800 -- mpv film.mkv
   sudo andante top                     watch who gets what
-  andante lab run film                 see a film kept smooth, in a virtual machine";
+  andante lab run film-make            see a film kept smooth, in a virtual machine";
 
 fn main() -> ExitCode {
     let outcome = Cli::parse().command.run();

@@ -3,7 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use andante_lab::progress::{self, Progress};
+use andante_lab::progress;
+use andante_lab::result::RunResult;
 use andante_lab::scenario::Scenario;
 use andante_lab::{On, RunOptions, known_scenarios, table};
 use anyhow::{Context, Result};
@@ -25,7 +26,7 @@ const WIDTH: u16 = 100;
 #[command(after_help = "\
 Examples:
   andante lab list
-  andante lab run film")]
+  andante lab run film-make")]
 pub struct Lab {
     #[command(subcommand)]
     action: Action,
@@ -43,20 +44,21 @@ enum Action {
     Guest(Order),
 }
 
-/// Run a scenario under every scheduler named, and judge the results.
+/// Run scenarios under every scheduler named, and judge the results.
 ///
 /// Everything a run leaves lies in DIR/SCENARIO: result.json, report.html (opens offline), and a
 /// trace for Perfetto.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  andante lab run film
-  andante lab run film --scheduler andante,eevdf,/usr/bin/scx_bpfland
-  andante lab run film --set 'duration_s = 60' --json
+  andante lab run film-make
+  andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
+  andante lab run shares --set 'duration_s = 60' --json
   sudo andante lab run my-own.toml --on host")]
 struct Run {
-    /// A scenario that comes with Andante (see `andante lab list`), or the path of a TOML file.
-    scenario: String,
+    /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
+    #[arg(value_name = "SCENARIO", required = true)]
+    scenarios: Vec<String>,
     /// andante, eevdf (the stock scheduler), or paths of programs that load a scheduler.
     #[arg(
         long,
@@ -129,36 +131,45 @@ impl Lab {
 
 impl Run {
     fn run(self) -> Result<Status> {
-        let options = RunOptions {
-            scenario: self.scenario,
-            case: self.case,
-            set: self.set,
-            schedulers: self.scheduler,
-            on: match self.on {
-                Place::Vm => On::Vm,
-                Place::Host => On::Host,
-            },
-            out: self.out,
-            andante: env::current_exe().context("could not find this program's own file")?,
-        };
-        let mut progress: Box<dyn Progress> = progress::on_stderr();
-        let runs = andante_lab::run(&options, progress.as_mut())?;
-        drop(progress);
-        if self.json {
-            output::print_json(&runs)?;
-        } else {
-            let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
-            let folder = runs.first().map(|run| options.out.join(&run.scenario));
-            let folder = folder.unwrap_or(options.out).join("");
-            output::print(&format!(
-                "{}\n{} {}\n",
-                table::render(&runs, usize::from(width), true),
-                paint(DIM, "results in"),
-                folder.display()
-            ))?;
+        let andante = env::current_exe().context("could not find this program's own file")?;
+        let mut verdicts = Vec::new();
+        let mut results = Vec::new();
+        for scenario in &self.scenarios {
+            let options = RunOptions {
+                scenario: scenario.clone(),
+                case: self.case.clone(),
+                set: self.set.clone(),
+                schedulers: self.scheduler.clone(),
+                on: match self.on {
+                    Place::Vm => On::Vm,
+                    Place::Host => On::Host,
+                },
+                out: self.out.clone(),
+                andante: andante.clone(),
+            };
+            let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
+            if !self.json {
+                self.show(&runs)?;
+            }
+            verdicts.push(andante_lab::verdict(&runs));
+            results.extend(runs);
         }
-        andante_lab::verdict(&runs)?;
+        if self.json {
+            output::print_json(&results)?;
+        }
+        // A scenario that failed is no reason to keep the others from running.
+        verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
+    }
+
+    /// Prints one scenario's results.
+    fn show(&self, runs: &[RunResult]) -> Result<()> {
+        let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
+        let table = table::render(runs, usize::from(width), true);
+        let key = runs.first().map_or("", |run| &run.scenario);
+        let folder = self.out.join(key);
+        let folder = format!("results in {}", folder.display());
+        output::print(&format!("{table}\n{}\n", paint(DIM, folder)))
     }
 }
 
