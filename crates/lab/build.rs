@@ -7,8 +7,7 @@ use std::{env, fs};
 
 use cargo_metadata::MetadataCommand;
 
-/// Folders of libbpf-sys, and where their C files and headers go. Two units are left out: they
-/// take several times as long as the others, and the measure is to be fine-grained.
+/// Folders of libbpf-sys, and where their C files and headers go.
 const FOLDERS: [(&str, &str); 7] = [
     ("zlib", "zlib"),
     ("libbpf/src", "libbpf/src"),
@@ -18,7 +17,8 @@ const FOLDERS: [(&str, &str); 7] = [
     ("elfutils/libelf/libelf.h", "libelf/libelf.h"),
     ("elfutils/libelf/gelf.h", "libelf/gelf.h"),
 ];
-const TOO_LONG: [&str; 2] = ["libbpf.c", "btf.c"];
+/// Larger units are left out [bytes]: with short ones, the number of objects is a fine measure.
+const UNIT_BYTES_MAX: u64 = 40_000;
 
 fn main() {
     let root = libbpf_sys();
@@ -76,14 +76,14 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     }
     let entries = fs::read_dir(path)
         .unwrap_or_else(|error| panic!("libbpf-sys has no {}: {error}", path.display()));
+    let wanted = |file: &PathBuf| match file.extension().and_then(|extension| extension.to_str()) {
+        Some("c") => fs::metadata(file).is_ok_and(|unit| unit.len() <= UNIT_BYTES_MAX),
+        extension => extension == Some("h"),
+    };
     let mut files: Vec<PathBuf> = entries
         .flatten()
         .map(|entry| entry.path())
-        .filter(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "c" || extension == "h")
-        })
-        .filter(|file| !TOO_LONG.iter().any(|name| file.ends_with(name)))
+        .filter(wanted)
         .collect();
     files.sort();
     files

@@ -72,7 +72,7 @@ fn arguments(clip: &Clip) -> Vec<String> {
         length_s,
     } = clip;
     let picture = format!(
-        "testsrc2=size={width}x{height}:rate={fps}:duration={length_s},noise=alls=7:allf=t"
+        "testsrc2=size={width}x{height}:rate={fps}:duration={length_s},noise=alls=9:allf=t"
     );
     let sound = format!("sine=frequency=330:beep_factor=4:sample_rate=48000:duration={length_s}");
     let gop = (fps * 4).to_string();

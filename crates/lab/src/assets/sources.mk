@@ -1,8 +1,8 @@
-# Compiles every C file of zlib and libbpf again and again, into many sets of objects, so that
+# Compiles the C files of zlib and libbpf again and again, into many sets of objects, so that
 # the build outlasts any measurement. make runs in the folder that takes the objects;
 # SOURCES is the folder of the sources.
 #
-# Not optimised: a compile unit then takes about 0.2 s of virtual time, which makes the number of
+# Not optimised: a compile unit then takes 0.1 to 0.3 s of virtual time, which makes the number of
 # objects a fine measure of what the build got.
 
 ROUNDS := 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 \
