@@ -33,7 +33,7 @@ pub enum LabError {
     },
     /// A scheduler that is neither known by name nor a program.
     #[error(
-        "there is no scheduler `{name}`: give andante, eevdf, or the path of a program that loads one"
+        "there is no scheduler `{name}`: give andante, eevdf, stock, or the path of a program that loads one"
     )]
     NoScheduler {
         /// As asked for.

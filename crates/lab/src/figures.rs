@@ -396,6 +396,7 @@ pub(crate) fn scheduler_title(name: &str) -> String {
     match name {
         "andante" => "Andante".into(),
         "eevdf" => "stock scheduler (EEVDF)".into(),
+        "stock" => "EEVDF without weights".into(),
         other => other.into(),
     }
 }

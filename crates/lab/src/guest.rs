@@ -28,7 +28,7 @@ pub(crate) struct GuestOrder {
     pub set: Vec<String>,
     /// Which of its cases.
     pub case: Option<String>,
-    /// `andante`, `eevdf`, or the path of a program.
+    /// `andante`, `eevdf`, `stock`, or the path of a program.
     pub scheduler: String,
 }
 

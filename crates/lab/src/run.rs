@@ -38,7 +38,7 @@ pub struct RunOptions {
     pub case: Option<String>,
     /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
     pub set: Vec<String>,
-    /// `andante`, `eevdf`, or paths of programs that load a scheduler, in the order of the results.
+    /// `andante`, `eevdf`, `stock`, or paths of programs that load a scheduler, in the order of the results.
     pub schedulers: Vec<String>,
     /// Where.
     pub on: On,

@@ -24,6 +24,11 @@ const STATE_MAP: &str = "sched_bp.bss";
 /// Mount point of the cgroup v2 hierarchy.
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
+/// A copy of the state that took no longer than this was not interrupted [ns].
+const PROMPT_NS: u64 = 3_000_000;
+/// Copies of the state to take until one is prompt.
+const MAX_TRIES: u32 = 5;
+
 /// Values of `enum an_node_kind` (`core/tree.h`).
 const LEAF: u8 = 2;
 /// `AN_ROOT` (`core/tree.h`).
@@ -75,8 +80,18 @@ pub struct Stats {
 ///
 /// [`StateError`].
 pub fn snapshot() -> Result<Snapshot, StateError> {
-    let state = State::read()?;
-    let now_ns = monotonic_ns();
+    // The copy and its time belong together, or shares taken from two of them are wrong: try again
+    // if something came between.
+    let mut tries = 0;
+    let (state, now_ns) = loop {
+        let before_ns = monotonic_ns();
+        let state = State::read()?;
+        let now_ns = monotonic_ns();
+        tries += 1;
+        if now_ns - before_ns < PROMPT_NS || tries == MAX_TRIES {
+            break (state, before_ns.midpoint(now_ns));
+        }
+    };
     Ok(state.snapshot(now_ns, &cgroup_paths(Path::new(CGROUP_ROOT))))
 }
 

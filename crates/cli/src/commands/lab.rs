@@ -59,7 +59,8 @@ struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
-    /// andante, eevdf (the stock scheduler), or paths of programs that load a scheduler.
+    /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
+    /// configured); or paths of programs that load a scheduler.
     #[arg(
         long,
         value_name = "NAME,…",

@@ -135,10 +135,12 @@ impl Page<'_> {
     /// The style class that gives a scheduler its colour: the same in every report for the two
     /// that are in most, by place for others.
     fn colour(&self, name: &str) -> String {
-        let known = |name: &str| name == "andante" || name == "eevdf";
+        let known = |name: &str| matches!(name, "andante" | "eevdf" | "stock");
         match name {
             "andante" => "andante".into(),
-            "eevdf" => "stock".into(),
+            "stock" => "stock".into(),
+            "eevdf" if !self.schedulers.iter().any(|name| name == "stock") => "stock".into(),
+            "eevdf" => "other-0".into(),
             _ => {
                 let mut others = self.schedulers.iter().filter(|other| !known(other));
                 let place = others.position(|other| other == name).unwrap_or(0);

@@ -23,11 +23,12 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Makes the tree of `workload` below `base`.
+    /// Makes the tree of `workload` below `base`. Without `weighed` the classes only tell the
+    /// programs' CPU time apart: the cpu controller stays off, and with it every weight.
     ///
     /// # Errors
     /// What this machine lacks, or a class that is in the way; nothing is left then.
-    pub fn make(workload: &Workload, base: &str) -> Result<Self, LabError> {
+    pub fn make(workload: &Workload, base: &str, weighed: bool) -> Result<Self, LabError> {
         let base = ClassPath::parse(base)?;
         let mut classes = Self {
             tree: Tree::open()?,
@@ -38,6 +39,10 @@ impl Classes {
             classes.make_one("/", None, false)?;
         }
         for class in &workload.classes {
+            if !weighed {
+                classes.make_unweighed(&class.path)?;
+                continue;
+            }
             // Inner classes may hold tasks beside their children only in a threaded subtree; the
             // root of the hierarchy is free to.
             let threaded = workload.programs.iter().any(|program| {
@@ -66,6 +71,14 @@ impl Classes {
             ..NewClass::default()
         };
         self.made.extend(self.tree.create(&path, &new)?);
+        Ok(())
+    }
+
+    fn make_unweighed(&mut self, path: &str) -> Result<(), LabError> {
+        let path = self.absolute(path);
+        let directory = self.tree.directory(&path);
+        fs::create_dir(&directory).map_err(|e| LabError::file("create", &directory, e))?;
+        self.made.push(path);
         Ok(())
     }
 

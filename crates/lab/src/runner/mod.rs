@@ -87,7 +87,7 @@ pub fn run_case(
 
     // Before anything else competes for the CPU.
     let steps_per_ms = work::calibrate();
-    let classes = Classes::make(workload, &setup.base_class)?;
+    let classes = Classes::make(workload, &setup.base_class, *choice != Choice::Stock)?;
     say(Progress::phase(format!(
         "putting {} in charge",
         choice.name()

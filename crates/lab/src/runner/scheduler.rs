@@ -24,21 +24,25 @@ const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 pub enum Choice {
     /// Ours.
     Andante,
-    /// The kernel's own.
+    /// The kernel's own, over the scenario's classes and weights.
     Eevdf,
+    /// The kernel's own with nothing configured: the classes have no weights, and no part in
+    /// scheduling. What a machine does as it comes.
+    Stock,
     /// A program that loads a sched_ext scheduler and stays until SIGTERM.
     Program(PathBuf),
 }
 
 impl Choice {
-    /// Reads `andante`, `eevdf`, or the path of a program.
+    /// Reads `andante`, `eevdf`, `stock`, or the path of a program.
     ///
     /// # Errors
-    /// If it is neither.
+    /// If it is none of these.
     pub fn parse(name: &str) -> Result<Self, LabError> {
         match name {
             "andante" => Ok(Self::Andante),
             "eevdf" => Ok(Self::Eevdf),
+            "stock" => Ok(Self::Stock),
             path => match fs::canonicalize(path) {
                 Ok(file) if file.is_file() => Ok(Self::Program(file)),
                 _ => Err(LabError::NoScheduler {
@@ -53,6 +57,7 @@ impl Choice {
         match self {
             Self::Andante => "andante".to_owned(),
             Self::Eevdf => "eevdf".to_owned(),
+            Self::Stock => "stock".to_owned(),
             Self::Program(file) => file.file_name().map_or_else(
                 || file.display().to_string(),
                 |n| n.to_string_lossy().into_owned(),
@@ -83,10 +88,10 @@ impl InCharge {
                 command
             }
             Choice::Program(file) => Command::new(file),
-            Choice::Eevdf => {
+            Choice::Eevdf | Choice::Stock => {
                 return match state().as_deref() {
                     None | Some("disabled") => Ok(None),
-                    Some(state) => Err(other_in_charge("eevdf", state)),
+                    Some(state) => Err(other_in_charge(&choice.name(), state)),
                 };
             }
         };

@@ -40,7 +40,7 @@ pub struct Figure {
     pub measure: String,
     /// Whose measure it is.
     pub subject: Subject,
-    /// `andante` or `eevdf`.
+    /// `andante`, `eevdf` or `stock`.
     pub scheduler: String,
     /// For a class's `cpu_s`: until this instant of the measurement [s].
     pub at_s: Option<f64>,
@@ -265,8 +265,9 @@ fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioEr
         return Err(section.error("at_s", "only `class_cpu_s` is known at instants"));
     }
     // A peer named by its path differs from machine to machine, so no scenario can rely on it.
-    if !["andante", "eevdf"].contains(&figure.scheduler.as_str()) {
-        let hint = suggest(&figure.scheduler, ["andante", "eevdf"].into_iter());
+    const KNOWN: [&str; 3] = ["andante", "eevdf", "stock"];
+    if !KNOWN.contains(&figure.scheduler.as_str()) {
+        let hint = suggest(&figure.scheduler, KNOWN.into_iter());
         let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
         return Err(section.error("scheduler", message));
     }
