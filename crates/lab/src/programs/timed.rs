@@ -4,6 +4,9 @@ use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
 use crate::stop;
 
+/// A part of an interval that comes near no simple fraction of it: the golden section.
+const OFF_THE_GRID: f64 = 0.618;
+
 /// Key presses at random instants (a Poisson process, the same for the same seed), each answered
 /// with some work. The latency runs from the key press to the end of the answer.
 pub(super) fn typist(order: &Order, keys_per_s: f64, work_ms: f64, seed: u32) -> Samples {
@@ -15,11 +18,14 @@ pub(super) fn typist(order: &Order, keys_per_s: f64, work_ms: f64, seed: u32) ->
 
 /// Timer expiries at fixed distances; the latency runs from the expiry to the program running.
 pub(super) fn waker(order: &Order, interval_us: f64) -> Samples {
+    // The runner reads its counters at round instants; there it would be measured, not the wake-up.
+    let phase_ns = (interval_us * 1e3 * OFF_THE_GRID) as u64;
     let interval_ns = (interval_us * 1e3) as u64;
+    let mut expiries = (0..).map(|n| order.begin_ns + phase_ns + n * interval_ns);
     answer(
         order,
         1e6 / interval_us,
-        move |at_ns| at_ns + interval_ns,
+        move |_| expiries.next().expect("it never ends"),
         0,
     )
 }

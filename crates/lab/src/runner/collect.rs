@@ -159,3 +159,30 @@ fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramRes
     result.shown_ms = shown_ms;
     result.dropped_ms = dropped_ms;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_frames_are_those_off_the_rhythm() {
+        let mut result = ProgramResult::default();
+        // Every 10 ms; the third is dropped, the fourth comes 8 ms late, the last is in time.
+        take_frames(vec![5.0, 15.0, 43.0, 46.0, 55.0], vec![25.0], &mut result);
+        assert_eq!(late_frames(&result, 10.0), 1);
+        assert_eq!((result.frames, result.dropped), (Some(5), Some(1)));
+        assert_eq!(result.longest_freeze_ms, Some(28.0));
+        assert_eq!(result.gaps_over_100ms, Some(0));
+        assert_eq!(result.span_s, Some(0.05));
+    }
+
+    #[test]
+    fn a_player_that_showed_nothing_has_no_freeze_and_no_span() {
+        let mut result = ProgramResult::default();
+        take_frames(Vec::new(), vec![25.0], &mut result);
+        assert_eq!(
+            (result.frames, result.longest_freeze_ms, result.span_s),
+            (Some(0), None, None)
+        );
+    }
+}

@@ -79,6 +79,32 @@ pub struct Over {
     pub left_by: Option<String>,
 }
 
+impl Over {
+    /// The divisor in words; what it has in common with `figure` is not said again.
+    fn described_beside(&self, figure: &Figure) -> String {
+        let over = &self.figure;
+        let same = Figure {
+            scheduler: figure.scheduler.clone(),
+            ..over.clone()
+        } == *figure;
+        let mut words = if same {
+            "that".to_owned()
+        } else {
+            over.to_string()
+        };
+        if over.scheduler != figure.scheduler {
+            words += &format!(" under {}", over.scheduler);
+        }
+        if let Some(case) = &self.case {
+            words += &format!(" in {case}");
+        }
+        if let Some(class) = &self.left_by {
+            words += &format!(" times what {class} leaves");
+        }
+        words
+    }
+}
+
 /// What a figure must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
@@ -134,19 +160,11 @@ impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.figure.scheduler, self.figure)?;
         if let Some(over) = &self.over {
-            write!(f, " over ")?;
-            if over.figure.measure != self.figure.measure
-                || over.figure.subject != self.figure.subject
-            {
-                write!(f, "{} with ", over.figure)?;
-            }
-            write!(f, "{}", over.figure.scheduler)?;
-            if let Some(case) = &over.case {
-                write!(f, " in {case}")?;
-            }
-            if let Some(class) = &over.left_by {
-                write!(f, " times what {class} leaves")?;
-            }
+            write!(
+                f,
+                " over {over}",
+                over = over.described_beside(&self.figure)
+            )?;
         }
         write!(f, " {}", self.bound)
     }

@@ -151,6 +151,31 @@ fn expectations_must_name_what_exists() {
 }
 
 #[test]
+fn expectations_can_be_read_aloud() {
+    let aloud = |lines: &str| {
+        let text = format!("{GOOD}\n[cases.x]\n[[expect]]\n{lines}\n");
+        Scenario::parse("x.toml", &text, &[]).unwrap().expectations[0].to_string()
+    };
+    assert_eq!(
+        aloud("measure = \"share_received\"\nclass = \"/b\"\nof = 0.75\nwithin = 0.01"),
+        "andante: share_received of /b within 1 % of 0.75"
+    );
+    assert_eq!(
+        aloud(
+            "measure = \"dropped\"\nprogram = \"film\"\nmax = 1\nover = { scheduler = \"eevdf\" }"
+        ),
+        "andante: dropped of film over that under eevdf at most 1"
+    );
+    assert_eq!(
+        aloud(
+            "measure = \"iterations\"\nprogram = \"hog\"\nmin = 0.9\n\
+             over = { program = \"film\", case = \"x\", left_by = \"/b\" }"
+        ),
+        "andante: iterations of hog over iterations of film in x times what /b leaves at least 0.9"
+    );
+}
+
+#[test]
 fn shipped_scenarios_are_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     for entry in std::fs::read_dir(folder).unwrap() {
