@@ -23,7 +23,8 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv } => {
                 let purpose = format!("as program {}", program.name);
-                found.push(tool(&argv[0], &purpose, &argv[0])?);
+                let mend = "install it, or correct the scenario";
+                found.push(find(&argv[0]).ok_or_else(|| missing(&argv[0], &purpose, mend))?);
             }
             _ => {}
         }
@@ -83,25 +84,30 @@ pub(crate) fn make(
     Ok(())
 }
 
-/// The path of an installed program; `package` is Debian's, for the mend.
+/// The path of a program that Debian's `package` brings.
 fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
-    let missing = || LabError::MissingTool {
-        name: name.to_owned(),
-        purpose: purpose.to_owned(),
-        mend: format!("`apt-get install {package}`, or name an installed program"),
-    };
-    if name.contains('/') {
-        let file = PathBuf::from(name);
-        return if file.is_file() {
-            Ok(file)
-        } else {
-            Err(missing())
-        };
+    find(name).ok_or_else(|| missing(name, purpose, &format!("`apt-get install {package}`")))
+}
+
+fn missing(name: &str, purpose: &str, mend: &str) -> LabError {
+    let [name, purpose, mend] = [name, purpose, mend].map(str::to_owned);
+    LabError::MissingTool {
+        name,
+        purpose,
+        mend,
     }
+}
+
+/// The program of this name on PATH, or at this path.
+fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let candidates = std::env::split_paths(&path).map(|folder| folder.join(name));
-    candidates
+    let folders = if name.contains('/') {
+        vec![PathBuf::new()]
+    } else {
+        std::env::split_paths(&path).collect()
+    };
+    folders
         .into_iter()
+        .map(|folder| folder.join(name))
         .find(|file| file.is_file())
-        .ok_or_else(missing)
 }

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use strsim::damerau_levenshtein;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -314,12 +315,21 @@ impl<'a> Section<'a> {
 
     /// The value at `key`, which must be there.
     pub fn need<T: FromNode>(&mut self, key: &'static str) -> Result<T, ScenarioError> {
-        self.get(key)?.ok_or_else(|| {
-            self.origin.error(
-                &self.path,
-                format!("`{key}` is missing: give {}", T::EXPECTED),
-            )
-        })
+        if let Some(value) = self.get(key)? {
+            return Ok(value);
+        }
+        // A key that is missing is often there, but misspelt.
+        let misspelt = |wrong: &str| !self.known.contains(&wrong) && is_close(wrong, key);
+        match self.entries.iter().find(|(wrong, _)| misspelt(wrong)) {
+            Some((wrong, _)) => {
+                let hint = suggest(wrong, [key].into_iter());
+                Err(self.error(wrong, format!("unknown key{hint}")))
+            }
+            None => {
+                let message = format!("`{key}` is missing: give {}", T::EXPECTED);
+                Err(self.origin.error(&self.path, message))
+            }
+        }
     }
 
     /// The number at `key` or `default`, refused outside `range`.
@@ -391,13 +401,15 @@ pub(super) fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> 
     let known: Vec<&str> = known.collect();
     let closest = known
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(wrong, name), *name))
-        .min_by_key(|(distance, _)| *distance);
+        .min_by_key(|name| damerau_levenshtein(wrong, name));
     match closest {
-        Some((distance, name)) if distance <= 1 + wrong.len() / 4 => {
-            format!(", did you mean `{name}`?")
-        }
-        _ if known.is_empty() => String::new(),
-        _ => format!("; known here: {}", known.join(", ")),
+        Some(name) if is_close(wrong, name) => format!(", did you mean `{name}`?"),
+        Some(_) => format!("; known here: {}", known.join(", ")),
+        None => String::new(),
     }
+}
+
+/// Whether one is probably the other misspelt.
+fn is_close(wrong: &str, right: &str) -> bool {
+    damerau_levenshtein(wrong, right) <= 1 + wrong.len() / 4
 }

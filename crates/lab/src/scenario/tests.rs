@@ -78,6 +78,10 @@ fn names_line_and_key_of_mistakes() {
         "x.toml:3: duration_s: -1 is out of range: give 0.1 to 3600"
     );
     assert_eq!(
+        broken("kind = \"loop\"", "knid = \"loop\""),
+        "x.toml:12: programs.hog.knid: unknown key, did you mean `kind`?"
+    );
+    assert_eq!(
         broken("duration_s = 10", ""),
         "x.toml:1: `duration_s` is missing: give a number"
     );
