@@ -69,7 +69,10 @@ impl<'a> Timeline<'a> {
         let mut events = Vec::new();
         for (index, instance) in instances.iter().enumerate() {
             let program = instance.program;
-            events.push((program.start_s.map_or(now_ns, at), Event::Start(index)));
+            events.push((
+                at(program.start_s.unwrap_or(-workload.warmup_s)),
+                Event::Start(index),
+            ));
             let later = [
                 (program.suspend_s, Event::Suspend(index)),
                 (program.resume_s, Event::Resume(index)),

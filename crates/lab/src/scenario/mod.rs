@@ -29,7 +29,7 @@
 //! ```
 //!
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
-//! starts as soon as the machine is ready, at least `warmup_s` before it.
+//! starts `warmup_s` before it.
 
 mod document;
 mod expectation;
@@ -85,7 +85,7 @@ pub struct Workload {
     pub memory_mib: u32,
     /// Length of the measurement [s].
     pub duration_s: f64,
-    /// The programs run at least this long before the measurement begins [s].
+    /// Programs that name no start run this long before the measurement begins [s].
     pub warmup_s: f64,
     /// How long after the measurement a program that ends by itself may go on [s].
     pub overtime_s: f64,

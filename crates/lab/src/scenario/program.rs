@@ -14,7 +14,7 @@ pub struct Program {
     pub class: String,
     /// Number of instances; 0 leaves the program out of this case.
     pub count: u32,
-    /// When it starts [s since the measurement began]; none: before the warm-up.
+    /// When it starts [s since the measurement began]; none: with the warm-up.
     pub start_s: Option<f64>,
     /// When it is told to end (SIGTERM) [s].
     pub stop_s: Option<f64>,
@@ -137,7 +137,7 @@ impl Kind {
     }
 }
 
-const KINDS: [&str; 10] = [
+pub(super) const KINDS: [&str; 10] = [
     "player",
     "typist",
     "loop",

@@ -197,3 +197,25 @@ fn shipped_scenarios_are_valid() {
         }
     }
 }
+
+#[test]
+fn the_readme_names_every_kind_and_measure() {
+    let readme = include_str!("../../../../scenarios/README.md");
+    let measures = crate::judge::measures().map(|name| match name {
+        "frame_ms" | "latency_us" => format!("`{name}.mean`"),
+        name => format!("`{name}`"),
+    });
+    let kinds = super::program::KINDS.map(|kind| format!("| `{kind}` |"));
+    for name in measures.chain(kinds) {
+        assert!(
+            readme.contains(&name),
+            "scenarios/README.md does not mention {name}"
+        );
+    }
+    // Its example is a scenario.
+    let example = readme
+        .split("```toml")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    Scenario::parse("README.md", example.unwrap(), &[]).unwrap();
+}
