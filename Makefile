@@ -12,9 +12,11 @@ ANDANTE := target/release/andante
 CARGO   := cargo
 SECONDS := 60
 
-# Scenarios that make test runs; every one judges itself by its own expectations.
-TESTED  := shares shares-smp qlinux-1-weights qlinux-2-suspend qlinux-3-film qlinux-5-depth \
-           pingpong wakeup affinity stress film-make film-loops
+# Scenarios that make test runs; every one judges itself by its own expectations. Those of the
+# second line compare with the stock scheduler, the others need Andante alone.
+ALONE    := shares shares-smp qlinux-1-weights qlinux-2-suspend qlinux-3-film wakeup affinity \
+            stress film-make film-loops
+COMPARED := pingpong qlinux-5-depth
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios bench soak fuzz clean
 all: build
@@ -25,7 +27,7 @@ build:
 demo:
 	dist/setup.sh run
 	$(CARGO) build --release --locked
-	$(ANDANTE) lab run film-make film-loops
+	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
 
 test: test-setup lint build core-test unit-test kernel-test scenarios
 	@echo "make test: all passed"
@@ -49,7 +51,8 @@ kernel-test: build
 	$(CARGO) test --release --locked -p andante --test kernel -- --ignored --test-threads=2
 
 scenarios: build
-	$(ANDANTE) lab run $(TESTED)
+	$(ANDANTE) lab run --scheduler andante $(ALONE)
+	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
 
 bench: build
 	$(MAKE) -s -C core bench

@@ -111,3 +111,27 @@ fn bad_input_gets_one_sentence_and_a_status_of_its_own() {
     }
     assert_eq!(report["nothing_left"], ["0"]);
 }
+
+/// Runs a short scenario into a folder of its own and returns the result file.
+fn short_run(folder: &Path) -> String {
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_andante"))
+        .args(["lab", "run", "shares-smp", "--scheduler", "andante"])
+        .args(["--set", "duration_s = 2", "--set", "expect = []", "--out"])
+        .arg(folder)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .stdout(std::process::Stdio::null())
+        .status()
+        .expect("the laboratory runs");
+    assert!(status.success(), "{status}");
+    std::fs::read_to_string(folder.join("shares-smp/result.json")).expect("a result")
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn two_runs_give_the_same_figures_to_the_last_digit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = short_run(&folder.path().join("first"));
+    let second = short_run(&folder.path().join("second"));
+    assert!(first.contains("share_received"));
+    assert!(first == second, "result.json differs between two runs of one scenario");
+}
