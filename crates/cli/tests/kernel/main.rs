@@ -133,5 +133,8 @@ fn two_runs_give_the_same_figures_to_the_last_digit() {
     let first = short_run(&folder.path().join("first"));
     let second = short_run(&folder.path().join("second"));
     assert!(first.contains("share_received"));
-    assert!(first == second, "result.json differs between two runs of one scenario");
+    assert!(
+        first == second,
+        "result.json differs between two runs of one scenario"
+    );
 }
