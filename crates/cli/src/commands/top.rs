@@ -7,6 +7,8 @@ mod draw;
 mod source;
 mod state;
 
+use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
@@ -104,7 +107,7 @@ fn watch(
     stop: &AtomicBool,
 ) -> Result<()> {
     let mut due = Instant::now() + source.pace(interval);
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && !terminal_is_gone() {
         terminal.draw(|frame| draw::draw(frame, state))?;
         // Short enough that a signal is answered at once.
         let patience = due.saturating_duration_since(Instant::now());
@@ -131,6 +134,17 @@ fn watch(
         }
     }
     Ok(())
+}
+
+/// Has the terminal been closed under us? Reading keys from it would then never end.
+fn terminal_is_gone() -> bool {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    poll(&mut watched, PollTimeout::ZERO).is_ok()
+        && watched[0]
+            .revents()
+            .is_some_and(|events| events.intersects(gone))
 }
 
 /// One picture as text, as wide as the terminal (80 columns without one) and as tall as needed.
