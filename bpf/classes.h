@@ -9,7 +9,7 @@
 #define ANDANTE_BPF_CLASSES_H
 
 struct cgroup_state {
-	u32 leaf; /* the cgroup's class */
+	u32 leaf;   /* the cgroup's class */
 	u32 shared; /* it is the parent's */
 };
 

@@ -11,6 +11,7 @@
 #define ANDANTE_BPF_CPU_H
 
 #include "kfuncs.h"
+
 #include "../core/core.h"
 #include "intf.h"
 

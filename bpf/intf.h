@@ -20,10 +20,10 @@ struct an_exit {
 
 /* What happened since the scheduler was loaded; all counts. */
 struct an_stats {
-	u64 picks;	     /* tasks taken from a class's queue */
-	u64 kept;	     /* a quantum ended and the same task went on */
-	u64 missed_picks;    /* the picked class held nothing this CPU could run */
-	u64 corrected;	     /* queue lengths put right after a task was taken out sideways */
+	u64 picks;	  /* tasks taken from a class's queue */
+	u64 kept;	  /* a quantum ended and the same task went on */
+	u64 missed_picks; /* the picked class held nothing this CPU could run */
+	u64 corrected;	  /* queue lengths put right after a task was taken out sideways */
 	u64 wake_preemptions;
 	u64 timer_preemptions;
 	u64 unpicked_runs;   /* tasks that ran without a pick: idle CPU, per-CPU kernel threads */

@@ -2,7 +2,8 @@
 /*
  * The kernel's types, as far as the scheduler uses them.
  *
- * Only the members that are used are declared; CO-RE finds where they lie in the running kernel. One object file thus serves every kernel from 6.18 on.
+ * Only the members that are used are declared; CO-RE finds where they lie in the running kernel.
+ * One object file thus serves every kernel from 6.18 on.
  */
 #ifndef ANDANTE_BPF_KERNEL_H
 #define ANDANTE_BPF_KERNEL_H

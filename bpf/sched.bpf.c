@@ -20,9 +20,10 @@
  * CPU may have taken the task; then the pick is given back and the next made without that class.
  */
 #include "kfuncs.h"
-#include <bpf/bpf_tracing.h>
+
 #include "../core/core.h"
 #include "intf.h"
+#include <bpf/bpf_tracing.h>
 
 struct an_tree tree;
 struct an_stats stats;
@@ -33,9 +34,9 @@ struct an_exit exit_info;
 char _license[] SEC("license") = "GPL";
 
 /* Knobs, set by user space before loading. */
-const volatile u64 quantum_ns = 2000000;       /* service of one pick */
-const volatile u64 in_class_wake_ns = 200000;  /* service before a classmate may preempt */
-const volatile u32 nr_cpus = 1;		       /* possible CPUs; at most AN_MAX_CPUS */
+const volatile u64 quantum_ns = 2000000;      /* service of one pick */
+const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
+const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
 static struct bpf_spin_lock tree_lock SEC(".bss.lock");
@@ -114,8 +115,7 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 	s32 cpu = scx_bpf_task_cpu(p);
 	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
 
-	an_while(left)
-	{
+	an_while(left) {
 		struct cpu_state *c;
 		u32 serving;
 		u64 used;
@@ -198,8 +198,7 @@ an_global bool queue_head(u32 cpu, u64 queue)
 	bool found = false;
 
 	bpf_iter_scx_dsq_new(&it, queue, 0);
-	an_while(looks--)
-	{
+	an_while(looks--) {
 		p = bpf_iter_scx_dsq_next(&it);
 		if (!p)
 			break;
@@ -224,8 +223,7 @@ an_global int kick_for_queue(u64 queue)
 	u32 looks = QUEUE_LOOK;
 
 	bpf_iter_scx_dsq_new(&it, queue, 0);
-	an_while(looks--)
-	{
+	an_while(looks--) {
 		s32 idle;
 
 		p = bpf_iter_scx_dsq_next(&it);
@@ -250,8 +248,7 @@ an_global int kick_idle_cpus(void)
 	u32 cpu = 0;
 
 	scx_bpf_put_idle_cpumask(idle);
-	an_while(any && cpu < nr_cpus)
-	{
+	an_while(any && cpu < nr_cpus) {
 		if (scx_bpf_test_and_clear_cpu_idle(cpu))
 			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 		cpu++;
@@ -272,8 +269,7 @@ an_global int queue_check(u32 leaf)
 
 	if (queued < 0)
 		return 0;
-	an_while(cpu < nr_cpus)
-	{
+	an_while(cpu < nr_cpus) {
 		if (cpu_state(cpu)->inserting == leaf)
 			return 0;
 		cpu++;
@@ -341,8 +337,7 @@ an_global bool take_task(u32 cpu, u32 wanting)
 	struct cpu_state *c = cpu_state(cpu);
 	struct an_exclusion *x = &c->excluded;
 
-	an_while(c->serving)
-	{
+	an_while(c->serving) {
 		u32 leaf = c->serving;
 
 		if (an_kmove_to_local(queue_of(leaf))) {
@@ -414,8 +409,7 @@ enum slice_end {
  * quantum is over, its class with the others.
  */
 static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
-						 struct task_struct *prev,
-						 struct task_state *ts)
+						 struct task_struct *prev, struct task_state *ts)
 {
 	u32 leaf = c->serving;
 	bool first;
@@ -563,8 +557,7 @@ s32 BPF_PROG(andante_init)
 	err = scx_bpf_create_dsq(queue_of(AN_ROOT_LEAF), -1);
 	if (err)
 		return err;
-	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS)
-	{
+	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
 		err = cpu_timer_init(cpu);
 		if (err)
 			return err;

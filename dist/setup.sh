@@ -24,7 +24,10 @@ needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
 command -v clang-19 >/dev/null || command -v clang-20 >/dev/null || command -v clang-21 >/dev/null ||
 	command -v clang-22 >/dev/null || needs="$needs $(clang)"
-[ "${1:-run}" = test ] && needs="$needs stress-ng"
+if [ "${1:-run}" = test ]; then
+	needs="$needs stress-ng"
+	! apt-cache show clang-format-19 >/dev/null 2>&1 || needs="$needs clang-format-19"
+fi
 
 if ! command -v cargo >/dev/null; then
 	echo "setup: no Rust toolchain is on the PATH: install one with rustup (1.88 or newer), then try again" >&2
