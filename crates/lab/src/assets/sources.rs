@@ -14,20 +14,41 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 const MAKEFILE: &str = include_str!("sources.mk");
 
-/// Writes the sources and their makefile below the folder of assets.
+/// Writes the sources and their makefile below the folder of assets, anew if another version of
+/// Andante left others there: make would compile what it finds.
 pub(super) fn write(assets: &Path) -> Result<(), LabError> {
     let folder = assets.join("sources");
     let makefile = ("Makefile", MAKEFILE.as_bytes());
-    for (path, content) in FILES.iter().copied().chain([makefile]) {
-        let file = folder.join(path);
-        if fs::read(&file).is_ok_and(|present| present == content) {
-            continue;
+    let files = || FILES.iter().copied().chain([makefile]);
+    let complete = files()
+        .all(|(path, content)| fs::read(folder.join(path)).is_ok_and(|there| there == content));
+    if complete && count_files(&folder) == files().count() {
+        return Ok(());
+    }
+    match fs::remove_dir_all(&folder) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(LabError::file("remove", &folder, e));
         }
+        _ => {}
+    }
+    for (path, content) in files() {
+        let file = folder.join(path);
         let parent = file.parent().expect("a source lies in a folder");
         fs::create_dir_all(parent).map_err(|e| LabError::file("create", parent, e))?;
         fs::write(&file, content).map_err(|e| LabError::file("write", &file, e))?;
     }
     Ok(())
+}
+
+/// Files in the folder and below.
+fn count_files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => count_files(&entry.path()),
+            _ => 1,
+        })
+        .sum()
 }
 
 /// The command that compiles them into the folder it is run in.
