@@ -18,6 +18,7 @@ hogs=
 for class in a b; do
 	for n in 1 2 3; do
 		mkdir $cgroup/$class$n
+		echo 10 >$cgroup/$class$n/cpu.weight # or loading 20 times would take minutes
 		sh -c "echo 0 >$cgroup/$class$n/cgroup.procs; while :; do :; done" &
 		hogs="$hogs $!"
 	done
