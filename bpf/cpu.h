@@ -53,14 +53,13 @@ static __always_inline struct cpu_state *cpu_state(s32 cpu)
 	return &cpus[an_bounded(cpu, AN_MAX_CPUS)];
 }
 
+/* Sets the CPU's timer, whatever it was set to before. */
 static __noinline void cpu_arm(s32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct cpu_timer *t;
 	u32 key = cpu;
 
-	if (c->timer_ns && c->timer_ns <= at)
-		return;
 	t = bpf_map_lookup_elem(&cpu_timers, &key);
 	if (!t)
 		return;

@@ -120,18 +120,6 @@ an_inline void an_queue_add(struct an_tree *t, u32 leaf)
 		an_leaf_ready(t, leaf);
 }
 
-/* A task that was queued and not picked is queued no more: it left, or it never really was. */
-an_inline void an_queue_withdraw(struct an_tree *t, u32 leaf)
-{
-	struct an_node *n = an_node(t, leaf);
-
-	if (!n->queued)
-		return;
-	n->queued--;
-	if (!n->queued && n->ready)
-		an_leaf_unready(t, leaf);
-}
-
 /*
  * Corrects the number of tasks queued in the leaf, when the shell knows better. Never more than
  * was believed.
@@ -145,6 +133,15 @@ an_inline void an_queue_correct(struct an_tree *t, u32 leaf, u32 queued)
 	n->queued = queued;
 	if (!queued && n->ready)
 		an_leaf_unready(t, leaf);
+}
+
+/* A task that was queued and not picked is queued no more: it left, or it never really was. */
+an_inline void an_queue_withdraw(struct an_tree *t, u32 leaf)
+{
+	u32 queued = an_node(t, leaf)->queued;
+
+	if (queued)
+		an_queue_correct(t, leaf, queued - 1);
 }
 
 /* Ready leaves below (or at) this node that are excluded. */

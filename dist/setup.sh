@@ -26,10 +26,10 @@ command -v clang-19 >/dev/null || command -v clang-20 >/dev/null || command -v c
 	command -v clang-22 >/dev/null || needs="$needs $(clang)"
 if [ "${1:-run}" = test ]; then
 	needs="$needs stress-ng"
-	# The sanitizers of the clang that the core's tests use; without it they use gcc alone.
-	case "$needs" in *clang-19*) needs="$needs libclang-rt-19-dev" ;; esac
-	! command -v clang-19 >/dev/null || needs="$needs libclang-rt-19-dev"
-	! apt-cache show clang-format-19 >/dev/null 2>&1 || needs="$needs clang-format-19"
+	# The sanitizers of the core's tests, and the format check; both do without where apt has none.
+	for package in libclang-rt-19-dev clang-format-19; do
+		! apt-cache show $package >/dev/null 2>&1 || needs="$needs $package"
+	done
 fi
 
 if ! command -v cargo >/dev/null; then
