@@ -9,6 +9,7 @@
 #define ANDANTE_CORE_H
 
 #include "hsfq.h"
+#include "policy.h"
 #include "port.h"
 #include "tag.h"
 #include "task.h"
