@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gives the core's functions, which are inline, names that Rust can link. Nothing is decided here.
+ */
+#include "core.h"
+
+/* Storage that Rust sets aside without knowing what is in it; see lib.rs. */
+_Static_assert(sizeof(struct an_member) <= 128 && _Alignof(struct an_member) <= 8, "Member");
+_Static_assert(sizeof(struct an_policy) <= 128 && _Alignof(struct an_policy) <= 8, "Policy");
+
+/* ---- the class tree ---- */
+
+size_t an_sys_tree_size(void)
+{
+	return sizeof(struct an_tree);
+}
+
+void an_sys_tree_init(struct an_tree *t, u64 quantum_ns, u32 cpus)
+{
+	an_tree_init(t, quantum_ns, cpus);
+}
+
+u32 an_sys_class_create(struct an_tree *t, u32 parent, u32 weight)
+{
+	return an_class_create(t, parent, 0, weight);
+}
+
+int an_sys_class_remove(struct an_tree *t, u32 leaf)
+{
+	return an_class_remove(t, leaf);
+}
+
+void an_sys_class_set_weight(struct an_tree *t, u32 leaf, u32 weight)
+{
+	an_class_set_weight(t, leaf, weight);
+}
+
+u64 an_sys_class_service_ns(struct an_tree *t, u32 leaf)
+{
+	return an_node(t, an_class_node(t, leaf))->service_ns;
+}
+
+u32 an_sys_ready(struct an_tree *t)
+{
+	return an_node(t, AN_ROOT)->ready;
+}
+
+void an_sys_queue_add(struct an_tree *t, u32 leaf)
+{
+	an_queue_add(t, leaf);
+}
+
+void an_sys_queue_withdraw(struct an_tree *t, u32 leaf)
+{
+	an_queue_withdraw(t, leaf);
+}
+
+u32 an_sys_pick(struct an_tree *t, const struct an_exclusion *x)
+{
+	return an_pick(t, x);
+}
+
+bool an_sys_continue(struct an_tree *t, u32 leaf)
+{
+	return an_continue(t, leaf);
+}
+
+void an_sys_stop(struct an_tree *t, u32 leaf, u64 service_ns)
+{
+	an_stop(t, leaf, service_ns);
+}
+
+void an_sys_unpick(struct an_tree *t, u32 leaf)
+{
+	an_unpick(t, leaf);
+}
+
+void an_sys_serve_unpicked(struct an_tree *t, u32 leaf)
+{
+	an_serve_unpicked(t, leaf);
+}
+
+u64 an_sys_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	return an_preempt_after_ns(t, woken, serving);
+}
+
+/* ---- policies ---- */
+
+void an_sys_policy_init(struct an_policy *p, u32 kind, u64 quantum_ns)
+{
+	an_policy_init(p, kind, quantum_ns);
+}
+
+void an_sys_member_init(const struct an_policy *p, struct an_member *m, s32 nice, u32 weight)
+{
+	m->nice = nice;
+	m->weight = weight;
+	an_policy_join(p, m);
+}
+
+u64 an_sys_policy_wake(struct an_policy *p, struct an_member *m)
+{
+	an_policy_wake(p, m);
+	return m->key;
+}
+
+void an_sys_policy_serve(struct an_policy *p, const struct an_member *m)
+{
+	an_policy_serve(p, m);
+}
+
+void an_sys_policy_used(const struct an_policy *p, struct an_member *m, u64 ran_ns)
+{
+	an_policy_used(p, m, ran_ns);
+}
+
+u64 an_sys_policy_quantum_ns(const struct an_policy *p, const struct an_member *m)
+{
+	return an_policy_quantum_ns(p, m);
+}
+
+u64 an_sys_policy_requeue(struct an_policy *p, struct an_member *m, u32 why)
+{
+	an_policy_requeue(p, m, why);
+	return m->key;
+}
+
+void an_sys_policy_block(const struct an_policy *p, struct an_member *m)
+{
+	an_policy_block(p, m);
+}
+
+bool an_sys_policy_preempts(const struct an_policy *p, const struct an_member *woken,
+			    const struct an_member *serving)
+{
+	return an_policy_preempts(p, woken, serving);
+}
+
+u64 an_sys_policy_tick_ns(const struct an_policy *p)
+{
+	return an_policy_tick_ns(p);
+}
+
+bool an_sys_policy_tick(struct an_policy *p, struct an_member *m)
+{
+	return an_policy_tick(p, m);
+}
+
+u64 an_sys_policy_age_ns(const struct an_policy *p)
+{
+	return an_policy_age_ns(p);
+}
+
+bool an_sys_policy_age(struct an_policy *p, struct an_member *m, bool queued)
+{
+	return an_policy_age(p, m, queued);
+}
+
+u64 an_sys_member_key(const struct an_member *m)
+{
+	return m->key;
+}

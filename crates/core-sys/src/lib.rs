@@ -1,0 +1,11 @@
+//! The policy core (`core/`, C), compiled natively, behind a safe interface.
+//!
+//! Nothing is decided on this side: every method is one call of the core, whose headers say what it
+//! does and what the caller owes it. Indices out of range cannot harm (the core masks them), and an
+//! assertion of the core that fails aborts the program.
+
+mod policy;
+mod tree;
+
+pub use policy::{Member, Policy, PolicyKind, Requeue};
+pub use tree::{Exclusion, Leaf, Tree};

@@ -1,0 +1,100 @@
+//! What the machine asks of a scheduler.
+
+use crate::Ns;
+use crate::task::{Spec, TaskId};
+
+/// By which rule a task was chosen; written into traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Rule {
+    /// Its class had the least start tag at every level, it the least key of its class.
+    Share = 0,
+    /// A classmate of the one before, within the same quantum.
+    SameQuantum = 1,
+    /// Nobody else was to be preferred: it goes on.
+    GoesOn = 2,
+}
+
+impl Rule {
+    /// As it is written in traces and explanations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::SameQuantum => "same quantum",
+            Self::GoesOn => "goes on",
+        }
+    }
+}
+
+/// Who runs next on a CPU, and how long at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    /// The task.
+    pub task: TaskId,
+    /// When the CPU is to be given away again, at the latest.
+    pub until_ns: Ns,
+    /// Why this task.
+    pub rule: Rule,
+}
+
+/// A scheduler, as the machine drives it. CPUs are numbered from 0.
+///
+/// A task is added asleep. `wake` queues it; a `pick` of a CPU takes it from the queue; from then
+/// on it is in service there, until `block` or a `pick` that names it as `wanting` and returns
+/// another. `used` tells, before either, what it has run.
+pub trait Scheduler: Send {
+    /// A new task, asleep.
+    fn add(&mut self, task: TaskId, spec: &Spec);
+
+    /// The task wants to run: it is queued.
+    fn wake(&mut self, now_ns: Ns, task: TaskId);
+
+    /// A queued task does not want to run any more.
+    fn withdraw(&mut self, now_ns: Ns, task: TaskId);
+
+    /// The task in service on `cpu` has run for `ran_ns` more.
+    fn used(&mut self, now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns);
+
+    /// The task in service on `cpu` wants to run no more.
+    fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId);
+
+    /// The task, asleep, has ended.
+    fn remove(&mut self, task: TaskId);
+
+    /// The instant from which the task just queued should have the CPU of the one in service
+    /// there; none: when its slice ends anyway.
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns>;
+
+    /// Who runs next on `cpu`; `wanting` is in service there and wants to go on.
+    fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice>;
+
+    /// Time between two clock interrupts that it accounts by [ns], or 0.
+    fn tick_ns(&self) -> Ns {
+        0
+    }
+
+    /// The clock strikes while the task is in service: true asks for a pick.
+    fn tick(&mut self, _now_ns: Ns, _cpu: usize, _serving: TaskId) -> bool {
+        false
+    }
+
+    /// Time between two calls of `age` [ns], or 0.
+    fn age_ns(&self) -> Ns {
+        0
+    }
+
+    /// Time has passed for those that wait: true asks every CPU for a pick.
+    fn age(&mut self, _now_ns: Ns) -> bool {
+        false
+    }
+
+    /// The next instant at which `timer` must be called, if any.
+    fn next_timer_ns(&self) -> Option<Ns> {
+        None
+    }
+
+    /// That instant has come; returns the CPUs that must pick, one bit each.
+    fn timer(&mut self, _now_ns: Ns) -> u64 {
+        0
+    }
+}
