@@ -218,7 +218,9 @@ impl From<&LabError> for Status {
         match error {
             LabError::NoScenario { .. } | LabError::Scenario(_) => Self::BadScenario,
             LabError::MissingTool { .. } => Self::MissingTool,
-            LabError::NoScheduler { .. } => Self::Usage,
+            LabError::NoScheduler { .. }
+            | LabError::OnlyOnKernel { .. }
+            | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
             LabError::ExpectationsFailed { .. } => Self::ExpectationFailed,

@@ -14,6 +14,26 @@ pub enum PolicyKind {
     Fair = 3,
 }
 
+impl PolicyKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Sfq, Self::Fifo, Self::RoundRobin, Self::Fair];
+
+    /// As scenarios and the command line call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sfq => "sfq",
+            Self::Fifo => "fifo",
+            Self::RoundRobin => "rr",
+            Self::Fair => "fair",
+        }
+    }
+
+    /// The policy of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// Why a task that goes on wanting to run leaves service: `enum an_requeue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -43,8 +63,11 @@ unsafe extern "C" {
     fn an_sys_policy_quantum_ns(policy: *const Policy, member: *const Member) -> u64;
     fn an_sys_policy_requeue(policy: *mut Policy, member: *mut Member, why: u32) -> u64;
     fn an_sys_policy_block(policy: *const Policy, member: *mut Member);
-    fn an_sys_policy_preempts(p: *const Policy, woken: *const Member, serving: *const Member)
-    -> bool;
+    fn an_sys_policy_preempts(
+        p: *const Policy,
+        woken: *const Member,
+        serving: *const Member,
+    ) -> bool;
     fn an_sys_policy_tick_ns(policy: *const Policy) -> u64;
     fn an_sys_policy_tick(policy: *mut Policy, member: *mut Member) -> bool;
     fn an_sys_policy_age_ns(policy: *const Policy) -> u64;

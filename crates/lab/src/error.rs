@@ -39,6 +39,18 @@ pub enum LabError {
         /// As asked for.
         name: String,
     },
+    /// The simulator is asked for what only a kernel has.
+    #[error("{what}, so that only a kernel can run it: use `--on vm`")]
+    OnlyOnKernel {
+        /// A whole clause: what is asked for.
+        what: String,
+    },
+    /// A kernel is asked for what only the simulator has.
+    #[error("{what}: use `--on sim`")]
+    OnlySimulated {
+        /// A whole clause: what is asked for.
+        what: String,
+    },
     /// A scheduler did not take charge.
     #[error("the scheduler {name} did not take charge: {reason}")]
     SchedulerFailed {

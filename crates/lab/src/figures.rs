@@ -397,16 +397,17 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "andante" => "Andante".into(),
         "eevdf" => "stock scheduler (EEVDF)".into(),
         "stock" => "EEVDF without weights".into(),
+        "fair" => "model of EEVDF without weights".into(),
         other => other.into(),
     }
 }
 
-/// Where and on what it ran, e.g. `virtual time · Linux 7.2.13 · 1 CPU · 512 MiB · 12 s`.
+/// Where and on what it ran, e.g. `virtual machine, virtual time · Linux 7.2.13 · 1 CPU · 512 MiB · 12 s`.
 pub(crate) fn machine_line(result: &RunResult) -> String {
-    let on = if result.on == "vm" {
-        "virtual machine, virtual time"
-    } else {
-        &result.on
+    let on = match result.on.as_str() {
+        "vm" => "virtual machine, virtual time · Linux",
+        "sim" => "simulation · Andante",
+        _ => "this machine · Linux",
     };
     let cpus = if result.cpus == 1 {
         "1 CPU".into()
@@ -414,7 +415,7 @@ pub(crate) fn machine_line(result: &RunResult) -> String {
         format!("{} CPUs", result.cpus)
     };
     let (kernel, memory, duration) = (&result.kernel, result.memory_mib, result.duration_s);
-    format!("{on} · Linux {kernel} · {cpus} · {memory} MiB · {duration} s")
+    format!("{on} {kernel} · {cpus} · {memory} MiB · {duration} s")
 }
 
 #[cfg(test)]

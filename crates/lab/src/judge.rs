@@ -1,7 +1,8 @@
 //! Judging: compares the figures of a run with what the scenario expects.
 //!
 //! An expectation about a figure that does not exist fails. Only one whose scheduler was left out
-//! of the run on purpose is neither passed nor failed, and says so.
+//! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
+//! nor failed, and says so.
 
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
@@ -20,6 +21,8 @@ const MACHINE: &[(&str, MachineMeasure)] = &[
     }),
     ("load_ms", |s, _| s.load_ms),
 ];
+/// Measures that a simulated machine does not have.
+const ONLY_ON_KERNEL: &[&str] = &["load_ms"];
 const CLASS: &[(&str, ClassMeasure)] = &[
     ("share_received", |class, _, _| class.share_received),
     ("share_over_asked", |class, _, _| {
@@ -153,12 +156,17 @@ fn judge_one(expectation: &Expectation, run: &RunResult, runs: &[RunResult]) -> 
                 .any(|run| run.schedulers.iter().any(|s| s.name == **name))
         });
     let text = expectation.to_string();
-    if let Some(name) = absent {
+    let simulated = run.on == "sim" && ONLY_ON_KERNEL.contains(&&*expectation.figure.measure);
+    let reason = match absent {
+        Some(name) => Some(format!("{name} was not run")),
+        None => simulated.then(|| "only a kernel has it".to_owned()),
+    };
+    if reason.is_some() {
         return vec![Judgement {
             expectation: text,
             verdict: Verdict::NotJudged,
             measured: None,
-            reason: Some(format!("{name} was not run")),
+            reason,
         }];
     }
     match measure(expectation, run, runs) {

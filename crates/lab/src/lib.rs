@@ -20,6 +20,7 @@ pub mod result;
 mod run;
 pub mod runner;
 pub mod scenario;
+mod simulator;
 mod stop;
 pub mod table;
 pub mod trace;

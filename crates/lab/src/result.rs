@@ -27,9 +27,9 @@ pub struct RunResult {
     pub case: Option<String>,
     /// One line for people.
     pub title: String,
-    /// Where it ran: `vm` (virtual time) or `host`.
+    /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator) or `host`.
     pub on: String,
-    /// `uname -r` of the kernel that scheduled.
+    /// `uname -r` of the kernel that scheduled; of the simulator its version.
     pub kernel: String,
     /// CPUs of the machine.
     pub cpus: u32,
@@ -121,7 +121,7 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`, `mpv`, `make` or `command`.
+    /// `player`, `typist`, `server`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`, `mpv`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -155,6 +155,10 @@ pub struct ProgramResult {
     /// Instants at which frames were shown [ms since the measurement began] (players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub shown_ms: Vec<f64>,
+    /// When the frames of `shown_ms` were released, to be decoded and shown before the next one's
+    /// release [ms since the measurement began] (the simulator's players).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub released_ms: Vec<f64>,
     /// Instants at which frames were dropped [ms since the measurement began] (players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub dropped_ms: Vec<f64>,
@@ -217,4 +221,7 @@ pub struct Run {
     pub start_ns: u64,
     /// Length [ns].
     pub length_ns: u64,
+    /// By which rule the task was chosen (simulator only).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule: Option<String>,
 }

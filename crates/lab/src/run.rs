@@ -8,14 +8,16 @@ use crate::judge;
 use crate::progress::Progress;
 use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
 use crate::runner::Choice;
-use crate::scenario::{Case, Scenario};
-use crate::{report, trace, virtual_machine};
+use crate::scenario::{Case, Kind, Program, Scenario};
+use crate::{report, simulator, trace, virtual_machine};
 
 /// Where to run a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// In a virtual machine, in virtual time.
     Vm,
+    /// In the simulator: no kernel, synthetic programs only.
+    Sim,
     /// On this machine; needs root.
     Host,
 }
@@ -24,6 +26,7 @@ impl On {
     fn name(self) -> &'static str {
         match self {
             Self::Vm => "vm",
+            Self::Sim => "sim",
             Self::Host => "host",
         }
     }
@@ -101,7 +104,11 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
             })
         })
         .collect();
+    if options.on != On::Sim {
+        check_for_kernel(&jobs)?;
+    }
     let carried = match options.on {
+        On::Sim => simulator::run(&jobs, progress)?,
         On::Vm => virtual_machine::run(&file, &scenario, &jobs, options, progress)?,
         On::Host => host::run(&jobs, options, progress)?,
     };
@@ -109,6 +116,38 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
     judge::judge(&scenario, &mut runs);
     write(&scenario, &runs, &options.out)?;
     Ok(runs)
+}
+
+/// Refuses what only the simulator has.
+fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
+    let refuse = |what: String| Err(LabError::OnlySimulated { what });
+    for Job { case, choice } in jobs {
+        if let Choice::Policy(kind) = choice {
+            return refuse(format!(
+                "the scheduler `{}` is only simulated so far",
+                kind.name()
+            ));
+        }
+        if let Some(class) = case
+            .workload
+            .classes
+            .iter()
+            .find(|class| class.policy.is_some())
+        {
+            return refuse(format!(
+                "class `{}` asks for a policy, which only the simulator gives so far",
+                class.path
+            ));
+        }
+        let asks = |p: &&Program| p.kind == Kind::Server || p.kind.server().is_some();
+        if let Some(program) = case.workload.programs.iter().find(asks) {
+            return refuse(format!(
+                "program `{}` shares a display server, which only the simulator has so far",
+                program.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether all runs were good.
@@ -247,11 +286,11 @@ fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> V
         on: on.name().to_owned(),
         kernel: carried.kernel.clone(),
         cpus: match on {
-            On::Vm => case.workload.cpus,
+            On::Vm | On::Sim => case.workload.cpus,
             On::Host => host::cpus(),
         },
         memory_mib: match on {
-            On::Vm => case.workload.memory_mib,
+            On::Vm | On::Sim => case.workload.memory_mib,
             On::Host => host::memory_mib(),
         },
         duration_s: case.workload.duration_s,

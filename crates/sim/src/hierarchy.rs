@@ -100,7 +100,8 @@ impl Hierarchy {
         self.tick_ns = self.tick_ns.max(policy.tick_ns());
         self.age_ns = self.age_ns.max(policy.age_ns());
         let id = self.classes.len();
-        self.by_leaf.resize(self.by_leaf.len().max(leaf as usize + 1), usize::MAX);
+        self.by_leaf
+            .resize(self.by_leaf.len().max(leaf as usize + 1), usize::MAX);
         self.by_leaf[leaf as usize] = id;
         self.classes.push(Class {
             leaf,
@@ -131,7 +132,8 @@ impl Hierarchy {
 
     /// The first task of the class that may run on `cpu`.
     fn head(&self, class: usize, cpu: usize) -> Option<(u64, TaskId)> {
-        let allowed = |(_, task): &&(u64, TaskId)| self.tasks[task.0 as usize].affinity & (1 << cpu) != 0;
+        let allowed =
+            |(_, task): &&(u64, TaskId)| self.tasks[task.0 as usize].affinity & (1 << cpu) != 0;
         self.classes[class].queue.iter().find(allowed).copied()
     }
 
@@ -151,7 +153,10 @@ impl Hierarchy {
 
     fn slice(&self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) -> Slice {
         let service = &self.cpus[cpu];
-        let left_ns = self.quantum_ns.saturating_sub(service.used_ns).min(service.task_left_ns);
+        let left_ns = self
+            .quantum_ns
+            .saturating_sub(service.used_ns)
+            .min(service.task_left_ns);
         Slice {
             task,
             until_ns: now_ns + left_ns.max(1),
@@ -176,7 +181,9 @@ impl Hierarchy {
         };
         let key = class.policy.requeue(&mut entry.member, why);
         let class = entry.class;
-        self.cpus[cpu].task_left_ns = self.classes[class].policy.quantum_ns(&self.tasks[task.0 as usize].member);
+        self.cpus[cpu].task_left_ns = self.classes[class]
+            .policy
+            .quantum_ns(&self.tasks[task.0 as usize].member);
         self.cpus[cpu].task_over = false;
         let first = self.head(class, cpu).is_none_or(|head| (key, task) < head);
         (first, key)
@@ -214,7 +221,9 @@ impl Hierarchy {
                 if let Some(task) = wanting {
                     let entry = &mut self.tasks[task.0 as usize];
                     entry.state = Place::Queued;
-                    self.classes[entry.class].queue.insert((entry.member.key(), task));
+                    self.classes[entry.class]
+                        .queue
+                        .insert((entry.member.key(), task));
                 }
                 return Some(self.take_head(now_ns, cpu, head, Rule::Share));
             }
@@ -265,7 +274,9 @@ impl Scheduler for Hierarchy {
 
     fn used(&mut self, _now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns) {
         let entry = &mut self.tasks[task.0 as usize];
-        self.classes[entry.class].policy.used(&mut entry.member, ran_ns);
+        self.classes[entry.class]
+            .policy
+            .used(&mut entry.member, ran_ns);
         let service = &mut self.cpus[cpu];
         service.used_ns += ran_ns;
         service.task_left_ns = service.task_left_ns.saturating_sub(ran_ns);
@@ -282,7 +293,10 @@ impl Scheduler for Hierarchy {
     }
 
     fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
-        let (q, s) = (&self.tasks[queued.0 as usize], &self.tasks[serving.0 as usize]);
+        let (q, s) = (
+            &self.tasks[queued.0 as usize],
+            &self.tasks[serving.0 as usize],
+        );
         let used_ns = self.cpus[cpu].used_ns;
         let class = &self.classes[q.class];
         if q.class == s.class {
@@ -294,7 +308,9 @@ impl Scheduler for Hierarchy {
             self.cpus[cpu].task_over |= now;
             return now.then_some(now_ns);
         }
-        let after_ns = self.tree.preempt_after_ns(class.leaf, self.classes[s.class].leaf);
+        let after_ns = self
+            .tree
+            .preempt_after_ns(class.leaf, self.classes[s.class].leaf);
         if used_ns >= after_ns {
             self.cpus[cpu].over = true;
             return Some(now_ns);

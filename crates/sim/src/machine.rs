@@ -168,7 +168,13 @@ impl<S: Scheduler> Machine<S> {
     }
 
     /// A task of `instance` that begins at `at_ns`.
-    pub fn start(&mut self, at_ns: Ns, instance: InstanceId, spec: Spec, program: impl Program + 'static) {
+    pub fn start(
+        &mut self,
+        at_ns: Ns,
+        instance: InstanceId,
+        spec: Spec,
+        program: impl Program + 'static,
+    ) {
         let index = self.to_start.len() as u32;
         self.to_start.push(Some(NewTask {
             program: Box::new(program),
@@ -246,7 +252,11 @@ impl<S: Scheduler> Machine<S> {
     pub fn lives(&self, instance: InstanceId) -> bool {
         let alive = |task: &Task| task.instance == instance && task.state != State::Dead;
         self.tasks.iter().any(alive)
-            || self.to_start.iter().flatten().any(|new| new.instance == instance)
+            || self
+                .to_start
+                .iter()
+                .flatten()
+                .any(|new| new.instance == instance)
     }
 
     /// What has been used so far.
@@ -279,14 +289,23 @@ impl<S: Scheduler> Machine<S> {
     // ---- what happens ----
 
     fn at(&mut self, at_ns: Ns, event: Event) {
-        self.events.push(Reverse((at_ns.max(self.now_ns), self.sequence, event)));
+        self.events
+            .push(Reverse((at_ns.max(self.now_ns), self.sequence, event)));
         self.sequence += 1;
     }
 
     fn next_ns(&self) -> Ns {
-        let event_ns = self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns);
+        let event_ns = self
+            .events
+            .peek()
+            .map_or(NEVER, |Reverse((at_ns, ..))| *at_ns);
         let timer_ns = self.scheduler.next_timer_ns().unwrap_or(NEVER);
-        let cpu_ns = self.cpus.iter().map(|cpu| cpu.end_ns).min().unwrap_or(NEVER);
+        let cpu_ns = self
+            .cpus
+            .iter()
+            .map(|cpu| cpu.end_ns)
+            .min()
+            .unwrap_or(NEVER);
         event_ns.min(timer_ns).min(cpu_ns)
     }
 
@@ -298,7 +317,11 @@ impl<S: Scheduler> Machine<S> {
             self.events.pop();
             self.handle(event);
         }
-        if self.scheduler.next_timer_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
+        if self
+            .scheduler
+            .next_timer_ns()
+            .is_some_and(|at_ns| at_ns <= self.now_ns)
+        {
             self.settle_all();
             let cpus = self.scheduler.timer(self.now_ns);
             self.ask_for_picks(cpus);
@@ -516,7 +539,10 @@ impl<S: Scheduler> Machine<S> {
         let mut steps = 0;
         let after = loop {
             steps += 1;
-            assert!(steps < MAX_IDLE_STEPS, "a program takes steps without end and without work");
+            assert!(
+                steps < MAX_IDLE_STEPS,
+                "a program takes steps without end and without work"
+            );
             let t = &self.tasks[task.0 as usize];
             let mut world = World {
                 now_ns: self.now_ns,
@@ -687,7 +713,10 @@ impl<S: Scheduler> Machine<S> {
             return;
         };
         let t = &self.tasks[task.0 as usize];
-        let done_ns = c.since_ns.saturating_add(t.overhead_ns).saturating_add(t.work_ns);
+        let done_ns = c
+            .since_ns
+            .saturating_add(t.overhead_ns)
+            .saturating_add(t.work_ns);
         c.end_ns = done_ns.min(c.until_ns);
     }
 
@@ -731,6 +760,11 @@ impl<S: Scheduler> Machine<S> {
 impl<S> std::fmt::Debug for Machine<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let at_s = self.now_ns as f64 / NS_PER_S as f64;
-        write!(f, "{} CPUs, {} tasks at {at_s} s", self.cpus.len(), self.tasks.len())
+        write!(
+            f,
+            "{} CPUs, {} tasks at {at_s} s",
+            self.cpus.len(),
+            self.tasks.len()
+        )
     }
 }

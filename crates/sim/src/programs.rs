@@ -1,6 +1,9 @@
 //! The synthetic programs of scenarios. Each does what the laboratory's real process of the same
 //! name does on a kernel (`crates/lab/src/programs/`), system calls taking no time.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
 use crate::channel::ChannelId;
 use crate::program::{Program, Step, World};
 use crate::random::Random;
@@ -13,8 +16,8 @@ pub struct Player {
     period_ns: f64,
     /// Repeated like a group of pictures.
     work_ns: Vec<Ns>,
-    /// To and from a display server.
-    display: Option<(ChannelId, ChannelId)>,
+    /// A display server that has to draw each frame.
+    display: Option<Client>,
     frame: Option<i64>,
     phase: Phase,
 }
@@ -30,12 +33,7 @@ enum Phase {
 
 impl Player {
     /// Frame 0 is released at `begin_ns`; frames before it, with negative numbers, are played too.
-    pub fn new(
-        begin_ns: Ns,
-        fps: f64,
-        work_ns: Vec<Ns>,
-        display: Option<(ChannelId, ChannelId)>,
-    ) -> Self {
+    pub fn new(begin_ns: Ns, fps: f64, work_ns: Vec<Ns>, display: Option<Client>) -> Self {
         Self {
             begin_ns,
             period_ns: NS_PER_S as f64 / fps,
@@ -44,6 +42,10 @@ impl Player {
             frame: None,
             phase: Phase::Waits,
         }
+    }
+
+    fn display(&self) -> &Client {
+        self.display.as_ref().expect("it has one in these phases")
     }
 
     fn release_ns(&self, frame: i64) -> Ns {
@@ -67,17 +69,15 @@ impl Program for Player {
                     frame += 1;
                 }
                 let work_ns = self.work_ns[frame.rem_euclid(self.work_ns.len() as i64) as usize];
-                let next = if self.display.is_some() { Phase::Asks } else { Phase::Shows };
+                let next = if self.display.is_some() {
+                    Phase::Asks
+                } else {
+                    Phase::Shows
+                };
                 (Step::Compute(work_ns), next)
             }
-            Phase::Asks => {
-                let (request, _) = self.display.expect("it has one in this phase");
-                (Step::Send(request, 1), Phase::Receives)
-            }
-            Phase::Receives => {
-                let (_, answer) = self.display.expect("it has one in this phase");
-                (Step::Receive(answer, 1), Phase::Shows)
-            }
+            Phase::Asks => (self.display().ask(), Phase::Receives),
+            Phase::Receives => (self.display().hear(), Phase::Shows),
             Phase::Shows => {
                 world.record.shown_ns.push(now_ns);
                 world.record.released_ns.push(self.release_ns(frame));
@@ -91,36 +91,92 @@ impl Program for Player {
     }
 }
 
-/// Answers each request that comes over a channel with some work.
+/// Where a server finds what it is asked for, in order of arrival.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    /// One byte per request: what the server waits for.
+    bell: ChannelId,
+    requests: Arc<Mutex<VecDeque<Request>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    work_ns: Ns,
+    answer: ChannelId,
+}
+
+impl Desk {
+    /// `bell` is a channel of its own.
+    pub fn new(bell: ChannelId) -> Self {
+        Self {
+            bell,
+            requests: Arc::default(),
+        }
+    }
+
+    /// A client's way to ask for `work_ns` of the server's work, answered over `answer`.
+    pub fn client(&self, answer: ChannelId, work_ns: Ns) -> Client {
+        Client {
+            desk: self.clone(),
+            request: Request { work_ns, answer },
+        }
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Request>> {
+        self.requests.lock().expect("nobody panics holding it")
+    }
+}
+
+/// One client of a server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    desk: Desk,
+    request: Request,
+}
+
+impl Client {
+    fn ask(&self) -> Step {
+        self.desk.queue().push_back(self.request);
+        Step::Send(self.desk.bell, 1)
+    }
+
+    fn hear(&self) -> Step {
+        Step::Receive(self.request.answer, 1)
+    }
+}
+
+/// Does for its clients what they ask for, one request after the other.
 #[derive(Debug)]
 pub struct Server {
-    request: ChannelId,
-    answer: ChannelId,
-    work_ns: Ns,
-    phase: u8,
+    desk: Desk,
+    serving: Option<Request>,
+    worked: bool,
 }
 
 impl Server {
-    /// Requests and answers are of one byte.
-    pub fn new(request: ChannelId, answer: ChannelId, work_ns: Ns) -> Self {
+    /// The server of this desk.
+    pub fn new(desk: Desk) -> Self {
         Self {
-            request,
-            answer,
-            work_ns,
-            phase: 0,
+            desk,
+            serving: None,
+            worked: true,
         }
     }
 }
 
 impl Program for Server {
     fn step(&mut self, _world: &mut World<'_>) -> Step {
-        let phase = self.phase;
-        self.phase = (phase + 1) % 3;
-        match phase {
-            0 => Step::Receive(self.request, 1),
-            1 => Step::Compute(self.work_ns),
-            _ => Step::Send(self.answer, 1),
+        if let Some(request) = self.serving.take() {
+            return Step::Send(request.answer, 1);
         }
+        if self.worked {
+            self.worked = false;
+            return Step::Receive(self.desk.bell, 1);
+        }
+        self.worked = true;
+        let request = self.desk.queue().pop_front().expect("the bell rang for it");
+        self.serving = Some(request);
+        Step::Compute(request.work_ns)
     }
 }
 
@@ -128,15 +184,27 @@ impl Program for Server {
 pub struct Answerer {
     next: Box<dyn FnMut(Ns) -> Ns + Send>,
     work_ns: Ns,
+    /// A display server that has to draw each answer.
+    display: Option<Client>,
     at_ns: Ns,
     phase: u8,
 }
 
 impl Answerer {
     /// Key presses at random instants (a Poisson process), the same for the same seed.
-    pub fn typist(begin_ns: Ns, keys_per_s: f64, work_ns: Ns, seed: u32) -> Self {
+    pub fn typist(
+        begin_ns: Ns,
+        keys_per_s: f64,
+        work_ns: Ns,
+        seed: u32,
+        display: Option<Client>,
+    ) -> Self {
         let mut instants = key_presses(begin_ns, keys_per_s, seed);
-        Self::new(begin_ns, work_ns, move |_| instants.next().expect("it never ends"))
+        let next = move |_| instants.next().expect("it never ends");
+        Self {
+            display,
+            ..Self::new(begin_ns, work_ns, next)
+        }
     }
 
     /// Timer expiries `interval_ns` apart; with a phase that comes near no simple fraction.
@@ -153,6 +221,7 @@ impl Answerer {
         Self {
             next: Box::new(next),
             work_ns,
+            display: None,
             at_ns: begin_ns,
             phase: 0,
         }
@@ -175,27 +244,24 @@ pub fn key_presses(begin_ns: Ns, keys_per_s: f64, seed: u32) -> impl Iterator<It
 
 impl Program for Answerer {
     fn step(&mut self, world: &mut World<'_>) -> Step {
-        let phase = self.phase;
-        self.phase = (phase + 1) % 3;
-        match phase {
-            0 => {
-                self.at_ns = (self.next)(self.at_ns);
-                Step::SleepUntil(self.at_ns)
-            }
-            1 => Step::Compute(self.work_ns),
-            _ => {
-                world.record.latency_ns.push((self.at_ns, world.now_ns - self.at_ns));
-                // Next, in the same instant, the wait for the one after.
-                self.step_again(world)
+        loop {
+            let phase = self.phase;
+            self.phase = (phase + 1) % 5;
+            match (phase, &self.display) {
+                (0, _) => {
+                    self.at_ns = (self.next)(self.at_ns);
+                    return Step::SleepUntil(self.at_ns);
+                }
+                (1, _) => return Step::Compute(self.work_ns),
+                (2, Some(display)) => return display.ask(),
+                (3, Some(display)) => return display.hear(),
+                (4, _) => {
+                    let latency_ns = world.now_ns - self.at_ns;
+                    world.record.latency_ns.push((self.at_ns, latency_ns));
+                }
+                _ => {}
             }
         }
-    }
-}
-
-impl Answerer {
-    fn step_again(&mut self, world: &mut World<'_>) -> Step {
-        debug_assert_eq!(self.phase, 0);
-        self.step(world)
     }
 }
 

@@ -49,7 +49,9 @@ mod tests {
     fn repeatable_and_about_right() {
         let draw = |seed| {
             let mut random = Random::new(seed);
-            (0..20_000).map(|_| random.exponential(3.0)).collect::<Vec<_>>()
+            (0..20_000)
+                .map(|_| random.exponential(3.0))
+                .collect::<Vec<_>>()
         };
         let mean = draw(1).iter().sum::<f64>() / 2e4;
         assert!((mean - 3.0).abs() < 0.1, "{mean}");
@@ -59,6 +61,9 @@ mod tests {
         let normal: Vec<f64> = (0..20_000).map(|_| random.normal(5.0, 2.0)).collect();
         let mean = normal.iter().sum::<f64>() / 2e4;
         let sd = (normal.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2e4).sqrt();
-        assert!((mean - 5.0).abs() < 0.05 && (sd - 2.0).abs() < 0.05, "{mean} {sd}");
+        assert!(
+            (mean - 5.0).abs() < 0.05 && (sd - 2.0).abs() < 0.05,
+            "{mean} {sd}"
+        );
     }
 }

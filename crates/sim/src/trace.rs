@@ -44,7 +44,10 @@ impl Trace {
 
     pub(crate) fn decided(&mut self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) {
         self.decisions += 1;
-        for word in [now_ns, (cpu as u64) << 40 | u64::from(task.0) << 8 | rule as u64] {
+        for word in [
+            now_ns,
+            (cpu as u64) << 40 | u64::from(task.0) << 8 | rule as u64,
+        ] {
             // FNV-1a over words instead of bytes.
             self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3);
             self.hash ^= self.hash >> 29;
@@ -52,10 +55,18 @@ impl Trace {
     }
 
     pub(crate) fn ran(&mut self, run: Ran) {
-        if run.length_ns == 0 || run.start_ns + run.length_ns <= self.from_ns || run.start_ns >= self.until_ns {
+        if run.length_ns == 0
+            || run.start_ns + run.length_ns <= self.from_ns
+            || run.start_ns >= self.until_ns
+        {
             return;
         }
-        if let Some(last) = self.runs.iter_mut().rev().take(8).find(|r| r.cpu == run.cpu)
+        if let Some(last) = self
+            .runs
+            .iter_mut()
+            .rev()
+            .take(8)
+            .find(|r| r.cpu == run.cpu)
             && last.task == run.task
             && last.start_ns + last.length_ns == run.start_ns
         {

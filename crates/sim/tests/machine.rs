@@ -1,9 +1,9 @@
 //! The machine as a whole: golden schedules, shares, waiting, determinism.
 
-use andante_sim::programs::{Answerer, Batch, Loop, Pingpong, Player, Server};
+use andante_sim::programs::{Answerer, Batch, Desk, Loop, Pingpong, Player, Server};
 use andante_sim::{
-    Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec, Step,
-    World,
+    Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec,
+    Step, World,
 };
 
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -12,7 +12,11 @@ fn machine(cpus: usize, hierarchy: Hierarchy) -> Machine<Hierarchy> {
     Machine::new(cpus, Costs::default(), hierarchy, 0..NS_PER_S)
 }
 
-fn start(m: &mut Machine<Hierarchy>, spec: Spec, p: impl andante_sim::Program + 'static) -> InstanceId {
+fn start(
+    m: &mut Machine<Hierarchy>,
+    spec: Spec,
+    p: impl andante_sim::Program + 'static,
+) -> InstanceId {
     let instance = m.instance();
     m.start(0, instance, spec, p);
     instance
@@ -23,8 +27,12 @@ fn start(m: &mut Machine<Hierarchy>, spec: Spec, p: impl andante_sim::Program + 
 fn the_golden_trace_of_start_time_fair_queueing() {
     const UNIT: Ns = NS_PER_MS;
     let mut hierarchy = Hierarchy::new(1, 10 * UNIT, PolicyKind::Sfq);
-    let a = hierarchy.create(Hierarchy::ROOT, 1, PolicyKind::Sfq).unwrap();
-    let b = hierarchy.create(Hierarchy::ROOT, 2, PolicyKind::Sfq).unwrap();
+    let a = hierarchy
+        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
+        .unwrap();
+    let b = hierarchy
+        .create(Hierarchy::ROOT, 2, PolicyKind::Sfq)
+        .unwrap();
     let mut m = machine(1, hierarchy);
     let mut phase = 0;
     let blocker = move |_: &mut World<'_>| {
@@ -52,8 +60,12 @@ fn the_golden_trace_of_start_time_fair_queueing() {
 #[test]
 fn shares_follow_the_weights_at_every_level() {
     let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
-    let light = hierarchy.create(Hierarchy::ROOT, 100, PolicyKind::Sfq).unwrap();
-    let heavy = hierarchy.create(Hierarchy::ROOT, 300, PolicyKind::Sfq).unwrap();
+    let light = hierarchy
+        .create(Hierarchy::ROOT, 100, PolicyKind::Sfq)
+        .unwrap();
+    let heavy = hierarchy
+        .create(Hierarchy::ROOT, 300, PolicyKind::Sfq)
+        .unwrap();
     let a = hierarchy.create(light, 100, PolicyKind::Sfq).unwrap();
     let b = hierarchy.create(light, 300, PolicyKind::Sfq).unwrap();
     let mut m = machine(1, hierarchy);
@@ -65,7 +77,10 @@ fn shares_follow_the_weights_at_every_level() {
     let share = |ns: Ns| ns as f64 / (100 * NS_PER_S) as f64;
     assert_eq!(usage.idle, 0);
     for (class, wanted) in [(a.0, 1.0 / 16.0), (b.0, 3.0 / 16.0), (heavy.0, 12.0 / 16.0)] {
-        assert!((share(usage.classes[class]) - wanted).abs() < 1e-4, "{usage:?}");
+        assert!(
+            (share(usage.classes[class]) - wanted).abs() < 1e-4,
+            "{usage:?}"
+        );
     }
     let (one, other) = (usage.instances[1], usage.instances[2]);
     assert!(one.abs_diff(other) <= QUANTUM_NS, "classmates are alike");
@@ -76,7 +91,11 @@ fn four_cpus_are_never_idle_and_share_alike() {
     let mut hierarchy = Hierarchy::new(4, QUANTUM_NS, PolicyKind::Sfq);
     let classes: Vec<_> = [100, 300, 1200]
         .into_iter()
-        .map(|weight| hierarchy.create(Hierarchy::ROOT, weight, PolicyKind::Sfq).unwrap())
+        .map(|weight| {
+            hierarchy
+                .create(Hierarchy::ROOT, weight, PolicyKind::Sfq)
+                .unwrap()
+        })
         .collect();
     let mut m = machine(4, hierarchy);
     for class in &classes {
@@ -97,7 +116,10 @@ fn four_cpus_are_never_idle_and_share_alike() {
 fn affinity_keeps_tasks_on_their_cpus() {
     let mut m = machine(2, Hierarchy::new(2, QUANTUM_NS, PolicyKind::Sfq));
     for affinity in [1, 1, 1, 2] {
-        let spec = Spec { affinity, ..Spec::of(Hierarchy::ROOT) };
+        let spec = Spec {
+            affinity,
+            ..Spec::of(Hierarchy::ROOT)
+        };
         start(&mut m, spec, Loop);
     }
     m.run_until(6 * NS_PER_S);
@@ -112,28 +134,45 @@ fn affinity_keeps_tasks_on_their_cpus() {
 #[test]
 fn a_player_with_a_display_server_keeps_its_frames_beside_a_hog() {
     let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
-    let film = hierarchy.create(Hierarchy::ROOT, 300, PolicyKind::Sfq).unwrap();
-    let build = hierarchy.create(Hierarchy::ROOT, 100, PolicyKind::Sfq).unwrap();
+    let film = hierarchy
+        .create(Hierarchy::ROOT, 300, PolicyKind::Sfq)
+        .unwrap();
+    let build = hierarchy
+        .create(Hierarchy::ROOT, 100, PolicyKind::Sfq)
+        .unwrap();
     let mut m = machine(1, hierarchy);
-    let (to, from) = (m.channel(4096), m.channel(4096));
-    let player = Player::new(0, 30.0, vec![7 * NS_PER_MS, 12 * NS_PER_MS], Some((to, from)));
+    let (desk, answer) = (Desk::new(m.channel(4096)), m.channel(4096));
+    let client = desk.client(answer, 2 * NS_PER_MS);
+    let player = Player::new(0, 30.0, vec![7 * NS_PER_MS, 12 * NS_PER_MS], Some(client));
     let player = start(&mut m, Spec::of(film), player);
-    start(&mut m, Spec::of(film), Server::new(to, from, 2 * NS_PER_MS));
+    start(&mut m, Spec::of(film), Server::new(desk));
     for _ in 0..8 {
         start(&mut m, Spec::of(build), Loop);
     }
     m.run_until(10 * NS_PER_S);
     let record = m.record(player);
-    assert_eq!(record.shown_ns.len(), 300, "frames 0 to 299, decoded by 10 s");
+    assert_eq!(
+        record.shown_ns.len(),
+        300,
+        "frames 0 to 299, decoded by 10 s"
+    );
     assert!(record.dropped_ns.is_empty());
 }
 
 #[test]
 fn children_are_measured_with_their_parent() {
     let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
-    let batch = start(&mut m, Spec::of(Hierarchy::ROOT), Batch::new(10 * NS_PER_MS));
+    let batch = start(
+        &mut m,
+        Spec::of(Hierarchy::ROOT),
+        Batch::new(10 * NS_PER_MS),
+    );
     m.run_until(NS_PER_S);
-    assert_eq!(m.record(batch).finished_ns.len(), 99, "10 ms and a fork each");
+    assert_eq!(
+        m.record(batch).finished_ns.len(),
+        99,
+        "10 ms and a fork each"
+    );
     assert_eq!(m.usage().instances[0], NS_PER_S);
     assert!(m.lives(batch));
 }
@@ -144,7 +183,12 @@ fn interrupts_take_time_from_nobody_in_particular() {
     for _ in 0..2 {
         start(&mut m, Spec::of(Hierarchy::ROOT), Loop);
     }
-    m.interrupt(Interrupts { cpu: 0, gap_ns: NS_PER_MS, cost_ns: NS_PER_MS / 10, seed: None });
+    m.interrupt(Interrupts {
+        cpu: 0,
+        gap_ns: NS_PER_MS,
+        cost_ns: NS_PER_MS / 10,
+        seed: None,
+    });
     m.run_until(10 * NS_PER_S);
     let usage = m.usage();
     assert_eq!(usage.stolen, NS_PER_S);
@@ -155,8 +199,12 @@ fn interrupts_take_time_from_nobody_in_particular() {
 #[test]
 fn suspending_costs_what_is_missed_and_no_more() {
     let mut hierarchy = Hierarchy::new(1, 10 * NS_PER_MS, PolicyKind::Sfq);
-    let a = hierarchy.create(Hierarchy::ROOT, 1, PolicyKind::Sfq).unwrap();
-    let b = hierarchy.create(Hierarchy::ROOT, 1, PolicyKind::Sfq).unwrap();
+    let a = hierarchy
+        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
+        .unwrap();
+    let b = hierarchy
+        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
+        .unwrap();
     let mut m = machine(1, hierarchy);
     let first = start(&mut m, Spec::of(a), Loop);
     let second = start(&mut m, Spec::of(b), Loop);
@@ -179,21 +227,36 @@ fn suspending_costs_what_is_missed_and_no_more() {
 fn the_same_seed_decides_the_same() {
     let run = |seed: u32| {
         let mut hierarchy = Hierarchy::new(3, QUANTUM_NS, PolicyKind::Sfq);
-        let class = hierarchy.create(Hierarchy::ROOT, 300, PolicyKind::Fair).unwrap();
+        let class = hierarchy
+            .create(Hierarchy::ROOT, 300, PolicyKind::Fair)
+            .unwrap();
         let mut m = Machine::new(
             3,
-            Costs { switch_ns: 2_000, migration_ns: 10_000, timer_resolution_ns: 50_000 },
+            Costs {
+                switch_ns: 2_000,
+                migration_ns: 10_000,
+                timer_resolution_ns: 50_000,
+            },
             hierarchy,
             0..NS_PER_S,
         );
         for n in 0..5 {
-            start(&mut m, Spec::of(class), Answerer::typist(0, 50.0, 3 * NS_PER_MS, seed + n));
+            start(
+                &mut m,
+                Spec::of(class),
+                Answerer::typist(0, 50.0, 3 * NS_PER_MS, seed + n, None),
+            );
             start(&mut m, Spec::of(Hierarchy::ROOT), Batch::new(NS_PER_MS));
         }
         let (to, from) = (m.channel(1), m.channel(1));
         start(&mut m, Spec::of(class), Pingpong::new(to, from, true, 100));
         start(&mut m, Spec::of(class), Pingpong::new(from, to, false, 100));
-        m.interrupt(Interrupts { cpu: 1, gap_ns: NS_PER_MS, cost_ns: 40_000, seed: Some(9) });
+        m.interrupt(Interrupts {
+            cpu: 1,
+            gap_ns: NS_PER_MS,
+            cost_ns: 40_000,
+            seed: Some(9),
+        });
         m.run_until(5 * NS_PER_S);
         (m.trace().hash(), m.trace().decisions(), m.usage())
     };

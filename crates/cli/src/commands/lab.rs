@@ -54,21 +54,19 @@ Examples:
   andante lab run film-make
   andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
   andante lab run shares --set 'duration_s = 60' --json
+  andante lab run qlinux-2-suspend --on sim
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); or paths of programs that load a scheduler.
-    #[arg(
-        long,
-        value_name = "NAME,…",
-        value_delimiter = ',',
-        default_value = "andante,eevdf"
-    )]
-    scheduler: Vec<String>,
-    /// Where to run it: in a virtual machine, or on this machine as root.
+    /// configured); or paths of programs that load a scheduler. In the simulator: andante, or a
+    /// policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
+    /// andante,fair]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    scheduler: Option<Vec<String>>,
+    /// Where to run it: in a virtual machine, in the simulator, or on this machine as root.
     #[arg(long, value_enum, default_value_t = Place::Vm)]
     on: Place,
     /// Only the case of this name.
@@ -103,8 +101,10 @@ struct Order {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Place {
-    /// A virtual machine in virtual time.
+    /// A real kernel in a virtual machine, in virtual time.
     Vm,
+    /// The simulator: no kernel, synthetic programs only, in no time.
+    Sim,
     /// This machine.
     Host,
 }
@@ -140,9 +140,10 @@ impl Run {
                 scenario: scenario.clone(),
                 case: self.case.clone(),
                 set: self.set.clone(),
-                schedulers: self.scheduler.clone(),
+                schedulers: self.schedulers(),
                 on: match self.on {
                     Place::Vm => On::Vm,
+                    Place::Sim => On::Sim,
                     Place::Host => On::Host,
                 },
                 out: self.out.clone(),
@@ -161,6 +162,15 @@ impl Run {
         // A scenario that failed is no reason to keep the others from running.
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
+    }
+
+    fn schedulers(&self) -> Vec<String> {
+        let usual: &[&str] = match self.on {
+            Place::Sim => &["andante", "fair"],
+            Place::Vm | Place::Host => &["andante", "eevdf"],
+        };
+        let usual = || usual.iter().map(|name| (*name).to_owned()).collect();
+        self.scheduler.clone().unwrap_or_else(usual)
     }
 
     /// Prints one scenario's results.

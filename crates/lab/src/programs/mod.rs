@@ -119,18 +119,20 @@ fn run(order: &Order) -> Result<Samples, String> {
             fps,
             work_ms,
             display_ms,
+            ..
         } => player::run(order, *fps, work_ms, *display_ms).map_err(|e| format!("player: {e}")),
         Kind::Typist {
             keys_per_s,
             work_ms,
             seed,
+            ..
         } => Ok(timed::typist(order, *keys_per_s, *work_ms, *seed)),
         Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms } => batch::run(order, *work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
-        Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+        Kind::Server | Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
             Err(format!("{} is no built-in program", order.kind.name()))
         }
     }
@@ -180,6 +182,7 @@ mod tests {
             fps: 100.0,
             work_ms: vec![0.1, 0.2],
             display_ms: 0.1,
+            server: None,
         };
         let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
@@ -188,6 +191,7 @@ mod tests {
             fps: 100.0,
             work_ms: vec![35.0],
             display_ms: 0.0,
+            server: None,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
@@ -203,6 +207,8 @@ mod tests {
             keys_per_s: 100.0,
             work_ms: 0.5,
             seed: 3,
+            display_ms: 0.0,
+            server: None,
         };
         let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
         assert!(

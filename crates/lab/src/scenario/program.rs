@@ -43,6 +43,8 @@ pub enum Kind {
         work_ms: Vec<f64>,
         /// Work a display server, a process of its own, does per frame [ms].
         display_ms: f64,
+        /// The program, of kind `server`, that is the display server; none: one of its own.
+        server: Option<String>,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -52,7 +54,13 @@ pub enum Kind {
         work_ms: f64,
         /// Seed of the instants.
         seed: u32,
+        /// Work a display server does per key [ms].
+        display_ms: f64,
+        /// The program, of kind `server`, that does it.
+        server: Option<String>,
     },
+    /// Does for its clients what they ask for, one request after the other.
+    Server,
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -117,6 +125,7 @@ impl Kind {
         match self {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
+            Self::Server => "server",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -125,6 +134,14 @@ impl Kind {
             Self::Mpv { .. } => "mpv",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
+        }
+    }
+
+    /// The program of kind `server` that it asks to draw.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::Player { server, .. } | Self::Typist { server, .. } => server.as_deref(),
+            _ => None,
         }
     }
 
@@ -137,9 +154,10 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 10] = [
+pub(super) const KINDS: [&str; 11] = [
     "player",
     "typist",
+    "server",
     "loop",
     "batch",
     "dhrystone",
@@ -249,12 +267,16 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_work(section)?,
             display_ms: section.number("display_ms", 0.0, WORK_MS)?,
+            server: section.get("server")?,
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
             work_ms: section.number("work_ms", 1.0, WORK_MS)?,
             seed: section.get("seed")?.unwrap_or(1),
+            display_ms: section.number("display_ms", 0.0, WORK_MS)?,
+            server: section.get("server")?,
         },
+        "server" => Kind::Server,
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
             work_ms: section.number("work_ms", 10.0, WORK_MS)?,
