@@ -9,6 +9,7 @@ mod man;
 mod run;
 mod status;
 mod top;
+mod why;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -25,6 +26,7 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
+    Why(why::Why),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -40,6 +42,7 @@ impl Command {
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
+            Self::Why(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

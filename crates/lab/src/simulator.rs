@@ -407,15 +407,6 @@ impl Measured {
         }
         let record = machine.record(instance.id);
         collect::take_samples(kind, &self.samples_of(kind, record, cpu_ns), &mut result);
-        if matches!(kind, Kind::Player { .. }) {
-            let released = record
-                .released_ns
-                .iter()
-                .filter(|at_ns| self.measures(**at_ns));
-            result.released_ms = released
-                .map(|at_ns| (at_ns - self.begin_ns) as f64 / 1e6)
-                .collect();
-        }
         result
     }
 
@@ -446,6 +437,7 @@ impl Measured {
                         .filter(|(_, released_ns)| self.measures(**released_ns))
                 };
                 samples.shown_ns = measured().map(|(at_ns, _)| at_ns - self.begin_ns).collect();
+                samples.released_ns = measured().map(|(_, at_ns)| at_ns - self.begin_ns).collect();
                 samples.dropped_ns = inside(&record.dropped_ns);
                 let period_ns = NS_PER_S as f64 / fps;
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
