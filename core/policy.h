@@ -55,7 +55,6 @@ enum an_requeue {
 	AN_PREEMPTED = 1, /* another one came before it was */
 };
 
-#define AN_ENDLESS_NS (1ULL << 60) /* a quantum that ends only by blocking or preemption */
 #define AN_RR_QUANTUM_NS 100000000ULL
 
 /* What a class keeps for all of its tasks. */
