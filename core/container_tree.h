@@ -162,12 +162,11 @@ an_inline void an_container_unlink(struct an_containers *cs, u32 id)
 {
 	struct an_container *c = an_container(cs, id);
 	struct an_container_list *l = an_container_children(an_container(cs, c->parent), c->kind);
-	u32 before = AN_CONTAINER_NONE, at = l->first, i = 0;
+	u32 before = AN_CONTAINER_NONE, at = l->first;
 
-	an_while(at != id && at && i < AN_CONTAINERS_MAX) {
+	an_while(at != id && at) {
 		before = at;
 		at = an_container(cs, at)->sibling;
-		i++;
 	}
 	if (before)
 		an_container(cs, before)->sibling = c->sibling;

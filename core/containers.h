@@ -64,29 +64,23 @@
 an_outline void an_containers_queue_add(struct an_containers *cs, u32 id)
 {
 	struct an_container *c = an_container(cs, id);
-	u32 i = 0;
 
 	if (c->tasks++)
 		return;
-	an_while(++c->ready == 1 && c->parent && i < AN_CONTAINERS_DEPTH) {
+	an_while(++c->ready == 1 && c->parent)
 		c = an_container(cs, c->parent);
-		i++;
-	}
 }
 
 /* A task of the container wants to run no more; it has been charged. */
 an_outline void an_containers_queue_remove(struct an_containers *cs, u32 id)
 {
 	struct an_container *c = an_container(cs, id);
-	u32 i = 0;
 
 	an_assert(c->tasks);
 	if (--c->tasks)
 		return;
-	an_while(--c->ready == 0 && c->parent && i < AN_CONTAINERS_DEPTH) {
+	an_while(--c->ready == 0 && c->parent)
 		c = an_container(cs, c->parent);
-		i++;
-	}
 }
 
 /* ---- turns ---- */
@@ -97,7 +91,7 @@ an_inline u32 an_container_next(struct an_containers *cs, struct an_container *c
 	struct an_container_list *l = an_container_children(c, kind);
 	u32 at = l->next ? l->next : l->first, i = 0;
 
-	an_while(i < l->count && i < AN_CONTAINERS_MAX) {
+	an_while(i < l->count) {
 		struct an_container *child = an_container(cs, at);
 
 		if (child->served_turn != c->turn && an_container_runnable(child))
@@ -158,13 +152,12 @@ an_outline u32 an_containers_pick(struct an_containers *cs)
 {
 	u32 steps = 0;
 
-	if (!an_container_runnable(an_container(cs, AN_CONTAINER_ROOT)))
-		return AN_CONTAINER_NONE;
-	an_while(steps < AN_CONTAINERS_STEPS) {
+	(void)steps; /* BPF counts the steps itself and does not assert */
+	an_while(an_container_runnable(an_container(cs, AN_CONTAINER_ROOT))) {
 		struct an_container *c = an_container(cs, cs->current);
 		u32 child = AN_CONTAINER_NONE;
 
-		steps++;
+		an_assert(++steps <= AN_CONTAINERS_STEPS);
 		if (c->used_ns < c->allotted_ns) {
 			child = an_container_next(cs, c, AN_CONTAINER_FIXED);
 			if (!child && c->tasks)
@@ -177,7 +170,6 @@ an_outline u32 an_containers_pick(struct an_containers *cs)
 		else
 			an_containers_leave(cs);
 	}
-	an_assert(false);
 	return AN_CONTAINER_NONE;
 }
 
@@ -190,16 +182,14 @@ an_outline u32 an_containers_pick(struct an_containers *cs)
 an_outline void an_containers_charge(struct an_containers *cs, u32 id, u64 ran_ns)
 {
 	struct an_container *c = an_container(cs, id);
-	u32 i = 0;
 
 	if (!an_container_exists(cs, id))
 		return;
 	c->used_ns += ran_ns;
 	c->total_ns += ran_ns;
-	an_while(c->parent && i < AN_CONTAINERS_DEPTH) {
+	an_while(c->parent) {
 		c = an_container(cs, c->parent);
 		c->total_ns += ran_ns;
-		i++;
 	}
 }
 
