@@ -8,6 +8,8 @@
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H
 
+#include "binding.h"
+#include "containers.h"
 #include "hsfq.h"
 #include "policy.h"
 #include "port.h"
