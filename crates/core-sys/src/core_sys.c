@@ -92,11 +92,30 @@ void an_sys_policy_init(struct an_policy *p, u32 kind, u64 quantum_ns)
 	an_policy_init(p, kind, quantum_ns);
 }
 
-void an_sys_member_init(const struct an_policy *p, struct an_member *m, s32 nice, u32 weight)
+/* What the shell sets before a task joins: `Parameters` in policy.rs. */
+struct an_sys_parameters {
+	u32 weight;
+	s32 nice;
+	s32 priority;
+	u8 real_time;
+	u8 round_robin;
+};
+
+void an_sys_member_init(const struct an_policy *p, struct an_member *m,
+			const struct an_sys_parameters *parameters)
 {
-	m->nice = nice;
-	m->weight = weight;
+	m->weight = parameters->weight;
+	m->nice = parameters->nice;
+	m->priority = parameters->priority;
+	m->real_time = parameters->real_time;
+	m->round_robin = parameters->round_robin;
 	an_policy_join(p, m);
+}
+
+/* Priority among all, more is served first; 0 where the policy knows no levels. */
+u32 an_sys_member_level(const struct an_policy *p, const struct an_member *m)
+{
+	return an_policy_is_svr4(p) ? an_svr4_global(&m->svr4) : 0;
 }
 
 u64 an_sys_policy_wake(struct an_policy *p, struct an_member *m)
@@ -160,4 +179,51 @@ bool an_sys_policy_age(struct an_policy *p, struct an_member *m, bool queued)
 u64 an_sys_member_key(const struct an_member *m)
 {
 	return m->key;
+}
+
+/* ---- resource containers ---- */
+
+size_t an_sys_containers_size(void)
+{
+	return sizeof(struct an_containers);
+}
+
+void an_sys_containers_init(struct an_containers *cs, u64 round_ns, u64 tick_ns)
+{
+	an_containers_init(cs, round_ns, tick_ns);
+}
+
+u32 an_sys_containers_create(struct an_containers *cs, u32 parent, u32 kind, u32 share)
+{
+	return an_containers_create(cs, parent, kind, share);
+}
+
+void an_sys_containers_queue_add(struct an_containers *cs, u32 id)
+{
+	an_containers_queue_add(cs, id);
+}
+
+void an_sys_containers_queue_remove(struct an_containers *cs, u32 id)
+{
+	an_containers_queue_remove(cs, id);
+}
+
+u32 an_sys_containers_pick(struct an_containers *cs)
+{
+	return an_containers_pick(cs);
+}
+
+void an_sys_containers_charge(struct an_containers *cs, u32 id, u64 ran_ns)
+{
+	an_containers_charge(cs, id, ran_ns);
+}
+
+u64 an_sys_containers_slice_ns(struct an_containers *cs, u32 id)
+{
+	return an_containers_slice_ns(cs, id);
+}
+
+bool an_sys_containers_tick(struct an_containers *cs, u32 id)
+{
+	return an_containers_tick(cs, id);
 }

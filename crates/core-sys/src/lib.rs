@@ -4,8 +4,11 @@
 //! does and what the caller owes it. Indices out of range cannot harm (the core masks them), and an
 //! assertion of the core that fails aborts the program.
 
+mod containers;
 mod policy;
+mod raw;
 mod tree;
 
-pub use policy::{Member, Policy, PolicyKind, Requeue};
+pub use containers::{Container, ContainerShare, Containers};
+pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
 pub use tree::{Exclusion, Leaf, Tree};

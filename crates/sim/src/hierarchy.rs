@@ -249,7 +249,7 @@ impl Scheduler for Hierarchy {
     fn add(&mut self, task: TaskId, spec: &Spec) {
         assert_eq!(task.0 as usize, self.tasks.len(), "tasks come in order");
         let class = spec.class.0;
-        let member = self.classes[class].policy.join(spec.nice, spec.weight());
+        let member = self.classes[class].policy.join(&spec.parameters());
         self.tasks.push(Entry {
             class,
             member,
@@ -340,6 +340,11 @@ impl Scheduler for Hierarchy {
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)
+    }
+
+    fn level(&self, task: TaskId) -> u32 {
+        let entry = &self.tasks[task.0 as usize];
+        self.classes[entry.class].policy.level(&entry.member)
     }
 
     fn tick_ns(&self) -> Ns {

@@ -13,6 +13,8 @@ pub enum Rule {
     SameQuantum = 1,
     /// Nobody else was to be preferred: it goes on.
     GoesOn = 2,
+    /// It was its container's turn.
+    Turn = 3,
 }
 
 impl Rule {
@@ -22,6 +24,7 @@ impl Rule {
             Self::Share => "share",
             Self::SameQuantum => "same quantum",
             Self::GoesOn => "goes on",
+            Self::Turn => "turn",
         }
     }
 }
@@ -68,6 +71,11 @@ pub trait Scheduler: Send {
     /// Who runs next on `cpu`; `wanting` is in service there and wants to go on.
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice>;
 
+    /// The task's priority among all, more is served first; 0 where there are no levels.
+    fn level(&self, _task: TaskId) -> u32 {
+        0
+    }
+
     /// Time between two clock interrupts that it accounts by [ns], or 0.
     fn tick_ns(&self) -> Ns {
         0
@@ -96,5 +104,53 @@ pub trait Scheduler: Send {
     /// That instant has come; returns the CPUs that must pick, one bit each.
     fn timer(&mut self, _now_ns: Ns) -> u64 {
         0
+    }
+}
+
+impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
+    fn add(&mut self, task: TaskId, spec: &Spec) {
+        (**self).add(task, spec);
+    }
+    fn wake(&mut self, now_ns: Ns, task: TaskId) {
+        (**self).wake(now_ns, task);
+    }
+    fn withdraw(&mut self, now_ns: Ns, task: TaskId) {
+        (**self).withdraw(now_ns, task);
+    }
+    fn used(&mut self, now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns) {
+        (**self).used(now_ns, cpu, task, ran_ns);
+    }
+    fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId) {
+        (**self).block(now_ns, cpu, task);
+    }
+    fn remove(&mut self, task: TaskId) {
+        (**self).remove(task);
+    }
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
+        (**self).preempts(now_ns, queued, cpu, serving)
+    }
+    fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
+        (**self).pick(now_ns, cpu, wanting)
+    }
+    fn level(&self, task: TaskId) -> u32 {
+        (**self).level(task)
+    }
+    fn tick_ns(&self) -> Ns {
+        (**self).tick_ns()
+    }
+    fn tick(&mut self, now_ns: Ns, cpu: usize, serving: TaskId) -> bool {
+        (**self).tick(now_ns, cpu, serving)
+    }
+    fn age_ns(&self) -> Ns {
+        (**self).age_ns()
+    }
+    fn age(&mut self, now_ns: Ns) -> bool {
+        (**self).age(now_ns)
+    }
+    fn next_timer_ns(&self) -> Option<Ns> {
+        (**self).next_timer_ns()
+    }
+    fn timer(&mut self, now_ns: Ns) -> u64 {
+        (**self).timer(now_ns)
     }
 }

@@ -202,6 +202,7 @@ pub fn awkward() -> RunResult {
             comm: "mpv".into(),
             start_ns: 5_000,
             length_ns: 2_000,
+            rule: None,
         },
         Run {
             cpu: 0,
@@ -209,6 +210,7 @@ pub fn awkward() -> RunResult {
             comm: "cc1".into(),
             start_ns: 1_000,
             length_ns: 4_000,
+            rule: None,
         },
     ];
     result
