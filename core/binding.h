@@ -35,7 +35,7 @@ _Static_assert((AN_BINDINGS_MAX & (AN_BINDINGS_MAX - 1)) == 0, "an_bounded() mas
 
 struct an_bound {
 	u64 used_ns;  /* on its behalf, decayed */
-	u64 bound_ns; /* instant of the last moment that the thread was bound to it */
+	u64 bound_ns; /* last instant known at which the thread was bound to it */
 	u32 container;
 	u32 pad;
 };
@@ -112,8 +112,7 @@ an_inline void an_binding_prune(struct an_binding *b, u64 now_ns)
 		an_bound(b, b->now)->bound_ns = now_ns;
 	an_while(i > 0) /* downwards: what takes a place has been looked at */ {
 		i--;
-		if (i < b->count && i != b->now &&
-		    now_ns - an_bound(b, i)->bound_ns >= AN_BINDING_KEEP_NS)
+		if (i < b->count && now_ns - an_bound(b, i)->bound_ns >= AN_BINDING_KEEP_NS)
 			an_binding_drop(b, i);
 	}
 }
@@ -153,7 +152,6 @@ an_inline void an_binding_bind(struct an_binding *b, u32 container, u64 now_ns)
 		b->count += b->count < AN_BINDINGS_MAX;
 		an_binding_put(b, i, container, now_ns);
 	}
-	an_bound(b, i)->bound_ns = now_ns;
 	b->now = i;
 }
 

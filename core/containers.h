@@ -22,8 +22,8 @@
  * mode, as published, an allotment ends at the first tick that finds it used up, so every turn is
  * of whole ticks; in *exact* mode it ends to the ns.
  *
- * Read between the lines of [2], which gives neither source nor figures for these. One set of them
- * reproduces all its CPU experiments (tests/containers.c):
+ * Inferred, since [2] gives neither figures nor source for these. Together they come near all its
+ * CPU experiments, with what tests/containers.c says it assumes of the workloads:
  *   - a round of 50 ms, five ticks. Then p % rounds up to 1 1 2 2 3 3 4 4 5 ticks for 10 … 90 %,
  *     which is Table 2's staircase: 4.7 5.2 10 10.4 15.1 15.5 19.9 20.7 25.3 frames/s;
  *   - work conserving: a turn given up is nobody's, the round just ends sooner. Two with 16 % each

@@ -3,7 +3,8 @@
  * The policy core: every scheduling decision of Andante, once, for whatever runs it.
  *
  * Include this. port.h is the seam to the compiler; tag.h, tree.h, hsfq.h and task.h are to be
- * read in that order.
+ * read in that order, then policy.h (how a class orders its tasks). containers.h and binding.h are
+ * a hierarchy of their own, resource containers.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H

@@ -21,15 +21,15 @@
  * Whoever has none left is queued under the next epoch, with what it will then have. To serve such
  * a key is to begin the epoch. What a sleeper missed is added when it is looked at.
  *
- * Choices. The rule for wake-ups is that of the early 2.2 on which QLinux (2.2.0) and [2] (2.2.5)
- * were built; later ones compare goodness. It is asked for goodness as well, since the pick that
- * follows would choose the one in service again. The quantum ends with the tick that empties the
+ * Choices. The rule for wake-ups is that of 2.2.1 (QLinux stood on 2.2.0, [2] on 2.2.5); 2.3
+ * compares goodness. It is asked for goodness as well, since the pick that follows would choose the
+ * one in service again. The quantum ends with the tick that empties the
  * counter, as [2] tells it; the kernel noticed one tick later (210 ms). Of equal tasks the last to
  * wake is first, as the kernel put it at the head of its list; among equal real-time ones POSIX's
- * order holds instead. Left out: the bonuses for the same CPU (15) and the same address space (1),
- * of which the core knows nothing; halving the counter at fork; sched_yield.
+ * order holds instead. Left out: the bonuses for the same CPU and the same address space, of
+ * which the core knows nothing; halving the counter at fork; sched_yield.
  *
- * [1] Linux 2.2, sched_setscheduler(2) and the kernel's documentation of the time.
+ * [1] Linux 2.2.1, kernel/sched.c: what it does, not how.
  * [2] M. Alicherry, K. Gopinath: Predictable Management of System Resources for Linux. FREENIX
  * 2001, "Scheduling for Multimedia".
  */

@@ -221,8 +221,7 @@ an_inline bool an_svr4_age(u32 table, struct an_svr4 *s, bool queued)
 
 	if (s->real_time || (table == AN_SVR4_ORIGINAL && !queued))
 		return false;
-	if (s->waited_s < AN_SVR4_PATIENT_S)
-		s->waited_s++;
+	s->waited_s++;
 	if (!an_svr4_overdue(table, s))
 		return false;
 	s->level = an_svr4_lwait(table, s->level);

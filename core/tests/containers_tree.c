@@ -52,6 +52,28 @@ TEST(totals_add_up)
 	CHECK(an_container(&cpu.all, AN_CONTAINER_SYSTEM)->total_ns > SECOND);
 }
 
+/* Made one of the other kind after its turn, it has no second one in the same round. */
+TEST(a_change_holds_from_the_next_turn)
+{
+	struct an_containers *all = &cpu.all;
+	u32 init = begin(0), a, b;
+
+	fixed_hog(init, 10);
+	fixed_hog(init, 10);
+	a = cpu.actors[0].container;
+	b = cpu.actors[1].container;
+	CHECK_EQ(an_containers_pick(all), a);
+	an_containers_charge(all, a, an_containers_slice_ns(all, a));
+	CHECK(an_containers_set(all, a, AN_CONTAINER_SHARED, 1));
+	CHECK_EQ(an_containers_pick(all), b);
+	CHECK_EQ(an_containers_slice_ns(all, b), 5 * MS);
+	an_containers_charge(all, b, 5 * MS);
+	CHECK_EQ(an_containers_pick(all), b); /* a new round */
+	an_containers_charge(all, b, 5 * MS);
+	CHECK_EQ(an_containers_pick(all), a);
+	CHECK_EQ(an_containers_slice_ns(all, a), 45 * MS);
+}
+
 /* Calls that cannot be granted change nothing. */
 TEST(containers_are_admitted_within_bounds)
 {

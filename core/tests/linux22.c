@@ -139,6 +139,41 @@ TEST(keys_go_by_epoch_then_goodness)
 	CHECK_EQ(spent.linux22.counter, 40);
 }
 
+/* Those that have used up their counters are served in this order, whatever their ids. */
+TEST(the_used_up_keep_their_order)
+{
+	struct an_member jobs[4];
+	struct an_policy policy;
+	u64 place_bits = (1ULL << AN_LINUX22_PLACE_BITS) - 1;
+
+	an_policy_init(&policy, AN_LINUX22, 0);
+	for (u32 i = 4; i-- > 0;) {
+		jobs[i] = other(0);
+		an_policy_join(&policy, &jobs[i]);
+		an_policy_wake(&policy, &jobs[i]);
+		jobs[i].linux22.counter = 1;
+		an_policy_serve(&policy, &jobs[i]);
+		CHECK(an_policy_tick(&policy, &jobs[i]));
+		an_policy_requeue(&policy, &jobs[i], AN_USED_UP);
+	}
+	for (u32 i = 0; i < 3; i++)
+		CHECK(jobs[i].key > jobs[i + 1].key);
+	CHECK_EQ(policy.epochs.tail, 4);
+	CHECK_EQ(policy.epochs.head, 4);
+	an_policy_serve(&policy, &jobs[3]);
+	CHECK_EQ(policy.epochs.tail, 0); /* places begin anew */
+	CHECK_EQ(policy.epochs.head, 0);
+	/* At their ends places stand still and do not spill into goodness. */
+	policy.epochs.head = AN_LINUX22_PLACE_MIDDLE;
+	an_policy_requeue(&policy, &jobs[3], AN_PREEMPTED);
+	CHECK_EQ(jobs[3].key & place_bits, 0);
+	jobs[3].linux22.counter = 0;
+	policy.epochs.tail = AN_LINUX22_PLACE_MIDDLE - 1;
+	an_policy_requeue(&policy, &jobs[3], AN_USED_UP);
+	an_policy_requeue(&policy, &jobs[3], AN_USED_UP);
+	CHECK_EQ(jobs[3].key & place_bits, place_bits);
+}
+
 /* The rule of early 2.2: more than three ticks ahead, and not less good. */
 TEST(wake_up_preempts_when_three_ticks_ahead)
 {
@@ -183,6 +218,9 @@ TEST(real_time_is_above)
 	CHECK_EQ(cpu.jobs[second].got_ns, 2 * SECOND);
 	CHECK_EQ(cpu.jobs[hog].got_ns, 0);
 	cpu_add(&cpu, fifo, 0, 0);
+	CHECK(!an_policy_preempts(&cpu.policy, &cpu.jobs[3].member, &cpu.jobs[first].member));
+	CHECK(an_policy_preempts(&cpu.policy, &cpu.jobs[3].member, &cpu.jobs[hog].member));
+	CHECK(!an_policy_preempts(&cpu.policy, &cpu.jobs[hog].member, &cpu.jobs[3].member));
 	cpu_run(&cpu, 8 * SECOND);
 	CHECK_EQ(cpu.jobs[3].got_ns, 4 * SECOND - 400 * MS);
 }

@@ -72,6 +72,8 @@ TEST(fifo_keeps_its_place_when_preempted)
 	CHECK(!an_policy_preempts(&policy, &second, &first));
 	an_policy_requeue(&policy, &first, AN_PREEMPTED);
 	CHECK(first.key < second.key);
+	an_policy_requeue(&policy, &first, AN_USED_UP); /* a shell's own limit is no quantum */
+	CHECK(first.key < second.key);
 }
 
 /* A quantum each, in turn; three fit their 100 ms into every 300. */

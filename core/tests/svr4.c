@@ -277,6 +277,7 @@ TEST(user_priorities_move_the_effective_level)
 	CHECK(nice.key < mean.key);
 	CHECK(an_policy_preempts(&policy, &nice, &mean));
 	CHECK(!an_policy_preempts(&policy, &mean, &nice));
+	CHECK(!an_policy_preempts(&policy, &nice, &nice)); /* among equals, nobody */
 	nice.svr4.level = 50;
 	CHECK_EQ(an_svr4_global(&nice.svr4), 59);
 	mean.svr4.level = 10;
