@@ -216,7 +216,9 @@ impl From<&StateError> for Status {
 impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
-            LabError::NoScenario { .. } | LabError::Scenario(_) => Self::BadScenario,
+            LabError::NoScenario { .. } | LabError::Scenario(_) | LabError::NoRoom { .. } => {
+                Self::BadScenario
+            }
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
             | LabError::OnlyOnKernel { .. }

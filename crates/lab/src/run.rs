@@ -128,10 +128,10 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
 fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
     let refuse = |what: String| Err(LabError::OnlySimulated { what });
     for Job { case, choice } in jobs {
-        if let Choice::Policy(kind) = choice {
+        if let Choice::Policy(_) | Choice::Containers(_) = choice {
             return refuse(format!(
                 "the scheduler `{}` is only simulated so far",
-                kind.name()
+                choice.name()
             ));
         }
         if let Some(class) = case

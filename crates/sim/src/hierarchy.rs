@@ -43,6 +43,8 @@ enum Place {
 /// What a CPU serves.
 #[derive(Default)]
 struct Service {
+    /// The task in service.
+    task: Option<TaskId>,
     /// The class whose quantum it is.
     class: Option<usize>,
     /// Of that quantum [ns].
@@ -151,8 +153,9 @@ impl Hierarchy {
         self.slice(now_ns, cpu, head.1, rule)
     }
 
-    fn slice(&self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) -> Slice {
-        let service = &self.cpus[cpu];
+    fn slice(&mut self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) -> Slice {
+        let service = &mut self.cpus[cpu];
+        service.task = Some(task);
         let left_ns = self
             .quantum_ns
             .saturating_sub(service.used_ns)
@@ -286,7 +289,8 @@ impl Scheduler for Hierarchy {
         self.tasks[task.0 as usize].state = Place::Gone;
     }
 
-    fn block(&mut self, _now_ns: Ns, _cpu: usize, task: TaskId) {
+    fn block(&mut self, _now_ns: Ns, cpu: usize, task: TaskId) {
+        self.cpus[cpu].task = None;
         let entry = &mut self.tasks[task.0 as usize];
         entry.state = Place::Asleep;
         self.classes[entry.class].policy.block(&mut entry.member);
@@ -365,12 +369,10 @@ impl Scheduler for Hierarchy {
     }
 
     fn age(&mut self, _now_ns: Ns) -> bool {
-        let mut changed = false;
         for index in 0..self.tasks.len() {
             let entry = &mut self.tasks[index];
             let class = &mut self.classes[entry.class];
-            let waits = matches!(entry.state, Place::Asleep | Place::Queued);
-            if class.policy.age_ns() == 0 || !waits {
+            if class.policy.age_ns() == 0 || entry.state == Place::Gone {
                 continue;
             }
             let before = (entry.member.key(), TaskId(index as u32));
@@ -378,7 +380,22 @@ impl Scheduler for Hierarchy {
             if class.policy.age(&mut entry.member, queued) && queued {
                 class.queue.remove(&before);
                 class.queue.insert((entry.member.key(), before.1));
-                changed = true;
+            }
+        }
+        // Whoever has risen may have risen above the one in service.
+        let mut changed = false;
+        for cpu in 0..self.cpus.len() {
+            let Some(serving) = self.cpus[cpu].task else {
+                continue;
+            };
+            let class = self.tasks[serving.0 as usize].class;
+            if let Some((_, first)) = self.head(class, cpu) {
+                let member = |task: TaskId| &self.tasks[task.0 as usize].member;
+                let over = self.classes[class]
+                    .policy
+                    .preempts(member(first), member(serving));
+                self.cpus[cpu].task_over |= over;
+                changed |= over;
             }
         }
         changed
