@@ -11,6 +11,7 @@
 
 #include "contract.h"
 #include "contract_run.h"
+#include "event.h"
 #include "hsfq.h"
 #include "port.h"
 #include "tag.h"

@@ -19,6 +19,8 @@ typedef _Bool bool;
 struct an_contracts contracts;
 struct an_promise promise;
 struct an_piece pieces[AN_MAX_PIECES];
+struct an_events events;
+struct an_event_decision decision;
 u64 kick, due_ns;
 u32 picked, rule;
 
@@ -57,6 +59,20 @@ PROGRAM(bpf_run)
 	picked = an_contracts_pick(&contracts, cpu, now_ns, args[3], &rule);
 	due_ns += an_contract_run_ns(&contracts, picked, now_ns);
 	return an_contract_preempts(&contracts, args[2], picked);
+}
+
+PROGRAM(bpf_events)
+{
+	u32 sink = args[0];
+	u64 now_ns = args[1];
+
+	an_events_init(&events, args[2]);
+	due_ns = an_events_due(&events);
+	an_event_raise(&contracts, &events, sink, now_ns, args[3]);
+	an_event_drop(&events);
+	an_event_coordinate(&contracts, &events, picked, now_ns, &decision);
+	rule = an_event_unix(args[0], args[1], args[2], args[3]);
+	return an_task_server_update(&contracts, &events, args[2], now_ns);
 }
 
 char licence_text[] __attribute__((section("license"), used)) = "GPL";
