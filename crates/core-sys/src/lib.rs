@@ -5,10 +5,14 @@
 //! assertion of the core that fails aborts the program.
 
 mod containers;
+mod contracts;
 mod policy;
 mod raw;
+mod rule;
 mod tree;
 
 pub use containers::{Container, ContainerShare, Containers};
+pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
+pub use rule::Rule;
 pub use tree::{Exclusion, Leaf, Tree};

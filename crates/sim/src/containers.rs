@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use andante_core_sys::{Container, ContainerShare, Containers};
+use andante_core_sys::{Container, ContainerShare, Containers, Rule};
 
 use crate::Ns;
 use crate::hierarchy::ClassId;
-use crate::scheduler::{Rule, Scheduler, Slice};
+use crate::scheduler::{Scheduler, Slice};
 use crate::task::{Spec, TaskId};
 
 struct Kept {
@@ -109,7 +109,7 @@ impl Scheduler for ContainerScheduler {
         Some(Slice {
             task,
             until_ns: now_ns.saturating_add(slice_ns),
-            rule: Rule::Turn,
+            rule: Rule::TURN,
         })
     }
 

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use andante_core_sys::{Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Tree};
+use andante_core_sys::{Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Rule, Tree};
 
 use crate::Ns;
-use crate::scheduler::{Rule, Scheduler, Slice};
+use crate::scheduler::{Scheduler, Slice};
 use crate::task::{Spec, TaskId};
 
 /// A class, numbered in the order of creation.
@@ -215,7 +215,7 @@ impl Hierarchy {
                 let task = wanting.expect("its class is known");
                 let class = &mut self.classes[class];
                 class.policy.serve(&self.tasks[task.0 as usize].member);
-                return Some(self.slice(now_ns, cpu, task, Rule::GoesOn));
+                return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
             }
             if let Some(head) = self.head(class, cpu) {
                 self.cpus[cpu].class = Some(class);
@@ -228,7 +228,7 @@ impl Hierarchy {
                         .queue
                         .insert((entry.member.key(), task));
                 }
-                return Some(self.take_head(now_ns, cpu, head, Rule::Share));
+                return Some(self.take_head(now_ns, cpu, head, Rule::SHARE));
             }
             self.tree.unpick(leaf);
             if !excluded.add(leaf) {
@@ -244,7 +244,7 @@ impl Hierarchy {
         self.tree.queue_withdraw(self.classes[class].leaf);
         self.tree.serve_unpicked(self.classes[class].leaf);
         self.cpus[cpu].class = Some(class);
-        self.slice(now_ns, cpu, task, Rule::GoesOn)
+        self.slice(now_ns, cpu, task, Rule::GOES_ON)
     }
 }
 
@@ -331,7 +331,7 @@ impl Scheduler for Hierarchy {
                 && let Some(head) = self.head(class, cpu)
                 && self.tree.continue_with(self.classes[class].leaf)
             {
-                return Some(self.take_head(now_ns, cpu, head, Rule::SameQuantum));
+                return Some(self.take_head(now_ns, cpu, head, Rule::SAME_QUANTUM));
             }
             return self.next_quantum(now_ns, cpu, None);
         };
@@ -340,7 +340,7 @@ impl Scheduler for Hierarchy {
             if over {
                 return self.next_quantum(now_ns, cpu, wanting);
             }
-            return Some(self.slice(now_ns, cpu, task, Rule::GoesOn));
+            return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)

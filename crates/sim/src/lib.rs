@@ -23,14 +23,14 @@ mod scheduler;
 mod task;
 mod trace;
 
-pub use andante_core_sys::{ContainerShare, PolicyKind};
+pub use andante_core_sys::{ContainerShare, PolicyKind, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
 pub use hierarchy::{ClassId, Hierarchy};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use program::{Program, Record, Step, World};
 pub use random::Random;
-pub use scheduler::{Rule, Scheduler, Slice};
+pub use scheduler::{Scheduler, Slice};
 pub use task::{InstanceId, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};
 

@@ -1,33 +1,9 @@
 //! What the machine asks of a scheduler.
 
+use andante_core_sys::Rule;
+
 use crate::Ns;
 use crate::task::{Spec, TaskId};
-
-/// By which rule a task was chosen; written into traces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Rule {
-    /// Its class had the least start tag at every level, it the least key of its class.
-    Share = 0,
-    /// A classmate of the one before, within the same quantum.
-    SameQuantum = 1,
-    /// Nobody else was to be preferred: it goes on.
-    GoesOn = 2,
-    /// It was its container's turn.
-    Turn = 3,
-}
-
-impl Rule {
-    /// As it is written in traces and explanations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Share => "share",
-            Self::SameQuantum => "same quantum",
-            Self::GoesOn => "goes on",
-            Self::Turn => "turn",
-        }
-    }
-}
 
 /// Who runs next on a CPU, and how long at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

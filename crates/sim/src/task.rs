@@ -1,11 +1,11 @@
 //! Tasks: what the machine keeps of each.
 
-use andante_core_sys::Parameters;
+use andante_core_sys::{Parameters, Rule};
 
+use crate::Ns;
 use crate::channel::ChannelId;
 use crate::hierarchy::ClassId;
 use crate::program::Program;
-use crate::{Ns, scheduler::Rule};
 
 /// A task, numbered in the order of creation; ties go to the lower number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
