@@ -501,7 +501,10 @@ impl<S: Scheduler> Machine<S> {
         let t = &self.tasks[task.0 as usize];
         let count = self.cpus.len();
         let nearby = (0..count).map(|step| (t.last_cpu + step) % count);
-        let allowed: Vec<usize> = nearby.filter(|cpu| t.may_run_on(*cpu)).collect();
+        let home = self.scheduler.home(task);
+        let allowed: Vec<usize> = nearby
+            .filter(|cpu| t.may_run_on(*cpu) && home.is_none_or(|home| home == *cpu))
+            .collect();
         let idle = |cpu: &&usize| self.cpus[**cpu].current.is_none() && !self.cpus[**cpu].must_pick;
         if let Some(cpu) = allowed.iter().find(idle) {
             self.cpus[*cpu].must_pick = true;
@@ -578,6 +581,10 @@ impl<S: Scheduler> Machine<S> {
             Step::SleepUntil(at_ns) => {
                 let at_ns = at_ns.next_multiple_of(self.costs.timer_resolution_ns.max(1));
                 if at_ns <= now_ns {
+                    if let State::Running(cpu) = t.state {
+                        let pick = self.scheduler.next_job(now_ns, cpu, task, at_ns);
+                        self.cpus[cpu].must_pick |= pick;
+                    }
                     return None;
                 }
                 t.timers += 1;
