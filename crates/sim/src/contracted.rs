@@ -118,7 +118,7 @@ impl<S: Scheduler> Contracted<S> {
                 self.options.task_server_ns,
                 now_ns,
             );
-            self.look_again(cpu);
+            self.look_again(now_ns, cpu);
         }
     }
 
@@ -136,10 +136,15 @@ impl<S: Scheduler> Contracted<S> {
         self.contracts.cpu(self.held[held].contract) as usize % self.cpus.len()
     }
 
-    fn look_again(&mut self, cpu: usize) {
+    /// Notes when something is due on a CPU. An event that is due already has been looked at, and
+    /// is again at every pick.
+    fn look_again(&mut self, now_ns: Ns, cpu: usize) {
         let mut due_ns = self.contracts.due(cpu as u32);
         if self.options.coordinated {
-            due_ns = due_ns.min(self.events[cpu].due());
+            let event_ns = self.events[cpu].due();
+            if event_ns > now_ns {
+                due_ns = due_ns.min(event_ns);
+            }
         }
         self.due_ns[cpu] = due_ns;
     }
@@ -161,7 +166,7 @@ impl<S: Scheduler> Contracted<S> {
                 events.update_task_server(&mut self.contracts, self.options.task_server_ns, now_ns);
             }
         }
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
     }
 
     /// A task of the contract wants to run no more.
@@ -170,7 +175,7 @@ impl<S: Scheduler> Contracted<S> {
         if self.held[held].queue.is_empty() && self.held[held].serving.is_none() {
             self.contracts.sleep(contract, now_ns);
         }
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
     }
 
     /// The contract to run on a CPU, who pays, the rule, and for how long.
@@ -238,7 +243,7 @@ impl<S: Scheduler> Contracted<S> {
             run: Some(run),
             charge,
         };
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
         Slice {
             task,
             until_ns: now_ns.saturating_add(run_ns.max(1)),
@@ -284,7 +289,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
             self.contracts
                 .charge_extra(self.held[held].contract, ran_ns);
         }
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
     }
 
     fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId) {
@@ -305,7 +310,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         let contract = self.held[held].contract;
         self.contracts.next_job(contract, released_ns, now_ns);
         let cpu = self.cpu_of(held);
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
         true
     }
 
@@ -349,7 +354,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
             self.inner.displace(now_ns, cpu, shared);
             return Some(self.serve(now_ns, cpu, chosen));
         }
-        self.look_again(cpu);
+        self.look_again(now_ns, cpu);
         if let Some(slice) = self.inner.pick(now_ns, cpu, shared) {
             return Some(slice);
         }
@@ -397,11 +402,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
             kick |= 1 << cpu;
         }
         for cpu in 0..self.cpus.len() {
-            self.look_again(cpu);
-            // An event that was due and found no taker is looked at when something changes.
-            if self.due_ns[cpu] <= now_ns {
-                self.due_ns[cpu] = self.contracts.due(cpu as u32);
-            }
+            self.look_again(now_ns, cpu);
         }
         if self
             .inner

@@ -388,6 +388,7 @@ impl<S: Scheduler> Machine<S> {
             work_ns: 0,
             overhead_ns: 0,
             last_cpu,
+            worked: false,
             timers: 0,
             rule: Rule::SHARE,
         });
@@ -576,17 +577,24 @@ impl<S: Scheduler> Machine<S> {
         let t = &mut self.tasks[task.0 as usize];
         match step {
             Step::Compute(0) => return None,
-            Step::Compute(work_ns) => t.work_ns = work_ns,
+            Step::Compute(work_ns) => {
+                t.work_ns = work_ns;
+                t.worked = true;
+            }
             Step::ComputeForever => t.work_ns = NEVER,
             Step::SleepUntil(at_ns) => {
                 let at_ns = at_ns.next_multiple_of(self.costs.timer_resolution_ns.max(1));
                 if at_ns <= now_ns {
-                    if let State::Running(cpu) = t.state {
+                    let worked = std::mem::take(&mut t.worked);
+                    if let State::Running(cpu) = t.state
+                        && worked
+                    {
                         let pick = self.scheduler.next_job(now_ns, cpu, task, at_ns);
                         self.cpus[cpu].must_pick |= pick;
                     }
                     return None;
                 }
+                t.worked = false;
                 t.timers += 1;
                 let number = t.timers;
                 t.wait = Wait::Timer(number);

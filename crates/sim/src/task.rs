@@ -116,6 +116,8 @@ pub(crate) struct Task {
     /// What a switch or a migration still costs before work goes on [ns].
     pub overhead_ns: Ns,
     pub last_cpu: usize,
+    /// It has worked since it last slept: not sleeping is then the end of a job.
+    pub worked: bool,
     pub timers: u32,
     /// By which rule it was last chosen.
     pub rule: Rule,
