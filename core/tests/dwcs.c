@@ -11,21 +11,6 @@
 		check_schedule(golden);                                                            \
 	} while (0)
 
-static const struct slot_task scenario_1[] = {{"T1", 1, 4, 1, 2, 0}, {"T2", 1, 2, 1, 4, 0}};
-static const struct slot_task scenario_1_wc[] = {
-	{"T1", 1, 4, 1, 2, AN_WORK_CONSERVING},
-	{"T2", 1, 2, 1, 4, AN_WORK_CONSERVING},
-};
-static const struct slot_task scenario_2_wc[] = {
-	{"T1", 1, 3, 1, 2, AN_WORK_CONSERVING},
-	{"T2", 1, 3, 1, 4, AN_WORK_CONSERVING},
-};
-static const struct slot_task scenario_2_server[] = {
-	{"TS", 1, 2, 0, 5, AN_TASK_SERVER},
-	{"T1", 1, 3, 1, 2, 0},
-	{"T2", 1, 3, 1, 4, 0},
-};
-
 TEST(dwcs_golden_case_1)
 {
 	RUN_GOLDEN(scenario_1, 0, &golden_case_I);
