@@ -285,7 +285,7 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	struct an_contract *c = an_contract(cs, index);
 	u64 run_ns = AN_NEVER, until_ns;
 
-	if (c->rank == AN_RANK_BUDGET && !an_has(c, AN_EXHAUSTIVE) && c->left_ns > 0) {
+	if (c->rank == AN_RANK_BUDGET && (c->split || !an_has(c, AN_EXHAUSTIVE))) {
 		run_ns = c->left_ns;
 		if (an_has(c, AN_RECLAIM))
 			run_ns += an_residual_for(an_contract_cpu(cs, c->cpu), c->deadline_ns);

@@ -6,24 +6,6 @@
 #include "random.h"
 #include "slots.h"
 
-static const struct slot_task scenario_1[] = {{"T1", 1, 4, 1, 2, 0}, {"T2", 1, 2, 1, 4, 0}};
-static const struct slot_task scenario_1_wc[] = {
-	{"T1", 1, 4, 1, 2, AN_WORK_CONSERVING},
-	{"T2", 1, 2, 1, 4, AN_WORK_CONSERVING},
-};
-static const struct slot_task scenario_2_wc[] = {
-	{"T1", 1, 3, 1, 2, AN_WORK_CONSERVING},
-	{"T2", 1, 3, 1, 4, AN_WORK_CONSERVING},
-};
-static const struct slot_task scenario_2_server[] = {
-	{"TS", 1, 2, 0, 5, AN_TASK_SERVER},
-	{"T1", 1, 3, 1, 2, 0},
-	{"T2", 1, 3, 1, 4, 0},
-};
-
-#define T1 1
-#define T2 2
-
 /* An event for T1 at two and a half slots. */
 #define RUN_WITH_EVENT(list, options, sink, half_slots, golden)                                    \
 	do {                                                                                       \
