@@ -3,6 +3,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
+use serde::Serialize;
 
 use crate::contract::MAX_PERIOD_NS;
 
@@ -11,7 +12,7 @@ use crate::contract::MAX_PERIOD_NS;
 ///
 /// Units are nanoseconds by name only: nothing but their ratios matters. The deadline may lie after
 /// the period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Task {
     pub(crate) budget_ns: u64,
     pub(crate) deadline_ns: u64,

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Ours beside EDF-WM: a split whose first pieces fill their windows, after C=D splitting [1].
+//!
+//! A piece whose budget is as long as its window delays whatever else its CPU has, but takes the
+//! least possible time from the pieces that follow: the last one has nearly the whole deadline left,
+//! where EDF-WM would give it D/s. A CPU can carry one such piece only.
+//!
+//! ```text
+//!     z_k = the largest budget with which (z_k, z_k, T) fits on CPU k
+//!     over the CPUs by decreasing z_k: does (C - z_k, D - z_k, T) fit whole on another CPU? done
+//!     else take the largest z_k as a piece and go on with the rest
+//! ```
+//!
+//! Where a part of the CPU is left to others, supply is slower and z_k needs a window of z_k
+//! divided by that supply.
+//!
+//! What is ours: any CPU may come first ([1] fills one after the other), so that as few pieces as
+//! possible are made, and the last piece goes to the fullest CPU that carries it.
+//!
+//! \[1\] A. Burns, R. Davis, P. Wang, F. Zhang, *Partitioned EDF Scheduling for Multiprocessors
+//! using a C=D Task Splitting Scheme*, Real-Time Systems 48, 2012.
+
+use std::cmp::Reverse;
+
+use crate::demand::{Verdict, Workload};
+use crate::placement::Piece;
+use crate::task::Task;
+use crate::windows::MAX_PIECES;
+
+/// Most rounds of the search for z; each at least halves what is too much.
+const MAX_ROUNDS: u32 = 64;
+
+/// The pieces of `task`, in the order they run in; none if it cannot be split so.
+pub(crate) fn split(cpus: &[Workload], task: &Task) -> Option<Vec<Piece>> {
+    let mut rest = *task;
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut free: Vec<usize> = (0..cpus.len()).collect();
+    while pieces.len() + 2 <= MAX_PIECES && free.len() >= 2 {
+        let mut firsts: Vec<(usize, u64)> = free
+            .iter()
+            .map(|&cpu| (cpu, zero_laxity_budget_ns(&cpus[cpu], &rest)))
+            .filter(|&(_, budget_ns)| budget_ns > 0)
+            .collect();
+        firsts.sort_by_key(|&(cpu, budget_ns)| (Reverse(budget_ns), cpu));
+        for &(first, budget_ns) in &firsts {
+            let (piece, last) = cut(cpus, task, &rest, first, budget_ns)?;
+            if let Some(cpu) = fullest_that_fits(cpus, &free, first, &last) {
+                pieces.push(piece);
+                pieces.push(Piece {
+                    cpu: cpu as u32,
+                    budget_ns: last.budget_ns,
+                    offset_ns: task.deadline_ns - last.deadline_ns,
+                    window_ns: last.deadline_ns,
+                });
+                return Some(pieces);
+            }
+        }
+        let &(first, budget_ns) = firsts.first()?;
+        let (piece, last) = cut(cpus, task, &rest, first, budget_ns)?;
+        pieces.push(piece);
+        rest = last;
+        free.retain(|&cpu| cpu != first);
+    }
+    None
+}
+
+/// Cuts a piece of `budget_ns` off the front of `rest`, and says what remains.
+fn cut(
+    cpus: &[Workload],
+    task: &Task,
+    rest: &Task,
+    cpu: usize,
+    budget_ns: u64,
+) -> Option<(Piece, Task)> {
+    let window_ns = cpus[cpu].supply().time_for_ns(budget_ns);
+    let piece = Piece {
+        cpu: cpu as u32,
+        budget_ns,
+        offset_ns: task.deadline_ns - rest.deadline_ns,
+        window_ns,
+    };
+    let last = Task {
+        budget_ns: rest.budget_ns.checked_sub(budget_ns)?,
+        deadline_ns: rest.deadline_ns.checked_sub(window_ns)?,
+        period_ns: rest.period_ns,
+    };
+    (last.budget_ns > 0 && last.deadline_ns > 0).then_some((piece, last))
+}
+
+/// The largest budget, below that of `rest`, that fits with the shortest window it can have [ns].
+///
+/// The largest budget for a window gives a shorter window, and so on: the greatest fixed point,
+/// since what fits in its own window fits in every longer one.
+fn zero_laxity_budget_ns(cpu: &Workload, rest: &Task) -> u64 {
+    let mut budget_ns = rest.budget_ns - 1;
+    // No deadline of the others may come before the piece's own.
+    let soonest_ns = cpu.tasks().iter().map(|task| task.deadline_ns).min();
+    if let Some(soonest_ns) = soonest_ns {
+        budget_ns = budget_ns.min(cpu.supply().within_ns(soonest_ns - 1));
+    }
+    for _ in 0..MAX_ROUNDS {
+        if budget_ns == 0 {
+            return 0;
+        }
+        let window_ns = cpu.supply().time_for_ns(budget_ns);
+        let largest_ns = cpu.largest_budget_ns(window_ns, rest.period_ns);
+        if largest_ns >= budget_ns {
+            return budget_ns;
+        }
+        budget_ns = largest_ns;
+    }
+    0
+}
+
+fn fullest_that_fits(cpus: &[Workload], free: &[usize], but: usize, task: &Task) -> Option<usize> {
+    let mut others: Vec<usize> = free.iter().copied().filter(|&cpu| cpu != but).collect();
+    others.sort_by_key(|&cpu| (Reverse(cpus[cpu].sums().high), cpu));
+    let fits = |&cpu: &usize| cpus[cpu].verdict_with(task) == Verdict::Fits;
+    others.into_iter().find(fits)
+}
