@@ -19,9 +19,9 @@ use crate::demand::{MAX_STEPS, Workload, hyperperiod_ns};
 use crate::task::Task;
 
 /// How far ahead a budget is sought [longest periods].
-const HORIZON_PERIODS: u64 = 1024;
+const HORIZON_PERIODS: u64 = 256;
 /// Deadlines of the new task looked at first: they cut the budget most.
-const FIRST_JOBS: u64 = 4;
+const FIRST_JOBS: u64 = 64;
 
 impl Workload {
     /// The largest budget with which a task of this deadline and period fits [ns]; 0 if none does,

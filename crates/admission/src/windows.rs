@@ -56,9 +56,6 @@ fn windows(cpus: usize, deadline_ns: u64) -> impl Iterator<Item = (usize, u64)> 
 pub(crate) fn split(cpus: &[Workload], task: &Task, excess: Excess) -> Option<Vec<Piece>> {
     windows(cpus.len(), task.deadline_ns).find_map(|(pieces, window_ns)| {
         let mut rooms = largest_rooms(cpus, task, pieces, window_ns, task.budget_ns)?;
-        if total_ns(&rooms) < task.budget_ns {
-            return None;
-        }
         rooms.sort_by_key(|room| room.cpu);
         let over_ns = total_ns(&rooms) - task.budget_ns;
         match excess {
@@ -87,8 +84,12 @@ fn total_ns(rooms: &[Room]) -> u64 {
     rooms.iter().map(|room| room.budget_ns).sum()
 }
 
-/// The `count` CPUs that carry most, by decreasing budget, ties by number; none if bounds show that
-/// they cannot carry `needed_ns` together.
+/// The `count` CPUs that carry most, by decreasing budget, ties by number; none if they cannot carry
+/// `needed_ns` together.
+///
+/// What a CPU carries takes long to find. Bounds are at hand, so it is sought only where these leave
+/// something open: CPU by CPU from the largest bound down, until no bound left can enter the
+/// `count` largest, or until even the bounds together are too little.
 fn largest_rooms(
     cpus: &[Workload],
     task: &Task,
@@ -103,21 +104,39 @@ fn largest_rooms(
     };
     let mut bounds: Vec<Room> = cpus.iter().enumerate().map(bound).collect();
     bounds.sort_by_key(by_size);
-    if total_ns(&bounds[..count]) < needed_ns {
-        return None;
-    }
-    // What a CPU carries takes longer to find; it is sought only while the bounds leave it open.
     let mut rooms: Vec<Room> = Vec::with_capacity(count + 1);
-    for bound in bounds {
+    for (done, bound) in bounds.iter().enumerate() {
+        // The most that is possible: the `count` largest of what is known and of what bounds allow.
+        if merged_total_ns(&rooms, &bounds[done..], count) < needed_ns {
+            return None;
+        }
         if rooms.len() == count && rooms[count - 1].budget_ns > bound.budget_ns {
             break;
         }
-        let budget_ns = cpus[bound.cpu].largest_budget_ns(window_ns, task.period_ns);
-        rooms.push(Room { budget_ns, ..bound });
-        rooms.sort_by_key(by_size);
+        let room = Room {
+            budget_ns: cpus[bound.cpu].largest_budget_ns(window_ns, task.period_ns),
+            ..*bound
+        };
+        let at = rooms.partition_point(|before| by_size(before) < by_size(&room));
+        rooms.insert(at, room);
         rooms.truncate(count);
     }
-    Some(rooms)
+    (total_ns(&rooms) >= needed_ns).then_some(rooms)
+}
+
+/// The sum of the `count` largest budgets of two lists, each by decreasing budget [ns].
+fn merged_total_ns(a: &[Room], b: &[Room], count: usize) -> u64 {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut total_ns = 0;
+    for _ in 0..count {
+        let first = match (a.peek(), b.peek()) {
+            (Some(x), Some(y)) if x.budget_ns < y.budget_ns => b.next(),
+            (None, _) => b.next(),
+            _ => a.next(),
+        };
+        total_ns += first.map_or(0, |room| room.budget_ns);
+    }
+    total_ns
 }
 
 /// Cuts the last piece, and those before it where it is not enough.

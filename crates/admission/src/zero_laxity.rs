@@ -32,39 +32,41 @@ const MAX_ROUNDS: u32 = 64;
 
 /// The pieces of `task`, in the order they run in; none if it cannot be split so.
 pub(crate) fn split(cpus: &[Workload], task: &Task) -> Option<Vec<Piece>> {
+    let room = |cpu: usize| (cpu, zero_laxity_budget_ns(&cpus[cpu], task));
+    let mut firsts: Vec<(usize, u64)> = (0..cpus.len()).map(room).collect();
+    firsts.sort_by_key(|&(cpu, budget_ns)| (Reverse(budget_ns), cpu));
     let mut rest = *task;
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut free: Vec<usize> = (0..cpus.len()).collect();
-    while pieces.len() + 2 <= MAX_PIECES && free.len() >= 2 {
-        let mut firsts: Vec<(usize, u64)> = free
-            .iter()
-            .map(|&cpu| (cpu, zero_laxity_budget_ns(&cpus[cpu], &rest)))
-            .filter(|&(_, budget_ns)| budget_ns > 0)
-            .collect();
-        firsts.sort_by_key(|&(cpu, budget_ns)| (Reverse(budget_ns), cpu));
-        for &(first, budget_ns) in &firsts {
-            let (piece, last) = cut(cpus, task, &rest, first, budget_ns)?;
-            if let Some(cpu) = fullest_that_fits(cpus, &free, first, &last) {
-                pieces.push(piece);
-                pieces.push(Piece {
-                    cpu: cpu as u32,
-                    budget_ns: last.budget_ns,
-                    offset_ns: task.deadline_ns - last.deadline_ns,
-                    window_ns: last.deadline_ns,
-                });
-                return Some(pieces);
-            }
+    while pieces.len() + 2 <= MAX_PIECES && firsts.len() >= 2 {
+        let found = firsts.iter().find_map(|&(cpu, budget_ns)| {
+            let (piece, last) = cut(cpus, task, &rest, cpu, budget_ns)?;
+            let last_cpu = fullest_that_fits(cpus, &firsts, cpu, &last)?;
+            Some([piece, as_last(task, &last, last_cpu)])
+        });
+        if let Some(found) = found {
+            pieces.extend(found);
+            return Some(pieces);
         }
-        let &(first, budget_ns) = firsts.first()?;
-        let (piece, last) = cut(cpus, task, &rest, first, budget_ns)?;
+        // The largest first piece is made in any case; it is the first in the list.
+        let (cpu, budget_ns) = firsts.remove(0);
+        let (piece, last) = cut(cpus, task, &rest, cpu, budget_ns)?;
         pieces.push(piece);
         rest = last;
-        free.retain(|&cpu| cpu != first);
     }
     None
 }
 
-/// Cuts a piece of `budget_ns` off the front of `rest`, and says what remains.
+fn as_last(task: &Task, last: &Task, cpu: usize) -> Piece {
+    Piece {
+        cpu: cpu as u32,
+        budget_ns: last.budget_ns,
+        offset_ns: task.deadline_ns - last.deadline_ns,
+        window_ns: last.deadline_ns,
+    }
+}
+
+/// Cuts a piece of at most `budget_ns` off the front of `rest`, and says what remains; none if
+/// nothing does, or the piece does not fit.
 fn cut(
     cpus: &[Workload],
     task: &Task,
@@ -72,6 +74,7 @@ fn cut(
     cpu: usize,
     budget_ns: u64,
 ) -> Option<(Piece, Task)> {
+    let budget_ns = budget_ns.min(rest.budget_ns - 1);
     let window_ns = cpus[cpu].supply().time_for_ns(budget_ns);
     let piece = Piece {
         cpu: cpu as u32,
@@ -80,19 +83,20 @@ fn cut(
         window_ns,
     };
     let last = Task {
-        budget_ns: rest.budget_ns.checked_sub(budget_ns)?,
+        budget_ns: rest.budget_ns - budget_ns,
         deadline_ns: rest.deadline_ns.checked_sub(window_ns)?,
         period_ns: rest.period_ns,
     };
-    (last.budget_ns > 0 && last.deadline_ns > 0).then_some((piece, last))
+    let sound = budget_ns > 0 && last.deadline_ns > 0;
+    (sound && fits(&cpus[cpu], &piece.task(task.period_ns))).then_some((piece, last))
 }
 
-/// The largest budget, below that of `rest`, that fits with the shortest window it can have [ns].
+/// The largest budget, below that of `task`, that fits with the shortest window it can have [ns].
 ///
 /// The largest budget for a window gives a shorter window, and so on: the greatest fixed point,
 /// since what fits in its own window fits in every longer one.
-fn zero_laxity_budget_ns(cpu: &Workload, rest: &Task) -> u64 {
-    let mut budget_ns = rest.budget_ns - 1;
+fn zero_laxity_budget_ns(cpu: &Workload, task: &Task) -> u64 {
+    let mut budget_ns = task.budget_ns - 1;
     // No deadline of the others may come before the piece's own.
     let soonest_ns = cpu.tasks().iter().map(|task| task.deadline_ns).min();
     if let Some(soonest_ns) = soonest_ns {
@@ -103,7 +107,7 @@ fn zero_laxity_budget_ns(cpu: &Workload, rest: &Task) -> u64 {
             return 0;
         }
         let window_ns = cpu.supply().time_for_ns(budget_ns);
-        let largest_ns = cpu.largest_budget_ns(window_ns, rest.period_ns);
+        let largest_ns = cpu.largest_budget_ns(window_ns, task.period_ns);
         if largest_ns >= budget_ns {
             return budget_ns;
         }
@@ -112,9 +116,18 @@ fn zero_laxity_budget_ns(cpu: &Workload, rest: &Task) -> u64 {
     0
 }
 
-fn fullest_that_fits(cpus: &[Workload], free: &[usize], but: usize, task: &Task) -> Option<usize> {
-    let mut others: Vec<usize> = free.iter().copied().filter(|&cpu| cpu != but).collect();
+fn fits(cpu: &Workload, task: &Task) -> bool {
+    cpu.verdict_with(task) == Verdict::Fits
+}
+
+fn fullest_that_fits(
+    cpus: &[Workload],
+    free: &[(usize, u64)],
+    but: usize,
+    task: &Task,
+) -> Option<usize> {
+    let others = free.iter().map(|&(cpu, _)| cpu).filter(|&cpu| cpu != but);
+    let mut others: Vec<usize> = others.filter(|&cpu| fits(&cpus[cpu], task)).collect();
     others.sort_by_key(|&cpu| (Reverse(cpus[cpu].sums().high), cpu));
-    let fits = |&cpu: &usize| cpus[cpu].verdict_with(task) == Verdict::Fits;
-    others.into_iter().find(fits)
+    others.first().copied()
 }
