@@ -7,7 +7,7 @@ use crate::demand::{Verdict, Workload};
 use crate::placement::Placement;
 use crate::policy::{Fit, Policy, Splitting};
 use crate::task::{Supply, Task};
-use crate::{windows, zero_laxity};
+use crate::{edf_wm, zero_laxity};
 
 /// The CPUs, with the tasks and pieces on each and whose they are.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl Partition {
         }
         let mut pieces = match policy.splitting {
             Splitting::None => None,
-            Splitting::EqualWindows(excess) => windows::split(&self.cpus, task, excess),
+            Splitting::EqualWindows(excess) => edf_wm::split(&self.cpus, task, excess),
             Splitting::ZeroLaxity => zero_laxity::split(&self.cpus, task),
         }?;
         match pieces.len() {

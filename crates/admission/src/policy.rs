@@ -56,7 +56,8 @@ impl Default for Splitting {
     }
 }
 
-/// How a place is sought. The default is EDF-WM with first fit in the given order.
+/// How a place is sought. The default is EDF-WM with first fit in the given order, and a warning
+/// where DWCS's condition promises nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Policy {
     /// Which CPU first.
@@ -65,6 +66,8 @@ pub struct Policy {
     pub order: Order,
     /// What if none fits.
     pub splitting: Splitting,
+    /// Whether a contract that DWCS's condition admits without a promise is refused instead.
+    pub only_proved: bool,
 }
 
 impl Policy {
@@ -74,6 +77,7 @@ impl Policy {
             fit,
             order,
             splitting: Splitting::None,
+            only_proved: true,
         }
     }
 
@@ -83,6 +87,7 @@ impl Policy {
             fit,
             order,
             splitting: Splitting::EqualWindows(Excess::Last),
+            only_proved: true,
         }
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The sporadic task, and what a CPU supplies: the terms in which every test speaks.
 
+use std::cmp::Ordering;
+
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use serde::Serialize;
@@ -76,6 +78,12 @@ impl Task {
     fn exact_share(&self) -> BigRational {
         BigRational::new(self.budget_ns.into(), self.period_ns.into())
     }
+}
+
+/// C_a / T_a against C_b / T_b, the larger first.
+pub(crate) fn by_decreasing_utilisation(a: &Task, b: &Task) -> Ordering {
+    let product = |c: &Task, t: &Task| u128::from(c.budget_ns) * u128::from(t.period_ns);
+    product(b, a).cmp(&product(a, b))
 }
 
 /// The part of a CPU that contracts may have; everybody else keeps the rest.

@@ -23,9 +23,9 @@
 use std::cmp::Reverse;
 
 use crate::demand::{Verdict, Workload};
+use crate::edf_wm::MAX_PIECES;
 use crate::placement::Piece;
 use crate::task::Task;
-use crate::windows::MAX_PIECES;
 
 /// Most rounds of the search for z; each at least halves what is too much.
 const MAX_ROUNDS: u32 = 64;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Placing whole sets, and drawing sets that are admitted, for a simulator to run.
 
-use std::cmp::Ordering;
-
 use serde::Serialize;
 
 use super::generator::{Generator, Random};
 use crate::partition::Partition;
 use crate::placement::Placement;
 use crate::policy::{Order, Policy};
-use crate::task::{Supply, Task};
+use crate::task::{Supply, Task, by_decreasing_utilisation};
 
 /// Most sets drawn in search of one that is admitted.
 pub const MAX_DRAWS_PER_SET: u32 = 1000;
@@ -66,10 +64,4 @@ pub fn place_all(tasks: &[Task], cpus: u32, policy: &Policy) -> Option<Vec<Place
         placements[at] = Some(placement);
     }
     placements.into_iter().collect()
-}
-
-/// C_a / T_a against C_b / T_b, the larger first.
-pub(crate) fn by_decreasing_utilisation(a: &Task, b: &Task) -> Ordering {
-    let product = |c: &Task, t: &Task| u128::from(c.budget_ns) * u128::from(t.period_ns);
-    product(b, a).cmp(&product(a, b))
 }

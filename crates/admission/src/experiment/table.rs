@@ -46,6 +46,7 @@ impl Algorithm {
             fit,
             order,
             splitting,
+            only_proved: true,
         };
         let windows = Splitting::EqualWindows(Excess::Last);
         match self {
