@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::duration::Duration;
+
 /// Longest period, and so longest deadline and budget [ns]: 2^42, about 73 minutes. Keeps every sum
 /// of products below within 128 bits.
 pub const MAX_PERIOD_NS: u64 = 1 << 42;
@@ -82,11 +84,13 @@ pub enum ContractError {
     #[error("the period must be longer than 0")]
     NoPeriod,
     /// The period is above [`MAX_PERIOD_NS`].
-    #[error("the period is too long: {MAX_PERIOD_NS} ns at most")]
+    #[error("the period is too long: {} at most", Duration(MAX_PERIOD_NS))]
     PeriodTooLong,
     /// C > D.
     #[error(
-        "the budget does not fit before the deadline, whoever else runs: {budget_ns} ns of CPU time within {deadline_ns} ns"
+        "the budget does not fit before the deadline, whoever else runs: {} of CPU time within {}",
+        Duration(*budget_ns),
+        Duration(*deadline_ns)
     )]
     BudgetAfterDeadline {
         /// C [ns].
@@ -96,7 +100,10 @@ pub enum ContractError {
     },
     /// D > T: a contract's server serves one period at a time.
     #[error(
-        "the deadline ({deadline_ns} ns) lies after the end of the period ({period_ns} ns): a contract serves one period at a time"
+        "the deadline ({}) lies after the end of the period ({}): a contract serves one period at \
+         a time",
+        Duration(*deadline_ns),
+        Duration(*period_ns)
     )]
     DeadlineAfterPeriod {
         /// D [ns].

@@ -38,6 +38,7 @@ pub mod dwcs;
 mod edf_wm;
 pub mod experiment;
 mod explain;
+pub mod file;
 mod offer;
 mod partition;
 mod placement;

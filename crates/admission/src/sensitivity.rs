@@ -45,7 +45,7 @@ impl Workload {
     pub(crate) fn budget_left_ns(&self, deadline_ns: u64, period_ns: u64) -> u64 {
         let share_low = self.supply().share_low();
         let sums = self.sums();
-        let times_period = |share: u128| (share * u128::from(period_ns) >> 64) as u64;
+        let times_period = |share: u128| ((share * u128::from(period_ns)) >> 64) as u64;
         let high_ns = times_period((share_low + 1).saturating_sub(sums.low));
         let low_ns = times_period(share_low.saturating_sub(sums.high));
         let left_ns = high_ns.min(self.supply().within_ns(deadline_ns));
