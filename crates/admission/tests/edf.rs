@@ -36,9 +36,7 @@ fn first_miss(mut jobs: Vec<Job>) -> Option<u64> {
     let mut now = 0;
     loop {
         jobs.retain(|job| job.left > 0);
-        let Some(soonest) = jobs.iter().map(|job| job.release).min() else {
-            return None;
-        };
+        let soonest = jobs.iter().map(|job| job.release).min()?;
         now = now.max(soonest);
         let later = jobs
             .iter()
