@@ -52,10 +52,21 @@ fn windows(cpus: usize, deadline_ns: u64) -> impl Iterator<Item = (usize, u64)> 
         .take_while(|&(_, window_ns)| window_ns > 0)
 }
 
-/// The pieces of `task`, in the order they run in; none if it cannot be split so.
-pub(crate) fn split(cpus: &[Workload], task: &Task, excess: Excess) -> Option<Vec<Piece>> {
+/// The pieces of `task`, in the order they run in, none smaller than `least_ns`; none if it cannot
+/// be split so.
+pub(crate) fn split(
+    cpus: &[Workload],
+    task: &Task,
+    excess: Excess,
+    least_ns: u64,
+) -> Option<Vec<Piece>> {
     windows(cpus.len(), task.deadline_ns).find_map(|(pieces, window_ns)| {
-        let mut rooms = largest_rooms(cpus, task, pieces, window_ns, task.budget_ns)?;
+        let request = Request {
+            task,
+            window_ns,
+            least_ns,
+        };
+        let mut rooms = largest_rooms(cpus, &request, pieces, task.budget_ns)?;
         rooms.sort_by_key(|room| room.cpu);
         let over_ns = total_ns(&rooms) - task.budget_ns;
         match excess {
@@ -63,14 +74,20 @@ pub(crate) fn split(cpus: &[Workload], task: &Task, excess: Excess) -> Option<Ve
             Excess::Fair => cut_fairly(&mut rooms, over_ns),
         }
         rooms.retain(|room| room.budget_ns > 0);
+        fill_up(&mut rooms, least_ns)?;
         Some(in_sequence(&rooms, window_ns))
     })
 }
 
 /// What splitting could carry at most, over all numbers of pieces; the fewest pieces of those.
-pub(crate) fn capacity(cpus: &[Workload], task: &Task) -> Option<Capacity> {
+pub(crate) fn capacity(cpus: &[Workload], task: &Task, least_ns: u64) -> Option<Capacity> {
     let capacities = windows(cpus.len(), task.deadline_ns).filter_map(|(pieces, window_ns)| {
-        let rooms = largest_rooms(cpus, task, pieces, window_ns, 0)?;
+        let request = Request {
+            task,
+            window_ns,
+            least_ns,
+        };
+        let rooms = largest_rooms(cpus, &request, pieces, 0)?;
         Some(Capacity {
             pieces,
             window_ns,
@@ -78,6 +95,34 @@ pub(crate) fn capacity(cpus: &[Workload], task: &Task) -> Option<Capacity> {
         })
     });
     capacities.max_by_key(|capacity| (capacity.budget_ns, Reverse(capacity.pieces)))
+}
+
+/// What is asked of a CPU.
+struct Request<'a> {
+    task: &'a Task,
+    window_ns: u64,
+    least_ns: u64,
+}
+
+impl Request<'_> {
+    /// `budget_ns`, or nothing if it is not worth a piece.
+    fn worth(&self, budget_ns: u64) -> u64 {
+        if budget_ns < self.least_ns {
+            0
+        } else {
+            budget_ns
+        }
+    }
+
+    /// A bound of what a CPU carries, quickly found [ns].
+    fn bound_ns(&self, cpu: &Workload) -> u64 {
+        self.worth(cpu.budget_left_ns(self.window_ns, self.task.period_ns))
+    }
+
+    /// What a CPU carries: C' [ns].
+    fn budget_ns(&self, cpu: &Workload) -> u64 {
+        self.worth(cpu.largest_budget_ns(self.window_ns, self.task.period_ns))
+    }
 }
 
 fn total_ns(rooms: &[Room]) -> u64 {
@@ -92,15 +137,14 @@ fn total_ns(rooms: &[Room]) -> u64 {
 /// `count` largest, or until even the bounds together are too little.
 fn largest_rooms(
     cpus: &[Workload],
-    task: &Task,
+    request: &Request<'_>,
     count: usize,
-    window_ns: u64,
     needed_ns: u64,
 ) -> Option<Vec<Room>> {
     let by_size = |room: &Room| (Reverse(room.budget_ns), room.cpu);
     let bound = |(cpu, workload): (usize, &Workload)| Room {
         cpu,
-        budget_ns: workload.budget_left_ns(window_ns, task.period_ns),
+        budget_ns: request.bound_ns(workload),
     };
     let mut bounds: Vec<Room> = cpus.iter().enumerate().map(bound).collect();
     bounds.sort_by_key(by_size);
@@ -114,7 +158,7 @@ fn largest_rooms(
             break;
         }
         let room = Room {
-            budget_ns: cpus[bound.cpu].largest_budget_ns(window_ns, task.period_ns),
+            budget_ns: request.budget_ns(&cpus[bound.cpu]),
             ..*bound
         };
         let at = rooms.partition_point(|before| by_size(before) < by_size(&room));
@@ -160,6 +204,25 @@ fn cut_fairly(rooms: &mut [Room], mut over_ns: u64) {
     }
 }
 
+/// Fills the piece that cutting left too small up to `least_ns`, from the others by number, the last
+/// first; none if they have too little themselves.
+fn fill_up(rooms: &mut [Room], least_ns: u64) -> Option<()> {
+    for at in 0..rooms.len() {
+        let mut missing_ns = least_ns.saturating_sub(rooms[at].budget_ns);
+        rooms[at].budget_ns += missing_ns;
+        for other in (0..rooms.len()).rev().filter(|&other| other != at) {
+            let spare_ns = rooms[other].budget_ns.saturating_sub(least_ns);
+            let moved_ns = spare_ns.min(missing_ns);
+            rooms[other].budget_ns -= moved_ns;
+            missing_ns -= moved_ns;
+        }
+        if missing_ns > 0 {
+            return None;
+        }
+    }
+    Some(())
+}
+
 fn in_sequence(rooms: &[Room], window_ns: u64) -> Vec<Piece> {
     let piece = |(at, room): (usize, &Room)| Piece {
         cpu: room.cpu as u32,
@@ -193,10 +256,10 @@ mod tests {
         // Free in each 10: 4, 1, 6 of the whole; within half of it 4, 1, 5.
         let cpus = cpus(&[(60, 100, 100), (90, 100, 100), (40, 100, 100)]);
         let task = Task::new(8, 10, 10).unwrap();
-        let pieces = split(&cpus, &task, Excess::Last).unwrap();
+        let pieces = split(&cpus, &task, Excess::Last, 1).unwrap();
         assert_eq!(budgets(&pieces), [(0, 4, 0), (2, 4, 5)]);
         let task = Task::new(7, 10, 10).unwrap();
-        let pieces = split(&cpus, &task, Excess::Fair).unwrap();
+        let pieces = split(&cpus, &task, Excess::Fair, 1).unwrap();
         assert_eq!(budgets(&pieces), [(0, 3, 0), (2, 4, 5)]);
         assert!(pieces.iter().all(|piece| piece.window_ns == 5));
     }
@@ -221,12 +284,44 @@ mod tests {
     }
 
     #[test]
+    fn no_piece_is_smaller_than_the_least() {
+        let cpus = cpus(&[(60, 100, 100), (60, 100, 100), (98, 100, 100)]);
+        let pieces = |budget, excess, least| {
+            let task = Task::new(budget, 100, 100).unwrap();
+            split(&cpus, &task, excess, least).map(|pieces| budgets(&pieces))
+        };
+        // 40 on each of two CPUs; cutting leaves 2 on the second, which takes 8 of the first.
+        assert_eq!(
+            pieces(42, Excess::Last, 1).unwrap(),
+            [(0, 40, 0), (1, 2, 50)]
+        );
+        let filled = Some(vec![(0, 32, 0), (1, 10, 50)]);
+        assert_eq!(pieces(42, Excess::Last, 10), filled);
+        assert_eq!(
+            pieces(42, Excess::Last, 22),
+            None,
+            "42 are not two pieces of 22"
+        );
+    }
+
+    #[test]
+    fn room_below_the_least_piece_is_none() {
+        let cpus = cpus(&[(80, 100, 100), (80, 100, 100), (98, 100, 100)]);
+        let task = Task::new(42, 100, 100).unwrap();
+        for excess in [Excess::Last, Excess::Fair] {
+            let pieces = split(&cpus, &task, excess, 2).unwrap();
+            assert_eq!(budgets(&pieces), [(0, 20, 0), (1, 20, 33), (2, 2, 66)]);
+            assert_eq!(split(&cpus, &task, excess, 3), None);
+        }
+    }
+
+    #[test]
     fn what_no_number_of_pieces_carries_is_not_split() {
         let cpus = cpus(&[(90, 100, 100), (90, 100, 100), (90, 100, 100)]);
         let task = Task::new(4, 10, 10).unwrap();
-        assert_eq!(split(&cpus, &task, Excess::Last), None);
-        let capacity = capacity(&cpus, &task).unwrap();
+        assert_eq!(split(&cpus, &task, Excess::Last, 1), None);
+        let capacity = capacity(&cpus, &task, 1).unwrap();
         assert_eq!((capacity.pieces, capacity.budget_ns), (3, 3));
-        assert_eq!(split(&cpus[..1], &task, Excess::Last), None);
+        assert_eq!(split(&cpus[..1], &task, Excess::Last, 1), None);
     }
 }

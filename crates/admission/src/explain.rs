@@ -107,11 +107,13 @@ impl System {
     }
 
     fn shortage(&self, contract: &Contract) -> Option<Shortage> {
-        let splits = matches!(self.policy().splitting, Splitting::EqualWindows(_));
+        let policy = self.policy();
+        let splits = matches!(policy.splitting, Splitting::EqualWindows(_));
         if !splits || contract.cpu.is_some() {
             return None;
         }
-        let capacity = edf_wm::capacity(self.partition().cpus(), &contract.task())?;
+        let (cpus, task) = (self.partition().cpus(), contract.task());
+        let capacity = edf_wm::capacity(cpus, &task, policy.least_piece_ns)?;
         Some(Shortage {
             pieces: capacity.pieces,
             window_ns: capacity.window_ns,

@@ -7,6 +7,7 @@
 //! heuristic = "first-fit"     # the default; "best-fit", "worst-fit"
 //! order = "given"             # the default; "decreasing" utilisation
 //! split = "windows"           # the default: EDF-WM; "fair-windows", "zero-laxity", "none"
+//! least_piece = "50us"        # the default: pieces of less are not worth a migration
 //! unproved = "warn"           # the default; "refuse" what DWCS's condition does not promise
 //!
 //! [[contract]]
@@ -26,7 +27,7 @@ use section::Section;
 
 use crate::contract::{Contract, ContractError, MAX_CONTRACTS, MAX_CPUS, Tolerance};
 use crate::duration::{self, Unreadable};
-use crate::policy::{Excess, Fit, Order, Policy, Splitting};
+use crate::policy::{DEFAULT_LEAST_PIECE_NS, Excess, Fit, Order, Policy, Splitting};
 use crate::system::Machine;
 
 /// What a file that does not say leaves to everybody else [1/1000].
@@ -145,8 +146,18 @@ fn policy(top: &mut Section<'_>) -> Result<Policy, FileError> {
         fit: top.one_of("heuristic", &fits)?,
         order: top.one_of("order", &orders)?,
         splitting: top.one_of("split", &splittings)?,
+        least_piece_ns: least_piece_ns(top)?,
         only_proved: top.one_of("unproved", &[("warn", false), ("refuse", true)])?,
     })
+}
+
+fn least_piece_ns(top: &mut Section<'_>) -> Result<u64, FileError> {
+    const KEY: &str = "least_piece";
+    let Some(text) = top.get(KEY, duration::EXPECTED, |value| value.text())? else {
+        return Ok(DEFAULT_LEAST_PIECE_NS);
+    };
+    // Nothing at all is no piece.
+    Ok(time_ns(top, KEY, &text)?.max(1))
 }
 
 fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError> {

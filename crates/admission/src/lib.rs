@@ -60,6 +60,6 @@ pub use duration::Duration;
 pub use edf_wm::MAX_PIECES;
 pub use offer::MAX_STRETCH;
 pub use placement::{Piece, Placement, PlacementError};
-pub use policy::{Excess, Fit, Order, Policy, Splitting};
+pub use policy::{DEFAULT_LEAST_PIECE_NS, Excess, Fit, Order, Policy, Splitting};
 pub use system::{AskError, Machine, System};
 pub use task::{Supply, Task};

@@ -44,10 +44,11 @@ impl Partition {
         if let Some(cpu) = self.place_whole(task, policy.fit) {
             return Some(Placement::Whole { cpu });
         }
+        let least_ns = policy.least_piece_ns;
         let mut pieces = match policy.splitting {
             Splitting::None => None,
-            Splitting::EqualWindows(excess) => edf_wm::split(&self.cpus, task, excess),
-            Splitting::ZeroLaxity => zero_laxity::split(&self.cpus, task),
+            Splitting::EqualWindows(excess) => edf_wm::split(&self.cpus, task, excess, least_ns),
+            Splitting::ZeroLaxity => zero_laxity::split(&self.cpus, task, least_ns),
         }?;
         match pieces.len() {
             // Only where the whole was undecided.

@@ -56,9 +56,9 @@ impl Default for Splitting {
     }
 }
 
-/// How a place is sought. The default is EDF-WM with first fit in the given order, and a warning
-/// where DWCS's condition promises nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// How a place is sought. The default is EDF-WM with first fit in the given order, no piece below
+/// [`DEFAULT_LEAST_PIECE_NS`], and a warning where DWCS's condition promises nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Policy {
     /// Which CPU first.
     pub fit: Fit,
@@ -66,8 +66,27 @@ pub struct Policy {
     pub order: Order,
     /// What if none fits.
     pub splitting: Splitting,
+    /// The least budget of a piece [ns], 1 or more: less is not worth a migration.
+    /// Papers have no such bound.
+    pub least_piece_ns: u64,
     /// Whether a contract that DWCS's condition admits without a promise is refused instead.
     pub only_proved: bool,
+}
+
+/// The least budget of a piece, unless a policy says otherwise [ns]: some times the cost of the
+/// migration that it takes.
+pub const DEFAULT_LEAST_PIECE_NS: u64 = 50_000;
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            fit: Fit::default(),
+            order: Order::default(),
+            splitting: Splitting::default(),
+            least_piece_ns: DEFAULT_LEAST_PIECE_NS,
+            only_proved: false,
+        }
+    }
 }
 
 impl Policy {
@@ -77,6 +96,7 @@ impl Policy {
             fit,
             order,
             splitting: Splitting::None,
+            least_piece_ns: 1,
             only_proved: true,
         }
     }
@@ -87,6 +107,7 @@ impl Policy {
             fit,
             order,
             splitting: Splitting::EqualWindows(Excess::Last),
+            least_piece_ns: 1,
             only_proved: true,
         }
     }

@@ -30,8 +30,9 @@ use crate::task::Task;
 /// Most rounds of the search for z; each at least halves what is too much.
 const MAX_ROUNDS: u32 = 64;
 
-/// The pieces of `task`, in the order they run in; none if it cannot be split so.
-pub(crate) fn split(cpus: &[Workload], task: &Task) -> Option<Vec<Piece>> {
+/// The pieces of `task`, in the order they run in, none smaller than `least_ns`; none if it cannot
+/// be split so.
+pub(crate) fn split(cpus: &[Workload], task: &Task, least_ns: u64) -> Option<Vec<Piece>> {
     let room = |cpu: usize| (cpu, zero_laxity_budget_ns(&cpus[cpu], task));
     let mut firsts: Vec<(usize, u64)> = (0..cpus.len()).map(room).collect();
     firsts.sort_by_key(|&(cpu, budget_ns)| (Reverse(budget_ns), cpu));
@@ -39,7 +40,7 @@ pub(crate) fn split(cpus: &[Workload], task: &Task) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     while pieces.len() + 2 <= MAX_PIECES && firsts.len() >= 2 {
         let found = firsts.iter().find_map(|&(cpu, budget_ns)| {
-            let (piece, last) = cut(cpus, task, &rest, cpu, budget_ns)?;
+            let (piece, last) = cut(&cpus[cpu], task, &rest, (cpu, budget_ns), least_ns)?;
             let last_cpu = fullest_that_fits(cpus, &firsts, cpu, &last)?;
             Some([piece, as_last(task, &last, last_cpu)])
         });
@@ -49,7 +50,7 @@ pub(crate) fn split(cpus: &[Workload], task: &Task) -> Option<Vec<Piece>> {
         }
         // The largest first piece is made in any case; it is the first in the list.
         let (cpu, budget_ns) = firsts.remove(0);
-        let (piece, last) = cut(cpus, task, &rest, cpu, budget_ns)?;
+        let (piece, last) = cut(&cpus[cpu], task, &rest, (cpu, budget_ns), least_ns)?;
         pieces.push(piece);
         rest = last;
     }
@@ -65,17 +66,17 @@ fn as_last(task: &Task, last: &Task, cpu: usize) -> Piece {
     }
 }
 
-/// Cuts a piece of at most `budget_ns` off the front of `rest`, and says what remains; none if
-/// nothing does, or the piece does not fit.
+/// Cuts a piece of at most `budget_ns` off the front of `rest`, and says what remains, neither
+/// smaller than `least_ns`; none if that cannot be, or the piece does not fit.
 fn cut(
-    cpus: &[Workload],
+    workload: &Workload,
     task: &Task,
     rest: &Task,
-    cpu: usize,
-    budget_ns: u64,
+    (cpu, budget_ns): (usize, u64),
+    least_ns: u64,
 ) -> Option<(Piece, Task)> {
-    let budget_ns = budget_ns.min(rest.budget_ns - 1);
-    let window_ns = cpus[cpu].supply().time_for_ns(budget_ns);
+    let budget_ns = budget_ns.min(rest.budget_ns.checked_sub(least_ns)?);
+    let window_ns = workload.supply().time_for_ns(budget_ns);
     let piece = Piece {
         cpu: cpu as u32,
         budget_ns,
@@ -87,8 +88,8 @@ fn cut(
         deadline_ns: rest.deadline_ns.checked_sub(window_ns)?,
         period_ns: rest.period_ns,
     };
-    let sound = budget_ns > 0 && last.deadline_ns > 0;
-    (sound && fits(&cpus[cpu], &piece.task(task.period_ns))).then_some((piece, last))
+    let sound = budget_ns >= least_ns && last.deadline_ns > 0;
+    (sound && fits(workload, &piece.task(task.period_ns))).then_some((piece, last))
 }
 
 /// The largest budget, below that of `task`, that fits with the shortest window it can have [ns].

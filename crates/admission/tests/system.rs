@@ -8,6 +8,9 @@ use andante_admission::{
     MAX_STRETCH, Machine, Order, Overload, Placement, Policy, Promise, Splitting, System, Test,
 };
 
+/// EDF-WM without a least piece: most tests count in single units.
+const EDF_WM: Policy = Policy::edf_wm(Fit::First, Order::Given);
+
 const MS: u64 = 1_000_000;
 
 fn system(cpus: u32, policy: Policy) -> System {
@@ -119,7 +122,7 @@ fn a_refusal_names_the_test_the_instant_and_the_holders() {
 
 #[test]
 fn a_refused_split_says_how_far_it_would_go() {
-    let mut system = system(2, Policy::default());
+    let mut system = system(2, EDF_WM);
     admit(&mut system, "a", 8, 10);
     admit(&mut system, "b", 8, 10);
     let answer = system.ask(&Contract::new("c", 5, 10)).unwrap();
@@ -139,18 +142,14 @@ fn a_refused_split_says_how_far_it_would_go() {
 #[test]
 fn offers_are_admitted_and_nothing_nearer_is() {
     let mut random = Random::new(7);
-    let splittings = [
-        Splitting::None,
-        Policy::default().splitting,
-        Splitting::ZeroLaxity,
-    ];
+    let splittings = [Splitting::None, EDF_WM.splitting, Splitting::ZeroLaxity];
     let (mut budgets, mut periods) = (0, 0);
     for set in 0..600 {
         let splitting = splittings[set % 3];
         let policy = Policy {
             splitting,
             only_proved: true,
-            ..Policy::default()
+            ..EDF_WM
         };
         let cpus = random.within(1, 3) as u32;
         let left_for_others_per_mille = random.within(0, 1) as u32 * 200;
@@ -218,7 +217,7 @@ fn small_contract(random: &mut Random, at: u32) -> Contract {
 #[test]
 fn contracts_that_are_placed_never_move_and_a_question_changes_nothing() {
     let mut random = Random::new(11);
-    let mut system = system(3, Policy::default());
+    let mut system = system(3, EDF_WM);
     for at in 0..200 {
         let before: Vec<_> = placements(&system);
         let contract = small_contract(&mut random, at);
@@ -253,7 +252,7 @@ fn placements(system: &System) -> Vec<(String, Placement)> {
 
 #[test]
 fn what_is_released_can_be_had_again() {
-    let mut system = system(2, Policy::default());
+    let mut system = system(2, EDF_WM);
     for name in ["a", "b", "c"] {
         admit(&mut system, name, 6 * MS, 10 * MS);
     }
@@ -265,7 +264,7 @@ fn what_is_released_can_be_had_again() {
 
 #[test]
 fn nonsense_is_refused_with_its_reason() {
-    let system = system(2, Policy::default());
+    let system = system(2, EDF_WM);
     let contract = || Contract::new("c", 5, 10);
     let reason = |contract| match system.ask(&contract) {
         Err(AskError::Contract(error)) => error,
@@ -304,7 +303,7 @@ fn nonsense_is_refused_with_its_reason() {
         cpus,
         left_for_others_per_mille: left,
     };
-    let new = |cpus, left| System::new(machine(cpus, left), Policy::default()).err();
+    let new = |cpus, left| System::new(machine(cpus, left), EDF_WM).err();
     assert_eq!(new(0, 0), Some(AskError::BadCpus(0)));
     assert_eq!(new(1025, 0), Some(AskError::BadCpus(1025)));
     assert_eq!(new(1, 1000), Some(AskError::NothingLeft(1000)));
@@ -312,7 +311,7 @@ fn nonsense_is_refused_with_its_reason() {
 
 #[test]
 fn names_are_unique_and_the_table_has_an_end() {
-    let mut system = system(1, Policy::default());
+    let mut system = system(1, EDF_WM);
     for at in 0..MAX_CONTRACTS {
         admit(&mut system, &at.to_string(), 1, MAX_PERIOD_NS);
     }
@@ -349,10 +348,10 @@ fn numbers_of_any_size_never_panic() {
     for round in 0..300 {
         let left_for_others_per_mille = random.within(0, 1100) as u32;
         let cpus = random.within(0, 6) as u32;
-        let splitting = [Policy::default().splitting, Splitting::ZeroLaxity][round % 2];
+        let splitting = [EDF_WM.splitting, Splitting::ZeroLaxity][round % 2];
         let policy = Policy {
             splitting,
-            ..Policy::default()
+            ..EDF_WM
         };
         let machine = Machine {
             cpus,

@@ -43,10 +43,8 @@ impl Algorithm {
     /// What it does, as a policy.
     pub fn policy(self) -> Policy {
         let policy = |fit, order, splitting| Policy {
-            fit,
-            order,
             splitting,
-            only_proved: true,
+            ..Policy::partitioned(fit, order)
         };
         let windows = Splitting::EqualWindows(Excess::Last);
         match self {

@@ -53,7 +53,7 @@ fn a_file_is_read_with_its_defaults() {
 #[test]
 fn every_choice_is_understood() {
     let text = "left_for_others = 0.125\nheuristic = \"worst-fit\"\norder = \"decreasing\"\n\
-                split = \"fair-windows\"\nunproved = \"refuse\"\n";
+                split = \"fair-windows\"\nunproved = \"refuse\"\nleast_piece = \"1ms\"\n";
     let request = parse("my.toml", &format!("{text}{GOOD}")).unwrap();
     assert_eq!(request.machine.left_for_others_per_mille, 125);
     let splitting = Splitting::EqualWindows(Excess::Fair);
@@ -64,6 +64,7 @@ fn every_choice_is_understood() {
             fit,
             order,
             splitting,
+            least_piece_ns: 1_000_000,
             only_proved
         }
     );
