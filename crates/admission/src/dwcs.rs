@@ -77,7 +77,7 @@ impl fmt::Display for Unproved {
             Self::UnequalBudgets => "budgets differ",
             Self::EarlyDeadlines => "a deadline lies before the end of its period",
             Self::Pieces => "a piece of a split contract runs there",
-            Self::PartialSlots => "the period is no multiple of the budget",
+            Self::PartialSlots => "what a period supplies is no multiple of the budget",
         })
     }
 }

@@ -74,7 +74,7 @@ More keys, with their defaults first:
   order = \"given\", \"decreasing\"                      which contract, by utilisation
   split = \"windows\", \"fair-windows\", \"zero-laxity\", \"none\"
   unproved = \"warn\", \"refuse\"                        where losses are tolerated, but not promised
-  left_for_others = 0.2
+  least_piece = \"50us\"                               pieces of less are not worth a migration
 
 The exit status is 0 if all are admitted, 23 if one is refused, 24 if the file is wrong.
 

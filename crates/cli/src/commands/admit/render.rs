@@ -2,16 +2,20 @@
 //! The answers as text.
 
 use andante_admission::{
-    Admission, Contract, Duration, Failure, Obstacle, Offer, Placement, Promise, Refusal,
-    WindowFailure,
+    Admission, Contract, Duration, Failure, Holder, Obstacle, Offer, Piece, Placement, Promise,
+    Refusal, WindowFailure,
 };
 use unicode_width::UnicodeWidthStr;
 
 use super::{Answered, Report};
 use crate::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
 
-/// CPUs shown of a refusal; `--json` has all.
-const MAX_CPUS_SHOWN: usize = 4;
+/// Reasons shown of a refusal, each with the CPUs it holds for; `--json` has all.
+const MAX_REASONS_SHOWN: usize = 4;
+/// CPUs named with a reason.
+const MAX_CPUS_NAMED: usize = 8;
+/// Pieces shown of a split.
+const MAX_PIECES_SHOWN: usize = 4;
 /// Holders shown of a CPU.
 const MAX_HOLDERS_SHOWN: usize = 4;
 
@@ -108,7 +112,7 @@ fn place(admission: &Admission) -> String {
     match &admission.placement {
         Placement::Whole { cpu } => format!("CPU {cpu}"),
         Placement::Split { pieces } => {
-            let piece = |piece: &andante_admission::Piece| {
+            let piece = |piece: &Piece| {
                 let from = Duration(piece.offset_ns);
                 let to = Duration(piece.offset_ns + piece.window_ns);
                 let from = if piece.offset_ns == 0 {
@@ -122,8 +126,12 @@ fn place(admission: &Admission) -> String {
                     Duration(piece.budget_ns)
                 )
             };
-            let pieces: Vec<_> = pieces.iter().map(piece).collect();
-            format!("split: {}", pieces.join(", then "))
+            let shown: Vec<_> = pieces.iter().take(MAX_PIECES_SHOWN).map(piece).collect();
+            let more = match pieces.len().saturating_sub(MAX_PIECES_SHOWN) {
+                0 => String::new(),
+                more => format!(", then {more} more pieces"),
+            };
+            format!("split: {}{more}", shown.join(", then "))
         }
     }
 }
@@ -148,16 +156,22 @@ fn why_not(refusal: &Refusal) -> String {
     let mut cpus: Vec<&Obstacle> = refusal.cpus.iter().collect();
     // The emptiest first: there the least is missing.
     cpus.sort_by_key(|obstacle| (held_ppm(obstacle), obstacle.cpu));
-    let mut text = String::new();
-    for obstacle in cpus.iter().take(MAX_CPUS_SHOWN) {
-        text += &format!("    CPU {}: {}\n", obstacle.cpu, reason(obstacle));
-        if let Some(windows) = &obstacle.windows {
-            text += &format!("      losses: {}\n", window_reason(windows));
+    let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+    for obstacle in cpus {
+        let reasons = reasons(obstacle);
+        match groups.iter_mut().find(|(known, _)| *known == reasons) {
+            Some((_, cpus)) => cpus.push(obstacle.cpu),
+            None => groups.push((reasons, vec![obstacle.cpu])),
         }
-        text += &format!("      {}\n", paint(DIM, holders(obstacle)));
     }
-    if let Some(more) = cpus.len().checked_sub(MAX_CPUS_SHOWN + 1) {
-        text += &format!("    and {} more CPUs (see --json)\n", more + 1);
+    let mut text = String::new();
+    for (reasons, cpus) in groups.iter().take(MAX_REASONS_SHOWN) {
+        text += &format!("    {}: {reasons}", named(cpus));
+    }
+    let more = groups.iter().skip(MAX_REASONS_SHOWN);
+    let more: usize = more.map(|(_, cpus)| cpus.len()).sum();
+    if more > 0 {
+        text += &format!("    and the same on {more} fuller CPUs (see --json)\n");
     }
     if let Some(split) = refusal.split {
         text += &format!(
@@ -168,17 +182,42 @@ fn why_not(refusal: &Refusal) -> String {
             Duration(split.needed_ns)
         );
     }
+    text + &offers(refusal)
+}
+
+/// `CPU 1`, or `CPUs 1, 2 and 5 more`.
+fn named(cpus: &[u32]) -> String {
+    let shown: Vec<_> = cpus
+        .iter()
+        .take(MAX_CPUS_NAMED)
+        .map(u32::to_string)
+        .collect();
+    let plural = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let more = match cpus.len().saturating_sub(MAX_CPUS_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{plural} {}{more}", shown.join(", "))
+}
+
+/// Everything in the way on a CPU, in whole lines.
+fn reasons(obstacle: &Obstacle) -> String {
+    let mut text = format!("{}\n", reason(obstacle));
+    if let Some(windows) = &obstacle.windows {
+        text += &format!("      losses: {}\n", window_reason(windows));
+    }
+    text + &format!("      {}\n", paint(DIM, holders(obstacle)))
+}
+
+fn offers(refusal: &Refusal) -> String {
     let nearest = &refusal.nearest;
-    for offer in [&nearest.largest_budget, &nearest.shortest_period]
-        .into_iter()
-        .flatten()
-    {
-        text += &format!("    {}\n", paint(MEND, instead(offer)));
+    let offers = [&nearest.largest_budget, &nearest.shortest_period];
+    let offers: Vec<_> = offers.into_iter().flatten().map(instead).collect();
+    if offers.is_empty() {
+        return format!("    {}\n", paint(MEND, "nothing near it would be admitted"));
     }
-    if nearest.largest_budget.is_none() && nearest.shortest_period.is_none() {
-        text += &format!("    {}\n", paint(MEND, "nothing near it would be admitted"));
-    }
-    text
+    let line = |offer: &String| format!("    {}\n", paint(MEND, offer));
+    offers.iter().map(line).collect()
 }
 
 fn instead(offer: &Offer) -> String {
@@ -227,9 +266,7 @@ fn holders(obstacle: &Obstacle) -> String {
     if obstacle.holders.is_empty() {
         return "held by nobody".into();
     }
-    let holder = |holder: &andante_admission::Holder| {
-        format!("{} {}", holder.name, percent(holder.share_ppm))
-    };
+    let holder = |holder: &Holder| format!("{} {}", holder.name, percent(holder.share_ppm));
     let shown = obstacle.holders.iter().take(MAX_HOLDERS_SHOWN);
     let shown: Vec<_> = shown.map(holder).collect();
     let more = match obstacle.holders.len().saturating_sub(MAX_HOLDERS_SHOWN) {

@@ -72,3 +72,16 @@ fn what_is_not_promised_is_said() {
         .count();
     assert_eq!(warned, 2, "{text_of_unequal}");
 }
+
+#[test]
+fn cpus_with_the_same_reason_are_named_together() {
+    let text = text(
+        "cpus = 12\n[[contract]]\nname = \"a\"\nbudget = \"9ms\"\nperiod = \"33ms\"\n\
+         deadline = \"10ms\"\n",
+    );
+    assert!(
+        text.contains("CPUs 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: too much at once: within 10 ms"),
+        "{text}"
+    );
+    assert_eq!(text.matches("held by nobody").count(), 1, "{text}");
+}
