@@ -50,7 +50,7 @@ pub enum WindowVerdict {
     Promised,
     /// The condition holds, but nothing follows from it.
     Unproved(Unproved),
-    /// The condition does not hold.
+    /// The condition does not hold, or a task could not be served even alone.
     Exceeded,
 }
 
@@ -91,7 +91,10 @@ pub fn judge(tasks: &[WindowTask], supply: Supply) -> WindowVerdict {
     };
     let share = |task: &Task| ratio(task.budget_ns, task.period_ns);
     let needed = sum(&|task| served_part(task.tolerance) * share(&task.task));
-    if needed > ratio(supply.per_mille(), 1000) {
+    // What could not be served even alone would lose every period.
+    let hopeless =
+        |task: &WindowTask| task.task.budget_ns > supply.within_ns(task.task.deadline_ns);
+    if needed > ratio(supply.per_mille(), 1000) || tasks.iter().any(hopeless) {
         return WindowVerdict::Exceeded;
     }
     if let Some(unproved) = broken_precondition(tasks) {
@@ -189,6 +192,14 @@ mod tests {
         assert_eq!(judged(&tasks), unproved(Unproved::EarlyDeadlines));
         tasks[1].piece = true;
         assert_eq!(judged(&tasks), unproved(Unproved::Pieces));
+    }
+
+    #[test]
+    fn what_cannot_be_served_alone_is_not_helped_by_tolerance() {
+        let alone = of(&[(9, 10, 1, 2)]);
+        assert_eq!(judge(&alone, Supply::WHOLE), WindowVerdict::Promised);
+        let supply = Supply::after(200).unwrap();
+        assert_eq!(judge(&alone, supply), WindowVerdict::Exceeded);
     }
 
     /// Kept back is kept back: 4/5 of 10 are 8, so two slots of 4 and not two and a half.

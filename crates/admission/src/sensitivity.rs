@@ -8,7 +8,9 @@
 //!
 //! The budget found always fits. It is the largest if the horizon is near; as utilisation comes
 //! close to the supply the horizon flees, and the budget is cut so that it stays within
-//! [`HORIZON_PERIODS`] of the longest period, which costs at most that part of it.
+//! [`HORIZON_PERIODS`] of the longest period. That costs at most 1 / [`HORIZON_PERIODS`] of the CPU,
+//! since with H the horizon, K = sum of (T_i - D_i) U_i <= U H / [`HORIZON_PERIODS`] (see
+//! [`Workload::near_horizon_ns`]).
 //!
 //! \[1\] S. Kato, N. Yamasaki, Y. Ishikawa, *Semi-Partitioned Scheduling of Sporadic Task Systems
 //! on Multiprocessors*, ECRTS 2009.

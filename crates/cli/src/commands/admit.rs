@@ -43,8 +43,9 @@ tolerate = \"1/5\"            # 1 frame of 5 may be lost
 /// Say whether contracts can be promised, on which CPUs, and what would do instead.
 ///
 /// A contract is a promise in time: so much CPU time in every period, by a deadline, losing nothing
-/// or at most x of y periods. None is made unless it can be kept. This command asks for a file of
-/// them; it needs no root, touches nothing, and can plan for another machine.
+/// or at most x of y periods. It is made only if it can be kept, and where nothing can be promised
+/// the answer says so. This command asks for a file of them; it needs no root, touches nothing, and
+/// can plan for another machine.
 #[derive(Args)]
 #[command(after_long_help = HELP.as_str())]
 pub struct Admit {
