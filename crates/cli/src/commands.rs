@@ -6,6 +6,7 @@ mod doctor;
 mod exec;
 mod lab;
 mod man;
+mod paper;
 mod run;
 mod status;
 mod top;
@@ -25,6 +26,7 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
+    Paper(paper::Paper),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -40,6 +42,7 @@ impl Command {
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
+            Self::Paper(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }
