@@ -90,6 +90,10 @@ impl Paper {
                 .collect();
             output::print(&texts.join("\n\n"))?;
         }
+        if self.report {
+            let file = paper::write_book(&papers, &self.papers, &self.out)?;
+            output::note(&format!("the book is {}", file.display()));
+        }
         paper::verdict(&papers)?;
         Ok(Status::Ok)
     }

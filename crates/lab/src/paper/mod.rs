@@ -2,9 +2,10 @@
 //!
 //! A folder of `papers/` holds what a paper claims and published (`paper.toml`, see
 //! [`papers/README.md`](../../../../papers/README.md)) and the scenarios to measure the same in the
-//! simulator. [`run`] carries them out; [`table`](text) prints them; [`book`] makes one page of HTML
+//! simulator. [`run`] carries them out; [`text`] prints them; [`book::html`] makes one page of HTML
 //! of them all.
 
+pub mod book;
 mod computed;
 mod document;
 mod figure;
@@ -19,7 +20,7 @@ pub use terminal::text;
 
 use crate::error::LabError;
 use crate::progress::Count;
-use crate::run::folders;
+use crate::run::{folders, write_file};
 use document::Paper;
 use result::{PaperResult, Tally};
 
@@ -85,6 +86,24 @@ pub fn run(names: &[String]) -> Result<Vec<PaperResult>, LabError> {
         }
     }
     run::run(&papers, &mut Count::on_stderr())
+}
+
+/// Writes the book of `papers`, which were asked for by `names`, below `out`: `book.html` for all of
+/// them, `KEY.html` for a single one. Returns the file.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_book(
+    papers: &[PaperResult],
+    names: &[String],
+    out: &Path,
+) -> Result<PathBuf, LabError> {
+    let file = match (papers, names) {
+        ([paper], [name]) if name != "all" => out.join(format!("{}.html", paper.key)),
+        _ => out.join("book.html"),
+    };
+    write_file(&file, book::html(papers).as_bytes())?;
+    Ok(file)
 }
 
 /// Whether every figure is as it should be, or its deviation explained.
