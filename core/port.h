@@ -71,4 +71,7 @@ typedef int64_t s64;
 
 #endif
 
+/* Things are named by their index in an array; index 0 is nobody. */
+#define AN_NONE 0u
+
 #endif

@@ -31,7 +31,6 @@
 #define AN_MAX_NODES 8192 /* a class takes one, and one more if it has children; power of two */
 #define AN_MAX_DEPTH 64	  /* levels below the root */
 
-#define AN_NONE 0u
 #define AN_ROOT 1u	/* the root, an inner node always */
 #define AN_ROOT_LEAF 2u /* its own leaf: the class of everything unclassified */
 

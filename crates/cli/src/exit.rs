@@ -219,7 +219,10 @@ impl From<&StateError> for Status {
 impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
-            LabError::NoScenario { .. } | LabError::NoPaper { .. } | LabError::Scenario(_) => {
+            LabError::NoScenario { .. }
+            | LabError::NoPaper { .. }
+            | LabError::Scenario(_)
+            | LabError::NoRoom { .. } => {
                 Self::BadScenario
             }
             LabError::MissingTool { .. } => Self::MissingTool,

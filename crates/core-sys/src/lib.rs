@@ -4,8 +4,15 @@
 //! does and what the caller owes it. Indices out of range cannot harm (the core masks them), and an
 //! assertion of the core that fails aborts the program.
 
+mod containers;
+mod contracts;
 mod policy;
+mod raw;
+mod rule;
 mod tree;
 
-pub use policy::{Member, Policy, PolicyKind, Requeue};
+pub use containers::{Container, ContainerShare, Containers};
+pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
+pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
+pub use rule::Rule;
 pub use tree::{Exclusion, Leaf, Tree};

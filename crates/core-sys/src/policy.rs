@@ -12,11 +12,42 @@ pub enum PolicyKind {
     RoundRobin = 2,
     /// A model of the stock fair scheduler.
     Fair = 3,
+    /// System V Release 4's time-sharing and real-time classes, as Solaris 2.2 ran them.
+    Svr4 = 4,
+    /// The same with the time-sharing class of Solaris 2.3 and after.
+    Svr4New = 5,
+    /// Linux 2.2's epochs.
+    Linux22 = 6,
+}
+
+/// What a task brings to a policy, beside what it does: `core/policy.h`, `struct an_member`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// Weight under the fair policies, from the nice value.
+    pub weight: u32,
+    /// Nice value, -20 to 19.
+    pub nice: i32,
+    /// SVR4: what the user asked for, -20 to 20, or the real-time level, 0 to 59. Linux 2.2: the
+    /// real-time priority, 1 to 99.
+    pub priority: i32,
+    /// SVR4: in the real-time class. Linux 2.2: `SCHED_FIFO`.
+    pub real_time: bool,
+    /// Linux 2.2, real time: `SCHED_RR` instead.
+    pub round_robin: bool,
 }
 
 impl PolicyKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sfq, Self::Fifo, Self::RoundRobin, Self::Fair];
+    pub const ALL: [Self; 7] = [
+        Self::Sfq,
+        Self::Fifo,
+        Self::RoundRobin,
+        Self::Fair,
+        Self::Svr4,
+        Self::Svr4New,
+        Self::Linux22,
+    ];
 
     /// As scenarios and the command line call it.
     pub fn name(self) -> &'static str {
@@ -25,6 +56,9 @@ impl PolicyKind {
             Self::Fifo => "fifo",
             Self::RoundRobin => "rr",
             Self::Fair => "fair",
+            Self::Svr4 => "svr4",
+            Self::Svr4New => "svr4-new",
+            Self::Linux22 => "linux-2.2",
         }
     }
 
@@ -56,7 +90,8 @@ pub struct Member([u64; 16]);
 
 unsafe extern "C" {
     fn an_sys_policy_init(policy: *mut Policy, kind: u32, quantum_ns: u64);
-    fn an_sys_member_init(policy: *const Policy, member: *mut Member, nice: i32, weight: u32);
+    fn an_sys_member_init(p: *const Policy, member: *mut Member, parameters: *const Parameters);
+    fn an_sys_member_level(policy: *const Policy, member: *const Member) -> u32;
     fn an_sys_policy_wake(policy: *mut Policy, member: *mut Member) -> u64;
     fn an_sys_policy_serve(policy: *mut Policy, member: *const Member);
     fn an_sys_policy_used(policy: *const Policy, member: *mut Member, ran_ns: u64);
@@ -86,11 +121,17 @@ impl Policy {
     }
 
     /// A task enters the class, asleep.
-    pub fn join(&self, nice: i32, weight: u32) -> Member {
+    pub fn join(&self, parameters: &Parameters) -> Member {
         let mut member = Member([0; 16]);
-        // SAFETY: as in `new`.
-        unsafe { an_sys_member_init(self, &mut member, nice, weight) };
+        // SAFETY: as in `new`; the core reads the parameters and keeps no reference.
+        unsafe { an_sys_member_init(self, &mut member, parameters) };
         member
+    }
+
+    /// Its priority among all, more is served first; 0 where the policy knows no levels.
+    pub fn level(&self, member: &Member) -> u32 {
+        // SAFETY: both are initialised storage of the core's types.
+        unsafe { an_sys_member_level(self, member) }
     }
 
     /// It wants to run; returns its key.

@@ -1,14 +1,12 @@
 //! The class tree: `core/tree.h` and `core/hsfq.h`.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
+use crate::raw::{Raw, allocate, release};
+
 /// A class, by the index of its leaf. 0 is none.
 pub type Leaf = u32;
-
-/// `struct an_tree`, laid out by the core alone.
-enum Raw {}
 
 /// Leaves passed over in one dispatch: `struct an_exclusion`.
 #[repr(C)]
@@ -76,21 +74,12 @@ impl Tree {
 
     /// An empty tree for `cpus` CPUs, whose picks are expected to use `quantum_ns` [ns].
     pub fn new(quantum_ns: u64, cpus: u32) -> Self {
-        // SAFETY: the size is not zero; the core initialises what it was given.
+        // SAFETY: the core says how much it needs, and initialises it.
         unsafe {
-            let memory = alloc_zeroed(Self::layout()).cast::<Raw>();
-            let Some(raw) = NonNull::new(memory) else {
-                handle_alloc_error(Self::layout())
-            };
+            let raw = allocate(an_sys_tree_size());
             an_sys_tree_init(raw.as_ptr(), quantum_ns, cpus);
             Self { raw }
         }
-    }
-
-    fn layout() -> Layout {
-        // SAFETY: takes nothing, returns a constant.
-        let size = unsafe { an_sys_tree_size() };
-        Layout::from_size_align(size, 64).expect("a size the C compiler found possible")
     }
 
     /// A class below that of `parent`; none when there is no room or it would lie too deep.
@@ -139,8 +128,8 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new` with this layout.
-        unsafe { dealloc(self.raw.as_ptr().cast(), Self::layout()) }
+        // SAFETY: allocated by `new` with this size.
+        unsafe { release(self.raw, an_sys_tree_size()) }
     }
 }
 

@@ -75,6 +75,14 @@ pub enum LabError {
         /// A whole clause: what is asked for.
         what: String,
     },
+    /// A simulated scheduler cannot have all classes.
+    #[error(
+        "there is no room for class {class}: too many, too deep, or more promised than the parent has"
+    )]
+    NoRoom {
+        /// Its path.
+        class: String,
+    },
     /// A scheduler did not take charge.
     #[error("the scheduler {name} did not take charge: {reason}")]
     SchedulerFailed {

@@ -4,6 +4,7 @@
 //! per case and scheduler, on a real kernel in virtual time or on this machine, and leaves
 //! [`result::RunResult`]s. The same code ([`runner`]) does the work in both places.
 
+mod against;
 mod assets;
 mod cases;
 mod clock;
@@ -27,7 +28,9 @@ mod stop;
 pub mod table;
 pub mod trace;
 mod virtual_machine;
+pub mod why;
 
+pub use against::agreement;
 pub use error::LabError;
 pub use guest::guest_main;
 pub use programs::program_main;

@@ -156,7 +156,7 @@ pub struct ProgramResult {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub shown_ms: Vec<f64>,
     /// When the frames of `shown_ms` were released, to be decoded and shown before the next one's
-    /// release [ms since the measurement began] (the simulator's players).
+    /// release [ms since the measurement began] (synthetic players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub released_ms: Vec<f64>,
     /// Instants at which frames were dropped [ms since the measurement began] (players).

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::against;
 use crate::error::LabError;
 use crate::host;
 use crate::judge;
@@ -45,6 +46,8 @@ pub struct RunOptions {
     pub schedulers: Vec<String>,
     /// Where.
     pub on: On,
+    /// Folder below which the results of another place lie, to compare the new ones with.
+    pub against: Option<PathBuf>,
     /// Folder below which the results of each scenario get a folder of their own.
     pub out: PathBuf,
     /// The `andante` binary: scheduler, guest and synthetic programs.
@@ -114,6 +117,9 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
     };
     let mut runs = merge(&scenario, &choices, carried, options.on);
     judge::judge(&scenario, &mut runs);
+    if let Some(folder) = &options.against {
+        against::judge(&mut runs, folder)?;
+    }
     write(&scenario, &runs, &options.out)?;
     Ok(runs)
 }
@@ -122,10 +128,10 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
 fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
     let refuse = |what: String| Err(LabError::OnlySimulated { what });
     for Job { case, choice } in jobs {
-        if let Choice::Policy(kind) = choice {
+        if let Choice::Policy(_) | Choice::Containers(_) = choice {
             return refuse(format!(
                 "the scheduler `{}` is only simulated so far",
-                kind.name()
+                choice.name()
             ));
         }
         if let Some(class) = case

@@ -7,8 +7,8 @@ use andante_sim::programs::{
     Answerer, Batch, Client, Desk, Loop, Pingpong, Player, Server as DisplayServer,
 };
 use andante_sim::{
-    ClassId, Hierarchy, InstanceId, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Record, Spec,
-    Usage,
+    ClassId, ContainerScheduler, ContainerShare, Hierarchy, InstanceId, Machine, NS_PER_MS,
+    NS_PER_S, Ns, PolicyKind, Record, Scheduler, Spec, Usage,
 };
 
 use crate::error::LabError;
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
 use crate::runner::{self, Choice, collect};
-use crate::scenario::{Kind, Program, Workload};
+use crate::scenario::{Class, Kind, Program, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -46,7 +46,7 @@ pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, 
     });
     Ok(Carried {
         kernel: version(),
-        results,
+        results: results.into_iter().collect::<Result<_, _>>()?,
     })
 }
 
@@ -68,7 +68,10 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
         });
     }
     match &job.choice {
-        Choice::Andante | Choice::Policy(_) => Ok(()),
+        Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
+            what: "resource containers are simulated on one CPU only".to_owned(),
+        }),
+        Choice::Andante | Choice::Policy(_) | Choice::Containers(_) => Ok(()),
         choice => Err(LabError::OnlyOnKernel {
             what: format!(
                 "the scheduler `{}` is the kernel's (`fair` is a model of it)",
@@ -79,14 +82,14 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
 }
 
 /// One case under one scheduler.
-pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> SchedulerResult {
+pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
     let begin_ns = ns(runner::lead_s(workload));
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
-    let (hierarchy, classes) = classes(workload, choice);
+    let (scheduler, classes) = scheduler(workload, choice)?;
     let costs = workload.simulator.costs;
     let cpus = workload.cpus as usize;
-    let mut machine = Machine::new(cpus, costs, hierarchy, begin_ns..trace_end_ns);
+    let mut machine = Machine::new(cpus, costs, scheduler, begin_ns..trace_end_ns);
     for source in &workload.simulator.interrupts {
         machine.interrupt(source.clone());
     }
@@ -108,7 +111,7 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> SchedulerResult 
         before,
         samples,
     };
-    SchedulerResult {
+    Ok(SchedulerResult {
         name: choice.name(),
         idle_ns: measured.after().idle - measured.before.idle,
         sample_ns: measured.samples.iter().map(|(at_ns, _)| *at_ns).collect(),
@@ -123,38 +126,62 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> SchedulerResult 
             .collect(),
         runs: runs(&machine, &instances, begin_ns),
         ..SchedulerResult::default()
-    }
+    })
 }
 
 fn ns(seconds: f64) -> Ns {
     (seconds * NS_PER_S as f64).round() as Ns
 }
 
-/// The tree, and the class of each path. Only our scheduler knows classes; under the others all
-/// tasks are in one.
-fn classes(workload: &Workload, choice: &Choice) -> (Hierarchy, Vec<(String, ClassId)>) {
-    let root_kind = match choice {
-        Choice::Policy(kind) => *kind,
-        _ => PolicyKind::Sfq,
-    };
-    let mut hierarchy = Hierarchy::new(workload.cpus as usize, QUANTUM_NS, root_kind);
-    let mut known = vec![("/".to_owned(), Hierarchy::ROOT)];
-    for class in &workload.classes {
-        let find = |path: &str| {
-            known
-                .iter()
-                .find(|(known, _)| known == path)
-                .map(|(_, id)| *id)
-        };
-        let parent = find(class.parent()).expect("parents come before children");
-        let kind = class.policy.unwrap_or(root_kind);
-        let id = match choice {
-            Choice::Andante => hierarchy.create(parent, class.weight, kind),
-            _ => Some(Hierarchy::ROOT),
-        };
-        known.push((class.path.clone(), id.expect("scenarios have few classes")));
+/// The scheduler, and the class of each path.
+fn scheduler(
+    workload: &Workload,
+    choice: &Choice,
+) -> Result<(Box<dyn Scheduler>, Vec<(String, ClassId)>), LabError> {
+    let cpus = workload.cpus as usize;
+    match choice {
+        Choice::Policy(kind) => {
+            // Our scheduler alone knows classes: here all tasks are in one.
+            let hierarchy = Hierarchy::new(cpus, QUANTUM_NS, *kind);
+            let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
+            Ok((Box::new(hierarchy), classes))
+        }
+        Choice::Containers(ticked) => {
+            let mut containers = ContainerScheduler::new(*ticked);
+            let classes = classes(workload, |parent, class| {
+                let share = class
+                    .fixed
+                    .map_or(ContainerShare::Shared(class.weight), ContainerShare::Fixed);
+                containers.create(parent, share)
+            })?;
+            Ok((Box::new(containers), classes))
+        }
+        _ => {
+            let mut hierarchy = Hierarchy::new(cpus, QUANTUM_NS, PolicyKind::Sfq);
+            let classes = classes(workload, |parent, class| {
+                let kind = class.policy.unwrap_or(PolicyKind::Sfq);
+                hierarchy.create(parent, class.weight, kind)
+            })?;
+            Ok((Box::new(hierarchy), classes))
+        }
     }
-    (hierarchy, known)
+}
+
+/// The class of each path, made by `create` below its parent's.
+fn classes(
+    workload: &Workload,
+    mut create: impl FnMut(ClassId, &Class) -> Option<ClassId>,
+) -> Result<Vec<(String, ClassId)>, LabError> {
+    let mut known = vec![("/".to_owned(), ClassId(0))];
+    for class in &workload.classes {
+        let parent = known.iter().find(|(path, _)| path == class.parent());
+        let parent = parent.expect("parents come before children").1;
+        let id = create(parent, class).ok_or_else(|| LabError::NoRoom {
+            class: class.path.clone(),
+        })?;
+        known.push((class.path.clone(), id));
+    }
+    Ok(known)
 }
 
 /// One instance of one program of the scenario.
@@ -166,7 +193,7 @@ struct Instance<'a> {
 
 /// Puts the scenario's programs into the machine.
 struct Starter<'a, 'm> {
-    machine: &'m mut Machine<Hierarchy>,
+    machine: &'m mut Machine<Box<dyn Scheduler>>,
     workload: &'a Workload,
     classes: Vec<(String, ClassId)>,
     begin_ns: Ns,
@@ -175,7 +202,7 @@ struct Starter<'a, 'm> {
 
 impl<'a, 'm> Starter<'a, 'm> {
     fn new(
-        machine: &'m mut Machine<Hierarchy>,
+        machine: &'m mut Machine<Box<dyn Scheduler>>,
         workload: &'a Workload,
         classes: Vec<(String, ClassId)>,
         begin_ns: Ns,
@@ -228,6 +255,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 None => u64::MAX,
                 Some(cpus) => cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu),
             },
+            priority: program.priority,
         };
         self.start_kind(program, id, start_ns, spec);
         if let Some(at_ns) = suspend {
@@ -380,7 +408,11 @@ impl Measured {
         }
     }
 
-    fn program(&self, machine: &Machine<Hierarchy>, instance: &Instance<'_>) -> ProgramResult {
+    fn program(
+        &self,
+        machine: &Machine<Box<dyn Scheduler>>,
+        instance: &Instance<'_>,
+    ) -> ProgramResult {
         let index = instance.id.0 as usize;
         let cpu_ns = self.after().instances[index] - self.before.instances[index];
         let kind = &instance.program.kind;
@@ -396,15 +428,6 @@ impl Measured {
         }
         let record = machine.record(instance.id);
         collect::take_samples(kind, &self.samples_of(kind, record, cpu_ns), &mut result);
-        if matches!(kind, Kind::Player { .. }) {
-            let released = record
-                .released_ns
-                .iter()
-                .filter(|at_ns| self.measures(**at_ns));
-            result.released_ms = released
-                .map(|at_ns| (at_ns - self.begin_ns) as f64 / 1e6)
-                .collect();
-        }
         result
     }
 
@@ -435,6 +458,7 @@ impl Measured {
                         .filter(|(_, released_ns)| self.measures(**released_ns))
                 };
                 samples.shown_ns = measured().map(|(at_ns, _)| at_ns - self.begin_ns).collect();
+                samples.released_ns = measured().map(|(_, at_ns)| at_ns - self.begin_ns).collect();
                 samples.dropped_ns = inside(&record.dropped_ns);
                 let period_ns = NS_PER_S as f64 / fps;
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
@@ -455,7 +479,11 @@ impl Measured {
 }
 
 /// Who ran when, in the stretch that the scenario wants traced.
-fn runs(machine: &Machine<Hierarchy>, instances: &[Instance<'_>], begin_ns: Ns) -> Vec<Run> {
+fn runs(
+    machine: &Machine<Box<dyn Scheduler>>,
+    instances: &[Instance<'_>],
+    begin_ns: Ns,
+) -> Vec<Run> {
     let name = |id: InstanceId| {
         let instance = instances.iter().find(|instance| instance.id == id);
         instance.map_or_else(String::new, |instance| instance.name.clone())

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use andante_core_sys::{Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Tree};
+use andante_core_sys::{Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Rule, Tree};
 
 use crate::Ns;
-use crate::scheduler::{Rule, Scheduler, Slice};
+use crate::scheduler::{Scheduler, Slice};
 use crate::task::{Spec, TaskId};
 
 /// A class, numbered in the order of creation.
@@ -43,6 +43,8 @@ enum Place {
 /// What a CPU serves.
 #[derive(Default)]
 struct Service {
+    /// The task in service.
+    task: Option<TaskId>,
     /// The class whose quantum it is.
     class: Option<usize>,
     /// Of that quantum [ns].
@@ -151,8 +153,9 @@ impl Hierarchy {
         self.slice(now_ns, cpu, head.1, rule)
     }
 
-    fn slice(&self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) -> Slice {
-        let service = &self.cpus[cpu];
+    fn slice(&mut self, now_ns: Ns, cpu: usize, task: TaskId, rule: Rule) -> Slice {
+        let service = &mut self.cpus[cpu];
+        service.task = Some(task);
         let left_ns = self
             .quantum_ns
             .saturating_sub(service.used_ns)
@@ -212,7 +215,7 @@ impl Hierarchy {
                 let task = wanting.expect("its class is known");
                 let class = &mut self.classes[class];
                 class.policy.serve(&self.tasks[task.0 as usize].member);
-                return Some(self.slice(now_ns, cpu, task, Rule::GoesOn));
+                return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
             }
             if let Some(head) = self.head(class, cpu) {
                 self.cpus[cpu].class = Some(class);
@@ -225,7 +228,7 @@ impl Hierarchy {
                         .queue
                         .insert((entry.member.key(), task));
                 }
-                return Some(self.take_head(now_ns, cpu, head, Rule::Share));
+                return Some(self.take_head(now_ns, cpu, head, Rule::SHARE));
             }
             self.tree.unpick(leaf);
             if !excluded.add(leaf) {
@@ -241,7 +244,7 @@ impl Hierarchy {
         self.tree.queue_withdraw(self.classes[class].leaf);
         self.tree.serve_unpicked(self.classes[class].leaf);
         self.cpus[cpu].class = Some(class);
-        self.slice(now_ns, cpu, task, Rule::GoesOn)
+        self.slice(now_ns, cpu, task, Rule::GOES_ON)
     }
 }
 
@@ -249,7 +252,7 @@ impl Scheduler for Hierarchy {
     fn add(&mut self, task: TaskId, spec: &Spec) {
         assert_eq!(task.0 as usize, self.tasks.len(), "tasks come in order");
         let class = spec.class.0;
-        let member = self.classes[class].policy.join(spec.nice, spec.weight());
+        let member = self.classes[class].policy.join(&spec.parameters());
         self.tasks.push(Entry {
             class,
             member,
@@ -286,7 +289,8 @@ impl Scheduler for Hierarchy {
         self.tasks[task.0 as usize].state = Place::Gone;
     }
 
-    fn block(&mut self, _now_ns: Ns, _cpu: usize, task: TaskId) {
+    fn block(&mut self, _now_ns: Ns, cpu: usize, task: TaskId) {
+        self.cpus[cpu].task = None;
         let entry = &mut self.tasks[task.0 as usize];
         entry.state = Place::Asleep;
         self.classes[entry.class].policy.block(&mut entry.member);
@@ -327,7 +331,7 @@ impl Scheduler for Hierarchy {
                 && let Some(head) = self.head(class, cpu)
                 && self.tree.continue_with(self.classes[class].leaf)
             {
-                return Some(self.take_head(now_ns, cpu, head, Rule::SameQuantum));
+                return Some(self.take_head(now_ns, cpu, head, Rule::SAME_QUANTUM));
             }
             return self.next_quantum(now_ns, cpu, None);
         };
@@ -336,10 +340,15 @@ impl Scheduler for Hierarchy {
             if over {
                 return self.next_quantum(now_ns, cpu, wanting);
             }
-            return Some(self.slice(now_ns, cpu, task, Rule::GoesOn));
+            return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)
+    }
+
+    fn level(&self, task: TaskId) -> u32 {
+        let entry = &self.tasks[task.0 as usize];
+        self.classes[entry.class].policy.level(&entry.member)
     }
 
     fn tick_ns(&self) -> Ns {
@@ -360,12 +369,10 @@ impl Scheduler for Hierarchy {
     }
 
     fn age(&mut self, _now_ns: Ns) -> bool {
-        let mut changed = false;
         for index in 0..self.tasks.len() {
             let entry = &mut self.tasks[index];
             let class = &mut self.classes[entry.class];
-            let waits = matches!(entry.state, Place::Asleep | Place::Queued);
-            if class.policy.age_ns() == 0 || !waits {
+            if class.policy.age_ns() == 0 || entry.state == Place::Gone {
                 continue;
             }
             let before = (entry.member.key(), TaskId(index as u32));
@@ -373,7 +380,22 @@ impl Scheduler for Hierarchy {
             if class.policy.age(&mut entry.member, queued) && queued {
                 class.queue.remove(&before);
                 class.queue.insert((entry.member.key(), before.1));
-                changed = true;
+            }
+        }
+        // Whoever has risen may have risen above the one in service.
+        let mut changed = false;
+        for cpu in 0..self.cpus.len() {
+            let Some(serving) = self.cpus[cpu].task else {
+                continue;
+            };
+            let class = self.tasks[serving.0 as usize].class;
+            if let Some((_, first)) = self.head(class, cpu) {
+                let member = |task: TaskId| &self.tasks[task.0 as usize].member;
+                let over = self.classes[class]
+                    .policy
+                    .preempts(member(first), member(serving));
+                self.cpus[cpu].task_over |= over;
+                changed |= over;
             }
         }
         changed

@@ -13,6 +13,7 @@
 //! Time is virtual, in ns since the machine began. Work is time on a CPU at full speed.
 
 mod channel;
+mod containers;
 mod hierarchy;
 mod machine;
 mod program;
@@ -22,14 +23,15 @@ mod scheduler;
 mod task;
 mod trace;
 
-pub use andante_core_sys::PolicyKind;
+pub use andante_core_sys::{ContainerShare, PolicyKind, Rule};
 pub use channel::ChannelId;
+pub use containers::ContainerScheduler;
 pub use hierarchy::{ClassId, Hierarchy};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use program::{Program, Record, Step, World};
 pub use random::Random;
-pub use scheduler::{Rule, Scheduler, Slice};
-pub use task::{InstanceId, Spec, TaskId};
+pub use scheduler::{Scheduler, Slice};
+pub use task::{InstanceId, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};
 
 /// Nanoseconds: instants since the machine began, and lengths of time.

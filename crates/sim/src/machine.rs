@@ -8,11 +8,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use andante_core_sys::Rule;
+
 use crate::channel::{Channel, ChannelId};
 use crate::hierarchy::ClassId;
 use crate::program::{Program, Record, Step, World};
 use crate::random::Random;
-use crate::scheduler::{Rule, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::task::{InstanceId, Spec, State, Task, TaskId, Wait};
 use crate::trace::{Ran, Trace};
 use crate::{NS_PER_S, Ns};
@@ -387,7 +389,7 @@ impl<S: Scheduler> Machine<S> {
             overhead_ns: 0,
             last_cpu,
             timers: 0,
-            rule: Rule::Share,
+            rule: Rule::SHARE,
         });
         self.wake(task);
     }

@@ -1,30 +1,9 @@
 //! What the machine asks of a scheduler.
 
+use andante_core_sys::Rule;
+
 use crate::Ns;
 use crate::task::{Spec, TaskId};
-
-/// By which rule a task was chosen; written into traces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Rule {
-    /// Its class had the least start tag at every level, it the least key of its class.
-    Share = 0,
-    /// A classmate of the one before, within the same quantum.
-    SameQuantum = 1,
-    /// Nobody else was to be preferred: it goes on.
-    GoesOn = 2,
-}
-
-impl Rule {
-    /// As it is written in traces and explanations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Share => "share",
-            Self::SameQuantum => "same quantum",
-            Self::GoesOn => "goes on",
-        }
-    }
-}
 
 /// Who runs next on a CPU, and how long at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +47,11 @@ pub trait Scheduler: Send {
     /// Who runs next on `cpu`; `wanting` is in service there and wants to go on.
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice>;
 
+    /// The task's priority among all, more is served first; 0 where there are no levels.
+    fn level(&self, _task: TaskId) -> u32 {
+        0
+    }
+
     /// Time between two clock interrupts that it accounts by [ns], or 0.
     fn tick_ns(&self) -> Ns {
         0
@@ -96,5 +80,53 @@ pub trait Scheduler: Send {
     /// That instant has come; returns the CPUs that must pick, one bit each.
     fn timer(&mut self, _now_ns: Ns) -> u64 {
         0
+    }
+}
+
+impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
+    fn add(&mut self, task: TaskId, spec: &Spec) {
+        (**self).add(task, spec);
+    }
+    fn wake(&mut self, now_ns: Ns, task: TaskId) {
+        (**self).wake(now_ns, task);
+    }
+    fn withdraw(&mut self, now_ns: Ns, task: TaskId) {
+        (**self).withdraw(now_ns, task);
+    }
+    fn used(&mut self, now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns) {
+        (**self).used(now_ns, cpu, task, ran_ns);
+    }
+    fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId) {
+        (**self).block(now_ns, cpu, task);
+    }
+    fn remove(&mut self, task: TaskId) {
+        (**self).remove(task);
+    }
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
+        (**self).preempts(now_ns, queued, cpu, serving)
+    }
+    fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
+        (**self).pick(now_ns, cpu, wanting)
+    }
+    fn level(&self, task: TaskId) -> u32 {
+        (**self).level(task)
+    }
+    fn tick_ns(&self) -> Ns {
+        (**self).tick_ns()
+    }
+    fn tick(&mut self, now_ns: Ns, cpu: usize, serving: TaskId) -> bool {
+        (**self).tick(now_ns, cpu, serving)
+    }
+    fn age_ns(&self) -> Ns {
+        (**self).age_ns()
+    }
+    fn age(&mut self, now_ns: Ns) -> bool {
+        (**self).age(now_ns)
+    }
+    fn next_timer_ns(&self) -> Option<Ns> {
+        (**self).next_timer_ns()
+    }
+    fn timer(&mut self, now_ns: Ns) -> u64 {
+        (**self).timer(now_ns)
     }
 }

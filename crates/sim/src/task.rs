@@ -1,9 +1,11 @@
 //! Tasks: what the machine keeps of each.
 
+use andante_core_sys::{Parameters, Rule};
+
+use crate::Ns;
 use crate::channel::ChannelId;
 use crate::hierarchy::ClassId;
 use crate::program::Program;
-use crate::{Ns, scheduler::Rule};
 
 /// A task, numbered in the order of creation; ties go to the lower number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +24,19 @@ pub struct Spec {
     pub nice: i32,
     /// CPUs it may run on, one bit each; never 0.
     pub affinity: u64,
+    /// What the historical policies know beside the nice value.
+    pub priority: Priority,
+}
+
+/// A task's standing under the historical policies; see [`Parameters`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Priority {
+    /// What the user asked for, or the real-time level.
+    pub level: i32,
+    /// In the real-time class.
+    pub real_time: bool,
+    /// With a quantum, where the real-time class has one only for those who want it.
+    pub round_robin: bool,
 }
 
 impl Spec {
@@ -31,6 +46,17 @@ impl Spec {
             class,
             nice: 0,
             affinity: u64::MAX,
+            priority: Priority::default(),
+        }
+    }
+
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters {
+            weight: self.weight(),
+            nice: self.nice,
+            priority: self.priority.level,
+            real_time: self.priority.real_time,
+            round_robin: self.priority.round_robin,
         }
     }
 

@@ -1,8 +1,8 @@
 //! What happened, in full or summed up.
 
 use crate::Ns;
-use crate::scheduler::Rule;
 use crate::task::TaskId;
+use andante_core_sys::Rule;
 
 /// A task having run on a CPU without interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Trace {
         self.decisions += 1;
         for word in [
             now_ns,
-            (cpu as u64) << 40 | u64::from(task.0) << 8 | rule as u64,
+            (cpu as u64) << 40 | u64::from(task.0) << 8 | u64::from(rule.0),
         ] {
             // FNV-1a over words instead of bytes.
             self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3);

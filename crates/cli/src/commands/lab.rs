@@ -54,7 +54,7 @@ Examples:
   andante lab run film-make
   andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
   andante lab run shares --set 'duration_s = 60' --json
-  andante lab run qlinux-2-suspend --on sim
+  andante lab run qlinux-2-suspend --on sim --against out --out out/sim
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
@@ -75,6 +75,10 @@ struct Run {
     /// A line of TOML laid over the scenario; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
+    /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
+    /// those of a real kernel.
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
     /// Print the results as JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -146,6 +150,7 @@ impl Run {
                     Place::Sim => On::Sim,
                     Place::Host => On::Host,
                 },
+                against: self.against.clone(),
                 out: self.out.clone(),
                 andante: andante.clone(),
             };
@@ -180,7 +185,17 @@ impl Run {
         let key = runs.first().map_or("", |run| &run.scenario);
         let folder = self.out.join(key);
         let folder = format!("results in {}", folder.display());
-        output::print(&format!("{table}\n{}\n", paint(DIM, folder)))
+        let agreement = match (&self.against, andante_lab::agreement(runs)) {
+            (Some(other), (compared, hold)) => {
+                format!(
+                    "{hold} of {compared} figures agree with {}\n",
+                    other.display()
+                )
+            }
+            (None, _) => String::new(),
+        };
+        let folder = paint(DIM, folder);
+        output::print(&format!("{table}\n{agreement}{folder}\n"))
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Samples {
     pub late: Option<u64>,
     /// When frames were shown [ns since the measurement began].
     pub shown_ns: Vec<u64>,
+    /// When the frames of `shown_ns` were released [ns since the measurement began].
+    pub released_ns: Vec<u64>,
     /// When frames that were never shown were due [ns since the measurement began].
     pub dropped_ns: Vec<u64>,
     /// From an event to its response, or per round trip [ns].

@@ -44,6 +44,7 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
     let period_ns = NS_PER_S / fps;
     let steps: Vec<u64> = work_ms.iter().map(|ms| order.steps(*ms)).collect();
     let mut shown_ns = preallocated(order.capacity(fps), u64::MAX);
+    let mut released_ns = preallocated(order.capacity(fps), u64::MAX);
     let mut dropped_ns = preallocated(order.capacity(fps), u64::MAX);
     let mut late = 0;
     // Frames are numbered from the beginning of the measurement, negative in the warm-up, so that
@@ -75,6 +76,7 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
         let at_ns = now_ns();
         if order.measures(release_ns(frame)) {
             record(&mut shown_ns, at_ns - order.begin_ns);
+            record(&mut released_ns, release_ns(frame) - order.begin_ns);
             late += u64::from(at_ns > release_ns(frame + 1));
         }
         frame += 1;
@@ -82,6 +84,7 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
     Samples {
         late: Some(late),
         shown_ns,
+        released_ns,
         dropped_ns,
         ..Samples::default()
     }

@@ -107,6 +107,7 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
     if matches!(kind, Kind::Player { .. }) {
         let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
+        result.released_ms = ms(&samples.released_ns);
         result.late = samples.late;
     }
 }

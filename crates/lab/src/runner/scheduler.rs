@@ -32,6 +32,9 @@ pub enum Choice {
     Stock,
     /// Every task in one class, under this policy: only in the simulator.
     Policy(PolicyKind),
+    /// Resource containers, one for each class, as published (`true`: turns end at clock ticks) or
+    /// exact: only in the simulator.
+    Containers(bool),
     /// A program that loads a sched_ext scheduler and stays until SIGTERM.
     Program(PathBuf),
 }
@@ -46,6 +49,8 @@ impl Choice {
             "andante" => Ok(Self::Andante),
             "eevdf" => Ok(Self::Eevdf),
             "stock" => Ok(Self::Stock),
+            "containers" => Ok(Self::Containers(false)),
+            "containers-ticked" => Ok(Self::Containers(true)),
             name if PolicyKind::named(name).is_some() => {
                 Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
             }
@@ -65,6 +70,8 @@ impl Choice {
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
             Self::Policy(kind) => kind.name().to_owned(),
+            Self::Containers(false) => "containers".to_owned(),
+            Self::Containers(true) => "containers-ticked".to_owned(),
             Self::Program(file) => file.file_name().map_or_else(
                 || file.display().to_string(),
                 |n| n.to_string_lossy().into_owned(),
@@ -95,7 +102,9 @@ impl InCharge {
                 command
             }
             Choice::Program(file) => Command::new(file),
-            Choice::Policy(_) => unreachable!("refused before anything is run"),
+            Choice::Policy(_) | Choice::Containers(_) => {
+                unreachable!("refused before anything is run")
+            }
             Choice::Eevdf | Choice::Stock => {
                 return match state().as_deref() {
                     None | Some("disabled") => Ok(None),

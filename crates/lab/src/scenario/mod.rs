@@ -113,6 +113,9 @@ pub struct Class {
     pub weight: u32,
     /// How it orders its own tasks; none: as the scheduler does by default.
     pub policy: Option<PolicyKind>,
+    /// As a resource container it has this much of what its parent has, guaranteed [1/10000];
+    /// none: a part of the rest, by weight.
+    pub fixed: Option<u32>,
 }
 
 impl Class {
@@ -293,17 +296,20 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
     for (path, key, weight) in Section::new(node, "classes")?.entries() {
         let fail = |message: String| weight.origin.error(&key, message);
         check_class_path(path).map_err(fail)?;
-        let (value, policy) = read_class(weight, &key)?;
+        let (value, policy, fixed) = read_class(weight, &key)?;
         for (at, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
             let prefix = &path[..at];
             let listed = classes.iter_mut().find(|class| class.path == prefix);
             match (listed, at == path.len()) {
-                (Some(class), true) => (class.weight, class.policy) = (value, policy),
+                (Some(class), true) => {
+                    (class.weight, class.policy, class.fixed) = (value, policy, fixed);
+                }
                 (Some(_), false) => {}
                 (None, last) => classes.push(Class {
                     path: prefix.to_owned(),
                     weight: if last { value } else { DEFAULT_WEIGHT },
                     policy: if last { policy } else { None },
+                    fixed: if last { fixed } else { None },
                 }),
             }
         }
@@ -311,8 +317,11 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
     Ok(classes)
 }
 
-/// Reads a class: its weight, or a table of `weight` and `policy`.
-fn read_class(node: &Node, path: &str) -> Result<(u32, Option<PolicyKind>), ScenarioError> {
+/// Reads a class: its weight, or a table of `weight`, `policy` and `fixed_percent`.
+fn read_class(
+    node: &Node,
+    path: &str,
+) -> Result<(u32, Option<PolicyKind>, Option<u32>), ScenarioError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
         value.ok_or_else(|| {
@@ -322,7 +331,7 @@ fn read_class(node: &Node, path: &str) -> Result<(u32, Option<PolicyKind>), Scen
         })
     };
     if !matches!(node.value, Value::Table(_)) {
-        return Ok((in_range(node, path)?, None));
+        return Ok((in_range(node, path)?, None, None));
     }
     let mut section = Section::new(node, path)?;
     let weight = match section.node("weight") {
@@ -336,8 +345,15 @@ fn read_class(node: &Node, path: &str) -> Result<(u32, Option<PolicyKind>), Scen
             section.error("policy", format!("unknown policy `{name}`{hint}"))
         })?),
     };
+    let fixed = match section.node("fixed_percent") {
+        None => None,
+        Some(_) => {
+            let percent = section.number("fixed_percent", 0.0, 0.01..=100.0)?;
+            Some((percent * 100.0).round() as u32)
+        }
+    };
     section.finish()?;
-    Ok((weight, policy))
+    Ok((weight, policy, fixed))
 }
 
 fn check_class_path(path: &str) -> Result<(), String> {

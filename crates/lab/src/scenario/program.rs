@@ -1,5 +1,6 @@
 //! The programs of a scenario: which kinds there are and what each can be told.
 
+use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
@@ -28,6 +29,8 @@ pub struct Program {
     pub nice: i32,
     /// CPUs it may run on; none: all.
     pub affinity: Option<Vec<u32>>,
+    /// What it is to the policies of other systems (simulator).
+    pub priority: Priority,
     /// What it does.
     pub kind: Kind,
 }
@@ -198,6 +201,11 @@ pub(super) fn read(
             .unwrap_or(matches!(kind, Kind::Mpv { .. })),
         nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
         affinity: section.get("affinity")?,
+        priority: Priority {
+            level: section.number("priority", 0.0, -20.0..=99.0)? as i32,
+            real_time: section.get("real_time")?.unwrap_or(false),
+            round_robin: section.get("round_robin")?.unwrap_or(false),
+        },
         kind,
     };
     check_times(&program, &section)?;

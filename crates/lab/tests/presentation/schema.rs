@@ -34,6 +34,10 @@ fn complete() -> Value {
         .map(judgement)
         .into();
     result.schedulers[0].programs[0].dropped_ms = vec![1.0];
+    result.schedulers[0].programs[0].released_ms = vec![0.5];
+    for run in &mut result.schedulers[0].runs {
+        run.rule = Some("share".into());
+    }
     serde_json::to_value(&result).unwrap()
 }
 

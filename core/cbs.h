@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The constant bandwidth server [1]: a contract that can never take more than C/T of the CPU from
+ * others, whatever its jobs do.
+ *
+ * A server has a budget c and a deadline d, and competes by d. Its rules, numbered as in [1]:
+ *
+ *      1  running takes c down                                      an_contract_charge()
+ *      2  c = 0: at once c = C, d = d + T. Soft: it never waits.    an_server_exhaust()
+ *      3  a job arrives while one is in service: it queues          the caller's
+ *      4  a job arrives at r, nothing in service: if c >= (d - r) C/T then d = r + T, c = C,
+ *         else both stay as they are                                an_server_wake()
+ *      5  a job ends: the next one goes on with (c, d)              an_contract_next_job()
+ *
+ * If the C/T of the servers on a CPU add up to 1 at most, a task that never needs more than C, nor
+ * wakes more often than every T, is always done by its release + T (theorem 1 of [1]).
+ *
+ * AN_HARD is Linux's SCHED_DEADLINE [2]: on c <= 0 throttled until the next release (d, if D = T),
+ * then c = c + C, d = d + T. Its wake-up rule is 4 with a strict >, and it knows D < T: there the
+ * bandwidth in the comparison is the density C/D; a server that would have got a new deadline
+ * before d is left with d, and with c cut to (d - r) C/D (Linux's "revised wake-up rule"); and one
+ * that wakes after d waits for the release after it. A soft server with D < T that wakes in that
+ * gap need not wait, but gets the deadline of that release. With D < T isolation asks for
+ * densities that add up to 1, or for tasks that do not sleep within a job and an exact test.
+ *
+ * AN_EXHAUSTIVE is none of this: d = r + D, and c is not looked at.
+ *
+ * These functions change one contract and nothing else; the heaps are contracts.h's.
+ *
+ * [1] L. Abeni, G. Buttazzo: Integrating Multimedia Applications in Hard Real-Time Systems.
+ *     RTSS 1998. Section 3.
+ * [2] Linux, Documentation/scheduler/sched-deadline.rst, section 2.
+ */
+#ifndef ANDANTE_CORE_CBS_H
+#define ANDANTE_CORE_CBS_H
+
+#include "contract.h"
+
+/* The first instant at which the budget after the present one may be used. */
+an_inline u64 an_server_release_ns(const struct an_contract *c)
+{
+	return c->deadline_ns - c->promise.deadline_rel_ns + c->promise.period_ns;
+}
+
+/* A full budget, and the deadline that goes with a release at this instant. */
+an_inline void an_server_renew(struct an_contract *c, u64 release_ns)
+{
+	c->deadline_ns = release_ns + c->promise.deadline_rel_ns;
+	c->left_ns = c->promise.budget_ns;
+	c->throttled = 0;
+}
+
+/* As many budgets, each a period later than the one before, as make c positive. */
+an_inline void an_server_refill(struct an_contract *c)
+{
+	u64 budget_ns = c->promise.budget_ns ? c->promise.budget_ns : 1;
+	u64 short_ns = c->left_ns > 0 ? 0 : -c->left_ns;
+	u64 budgets = short_ns / budget_ns + 1;
+
+	c->left_ns += budgets * budget_ns;
+	c->deadline_ns += budgets * c->promise.period_ns;
+}
+
+/* No budget until that instant, when an_contracts_expire() replenishes it. */
+an_inline void an_server_throttle(struct an_contract *c, u64 until_ns)
+{
+	c->throttled = 1;
+	c->due_ns = until_ns;
+}
+
+/* Rule 2, or throttling: c <= 0. */
+an_inline enum an_rule an_server_exhaust(struct an_contract *c)
+{
+	c->overran = 1;
+	c->exhaustions++;
+	if (an_has(c, AN_HARD)) {
+		an_server_throttle(c, an_server_release_ns(c));
+		return AN_RULE_THROTTLED;
+	}
+	an_server_refill(c);
+	return AN_RULE_POSTPONED;
+}
+
+/* The throttled server's next budget. One that is far behind starts anew [2]. */
+an_inline enum an_rule an_server_replenish(struct an_contract *c, u64 now_ns)
+{
+	c->throttled = 0;
+	c->replenishments++;
+	an_server_refill(c);
+	if (c->deadline_ns <= now_ns)
+		an_server_renew(c, now_ns);
+	return AN_RULE_REPLENISHED;
+}
+
+/*
+ * Rule 4's question, while d is ahead: could c, used by d, be more than the bandwidth allows?
+ * c <= C, so beyond d - r = D it could not; below, both products fit.
+ */
+an_inline bool an_server_exceeds(const struct an_contract *c, u64 now_ns)
+{
+	u64 ahead_ns = c->deadline_ns - now_ns;
+	u64 has, allowed;
+
+	if (ahead_ns > c->promise.deadline_rel_ns)
+		return false;
+	has = (u64)c->left_ns * c->promise.deadline_rel_ns;
+	allowed = ahead_ns * c->promise.budget_ns;
+	return an_has(c, AN_HARD) ? has > allowed : has >= allowed;
+}
+
+/* Wakes after d, or for the first time. */
+an_inline enum an_rule an_server_wake_late(struct an_contract *c, u64 now_ns)
+{
+	u64 release_ns = c->started ? an_server_release_ns(c) : now_ns;
+
+	if (release_ns <= now_ns) {
+		an_server_renew(c, now_ns);
+		return AN_RULE_RELEASED;
+	}
+	if (!an_has(c, AN_HARD)) {
+		an_server_renew(c, release_ns);
+		return AN_RULE_RELEASED;
+	}
+	c->left_ns = 0;
+	an_server_throttle(c, release_ns);
+	return AN_RULE_WAITS;
+}
+
+/* Rule 4: a job arrives and none is in service. */
+an_inline enum an_rule an_server_wake(struct an_contract *c, u64 now_ns)
+{
+	u64 ahead_ns;
+
+	if (an_has(c, AN_EXHAUSTIVE)) {
+		an_server_renew(c, now_ns);
+		return AN_RULE_RELEASED;
+	}
+	if (!c->started || c->deadline_ns <= now_ns)
+		return an_server_wake_late(c, now_ns);
+	if (c->left_ns <= 0) { /* throttled, or has given its budget away */
+		if (!an_has(c, AN_HARD)) {
+			an_server_refill(c);
+			return AN_RULE_POSTPONED;
+		}
+		if (an_server_release_ns(c) <= now_ns)
+			return an_server_replenish(c, now_ns);
+		an_server_throttle(c, an_server_release_ns(c));
+		return AN_RULE_WAITS;
+	}
+	if (!an_server_exceeds(c, now_ns))
+		return AN_RULE_KEPT;
+	if (c->promise.deadline_rel_ns == c->promise.period_ns) {
+		an_server_renew(c, now_ns);
+		return AN_RULE_RELEASED;
+	}
+	ahead_ns = c->deadline_ns - now_ns;
+	c->left_ns = ahead_ns * c->promise.budget_ns / c->promise.deadline_rel_ns;
+	if (!c->left_ns)
+		c->left_ns = 1; /* nothing that a CPU can run is worth throttling for */
+	return AN_RULE_REVISED;
+}
+
+/* Rule 1, and what follows when the budget is used up. */
+an_inline enum an_rule an_server_charge(struct an_contract *c, u64 ran_ns)
+{
+	c->left_ns -= ran_ns;
+	if (c->left_ns > 0)
+		return AN_RULE_NONE;
+	if (!an_has(c, AN_EXHAUSTIVE))
+		return an_server_exhaust(c);
+	if (c->overran)
+		return AN_RULE_NONE;
+	c->overran = 1;
+	c->exhaustions++;
+	return AN_RULE_OVERRAN;
+}
+
+#endif

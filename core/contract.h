@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Contracts: promises of CPU time, and what is kept of each.
+ *
+ * A contract promises a budget C in every period T, by a deadline D after the release, perhaps
+ * with x losses in every y periods. Contracts are flat: on each CPU one order by earliest deadline
+ * (EDF), looked at before the class tree. Which papers' server a contract is, its flags say:
+ *
+ *      none                       constant bandwidth server, soft: on exhaustion the deadline is
+ *                                 postponed by T and the budget is full again [cbs.h]
+ *      AN_HARD                    hard: on exhaustion throttled until the next release
+ *      AN_RECLAIM, AN_BORROW,     flexible CBS: uses what others leave, runs on in idle time,
+ *      AN_CATCH_UP                is forgiven its debts when the CPU has been idle [fcbs.h]
+ *      AN_WINDOW                  DWCS: served C once in every period of a fixed grid, x in y
+ *      AN_WORK_CONSERVING         periods may be lost; with this flag more than once [dwcs.h]
+ *      AN_EXHAUSTIVE              the budget is not enforced: plain EDF
+ *      and an_split_set()         split over several CPUs in time windows, EDF-WM [edfwm.h]
+ *
+ * The life of a contract; "ready" is what an_contracts_pick() chooses from, by rank:
+ *
+ *                     an_contract_create()
+ *                              |
+ *                              v      wake                            soft: postponed
+ *            .------------> asleep ----------> READY, rank BUDGET <---------------.
+ *            |                                   |            ^                   |
+ *            |                            charge |            | expire            |
+ *            | sleep                             v            |                   |
+ *            |                            budget used up -----+-------------------'
+ *            |                                   |            |
+ *            |    hard, or the piece of a split: v            |
+ *            |<---------------------------- throttled --------+      AN_BORROW: rank BORROW
+ *            |    AN_WINDOW:                     v            |
+ *            `------------------------------- served ---------'      AN_BORROW: rank BORROW
+ *                                                                    AN_WORK_CONSERVING: EXTRA
+ *
+ * The calls are in contracts.h, with what they want of the caller. This header has the data, and
+ * the rules of what may be promised.
+ *
+ * Contracts are named by index; index 0 is nobody. A slot that was freed is used again: keep the
+ * generation beside the index, where the index may outlive the contract.
+ */
+#ifndef ANDANTE_CORE_CONTRACT_H
+#define ANDANTE_CORE_CONTRACT_H
+
+#include "rule.h"
+
+#define AN_MAX_CONTRACTS 1024	/* power of two; one less are usable */
+#define AN_MAX_CONTRACT_CPUS 64 /* power of two; a set of CPUs is one word */
+#define AN_MAX_RESIDUALS 16	/* per CPU, power of two */
+#define AN_MAX_SPLITS 128 /* contracts that are split at a time; power of two, one less usable */
+#define AN_MAX_PIECES 16  /* of one split contract; power of two */
+
+/* Longest period [ns], 4.29 s: a budget times a relative deadline fits in 64 bits. */
+#define AN_MAX_PERIOD_NS 0xffffffffULL
+/* Largest y: keeps x * y' within 64 bits and windows within hours. */
+#define AN_MAX_WINDOW 65535u
+
+#define AN_NEVER (~0ULL)
+
+/* Utilisation: CPUs, as a fixed-point number with this many fractional bits. 0 ... 2 in use. */
+#define AN_UTILIZATION_SHIFT 32
+#define AN_UTILIZATION_ONE (1ULL << AN_UTILIZATION_SHIFT)
+
+_Static_assert((AN_MAX_CONTRACTS & (AN_MAX_CONTRACTS - 1)) == 0, "an_bounded() masks");
+_Static_assert(AN_MAX_CONTRACTS <= 65536, "indices are 16 bits wide");
+_Static_assert((AN_MAX_CONTRACT_CPUS & (AN_MAX_CONTRACT_CPUS - 1)) == 0, "an_bounded() masks");
+_Static_assert(AN_MAX_CONTRACT_CPUS <= 64, "a set of CPUs is one word");
+_Static_assert((AN_MAX_RESIDUALS & (AN_MAX_RESIDUALS - 1)) == 0, "an_bounded() masks");
+_Static_assert((AN_MAX_SPLITS & (AN_MAX_SPLITS - 1)) == 0, "an_bounded() masks");
+_Static_assert((AN_MAX_PIECES & (AN_MAX_PIECES - 1)) == 0, "an_bounded() masks");
+
+enum an_contract_flag {
+	AN_HARD = 1 << 0,
+	AN_RECLAIM = 1 << 1,
+	AN_BORROW = 1 << 2,
+	AN_CATCH_UP = 1 << 3,
+	AN_WINDOW = 1 << 4,
+	AN_WORK_CONSERVING = 1 << 5,
+	AN_EXHAUSTIVE = 1 << 6,
+	AN_TASK_SERVER = 1 << 7, /* the ECalls task server of its CPU [event.h] */
+};
+#define AN_CONTRACT_FLAGS 0xffu
+
+/* What is promised. */
+struct an_promise {
+	u64 budget_ns;	     /* C > 0 */
+	u64 period_ns;	     /* T, C <= D <= T <= AN_MAX_PERIOD_NS */
+	u64 deadline_rel_ns; /* D; 0 for D = T */
+	u32 x;		     /* of every y periods x may be lost; AN_WINDOW only */
+	u32 y;		     /* 0/0: none may, and the constraint plays no part in the order */
+	u32 flags;	     /* enum an_contract_flag */
+	u32 cpu;	     /* below AN_MAX_CONTRACT_CPUS */
+};
+
+/* Rank of a contract among those ready; a lower one always runs first. */
+enum an_rank {
+	AN_RANK_BUDGET = 0, /* holds budget */
+	AN_RANK_EXTRA = 1,  /* served in this period, and work-conserving */
+	AN_RANK_BORROW = 2, /* exhausted, and may run in idle time */
+	AN_RANK_OUT = 3,    /* not ready */
+};
+
+struct an_contract {
+	struct an_promise promise;
+
+	u64 deadline_ns;     /* absolute; of AN_WINDOW, the end of the period */
+	u64 due_ns;	     /* when an_contracts_expire() has to look at it, if it is timed */
+	u64 job_deadline_ns; /* of the job in service: its release + D */
+	u64 release_ns;	     /* split: release of the job in service */
+	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end */
+	s64 left_ns;	     /* budget left; negative when a run went beyond the end */
+	u64 ran_ns;	     /* AN_WINDOW: served in this period, extra service aside */
+	u32 x;		     /* x', y': what is left of the window */
+	u32 y;
+	u64 utilization; /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
+
+	/* Statistics, since the contract was made. */
+	u64 service_ns;	    /* run under the contract, whatever it was charged to */
+	u64 extra_ns;	    /* ... of that beyond the promise: rank EXTRA, or for an event */
+	u64 borrowed_ns;    /* ... in idle time, uncharged */
+	u64 reclaimed_ns;   /* ... on residuals of others */
+	u64 deadlines;	    /* jobs ended, or periods that counted (dwcs.h) */
+	u64 misses;	    /* ... of those too late, or without C */
+	u64 violations;	    /* misses when x' was 0 */
+	u64 exhaustions;    /* times the budget ran out */
+	u64 replenishments; /* budgets that came by timer */
+
+	u16 position[2]; /* in the heaps of its CPU, 1 and up; 0: not there */
+	u16 cpu;	 /* whose heaps; of a split contract, where its piece runs */
+	u16 generation;	 /* counts the uses of this slot */
+	u16 split;	 /* index of its pieces; 0: not split */
+	u16 next_free;
+	u8 piece;     /* split: which piece is served, 0 and up */
+	u8 rank;      /* enum an_rank */
+	u8 used;      /* the slot holds a contract */
+	u8 started;   /* has been woken once: the deadline means something */
+	u8 runnable;  /* has something to run */
+	u8 throttled; /* has no budget until due_ns */
+	u8 served;    /* AN_WINDOW: has had C in this period */
+	u8 owed;      /* AN_WINDOW: this period counts as missed unless it is served */
+	u8 overran;   /* this job has exhausted a budget */
+	u8 pad;
+};
+
+/* One part of a split contract [edfwm.h]. */
+struct an_piece {
+	u64 budget_ns;
+	u64 offset_ns; /* of the release, since the job's release */
+	u64 window_ns; /* the deadline, since the piece's release */
+	u32 cpu;
+	u32 pad;
+};
+
+struct an_split {
+	struct an_piece piece[AN_MAX_PIECES];
+	u32 count;
+	u32 next_free;
+};
+
+/* Budget that a job left over, to be used before its deadline [fcbs.h]. */
+struct an_residual {
+	u64 left_ns;
+	u64 deadline_ns;
+	u32 owner;
+	u32 pad;
+};
+
+struct an_contract_cpu {
+	u16 heap[2][AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS; slot 0 is not used [heap.h] */
+	u32 count[2];
+	u32 holders;	 /* of the ready: how many hold budget */
+	u32 windows;	 /* contracts with AN_WINDOW, the task server aside */
+	u32 window_max;	 /* no y on this CPU is above this, nor was since the first of them came */
+	u32 residuals;	 /* in use of residual[] */
+	u64 utilization; /* sum over the contracts, the task server aside */
+	u64 settled_ns;	 /* residuals are drained up to here */
+	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
+	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
+};
+
+enum an_contract_option {
+	AN_WINDOW_FIRST = 1 << 0, /* precedence of 1999: window constraint before deadline */
+	AN_TIE_INDEX = 1 << 1,	  /* ties to the lower index, whatever the constraint was */
+	AN_EXTRA_COUNTS = 1 << 2, /* rule a for every C of extra service too */
+	AN_EVENT_STRICT = 1 << 3, /* event rule 4 with > as printed, not >= */
+};
+
+/* All contracts of a machine. In memory that is zero, or after an_contracts_init(). */
+struct an_contracts {
+	struct an_contract contracts[AN_MAX_CONTRACTS];
+	struct an_split splits[AN_MAX_SPLITS];
+	struct an_contract_cpu cpus[AN_MAX_CONTRACT_CPUS];
+	u32 options;   /* enum an_contract_option */
+	u32 free_next; /* list of free slots */
+	u32 unused;    /* every index from here on has never been used */
+	u32 count;
+	u32 split_free;
+	u32 split_unused;
+};
+
+an_inline struct an_contract *an_contract(struct an_contracts *cs, u32 index)
+{
+	return &cs->contracts[an_bounded(index, AN_MAX_CONTRACTS)];
+}
+
+an_inline struct an_contract_cpu *an_contract_cpu(struct an_contracts *cs, u32 cpu)
+{
+	return &cs->cpus[an_bounded(cpu, AN_MAX_CONTRACT_CPUS)];
+}
+
+an_inline struct an_split *an_split(struct an_contracts *cs, u32 split)
+{
+	return &cs->splits[an_bounded(split, AN_MAX_SPLITS)];
+}
+
+an_inline struct an_piece *an_piece(struct an_contracts *cs, u32 split, u32 at)
+{
+	return &an_split(cs, split)->piece[an_bounded(at, AN_MAX_PIECES)];
+}
+
+/* Are all of these flags set? */
+an_inline bool an_has(const struct an_contract *c, u32 flags)
+{
+	return (c->promise.flags & flags) == flags;
+}
+
+/* May this be promised, leaving aside whether there is room for it? */
+an_inline bool an_promise_valid(const struct an_promise *p)
+{
+	const u32 server = AN_HARD | AN_RECLAIM | AN_CATCH_UP;
+	u64 deadline_rel_ns = p->deadline_rel_ns ? p->deadline_rel_ns : p->period_ns;
+
+	if (p->flags & ~AN_CONTRACT_FLAGS || p->cpu >= AN_MAX_CONTRACT_CPUS)
+		return false;
+	if (!p->budget_ns || p->budget_ns > deadline_rel_ns || deadline_rel_ns > p->period_ns ||
+	    p->period_ns > AN_MAX_PERIOD_NS)
+		return false;
+	if (p->x > p->y || p->y > AN_MAX_WINDOW)
+		return false;
+	if (p->flags & AN_WINDOW)
+		return !(p->flags & (server | AN_EXHAUSTIVE)) && deadline_rel_ns == p->period_ns;
+	if (p->y || p->flags & (AN_WORK_CONSERVING | AN_TASK_SERVER))
+		return false;
+	return !(p->flags & AN_EXHAUSTIVE) || !(p->flags & (server | AN_BORROW));
+}
+
+/* (1 - x/y) C/T, rounded down. */
+an_inline u64 an_promise_utilization(const struct an_promise *p)
+{
+	u64 utilization;
+
+	if (!p->period_ns)
+		return 0;
+	utilization = (p->budget_ns << AN_UTILIZATION_SHIFT) / p->period_ns;
+	return p->y ? utilization * (p->y - p->x) / p->y : utilization;
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Contracts at run time: who runs now, and for how long.
+ *
+ * The caller (simulator or kernel) knows the clock, the jobs and the timers. It holds the set's
+ * lock in every call, and its now_ns never goes back. On each CPU it does, in this order:
+ *
+ *      when something stops, or a timer fires, on this CPU
+ *          an_contract_charge(running, ran, now)      what has run, first of all
+ *          an_contract_sleep() or _next_job()         if its job ended
+ *          due = an_contracts_expire(cpu, now, &kick) then look likewise at every CPU in kick
+ *          c = an_contracts_pick(cpu, now, false, &rule)
+ *          none: the class tree's turn; nothing there either: an_contracts_pick(…, true, …)
+ *          run c, and set the timer to the earlier of due and now + an_contract_run_ns(c, now)
+ *
+ *      when a job arrives, or a task of the contract becomes runnable
+ *          an_contract_wake(c, now)                   while c has something to run: queue it, no
+ * call an_contract_preempts(c, running): then do the above on c's CPU (it may have changed); else
+ * set its timer again, since an_contracts_due() may now be earlier
+ *
+ * A contract stays in the heap while it runs. Running it longer than an_contract_run_ns() is not
+ * an error: the budget goes below zero, and the next one pays. Jobs of one contract beyond the
+ * first are the caller's queue (rule 3 of cbs.h); a kernel that knows of no jobs calls wake and
+ * sleep only. A task of the contract that runs without it, on its class's share, is not charged.
+ *
+ * Every call says by which rule it decided (rule.h). All are O(log n); nothing is scanned.
+ */
+#ifndef ANDANTE_CORE_CONTRACT_RUN_H
+#define ANDANTE_CORE_CONTRACT_RUN_H
+
+#include "cbs.h"
+#include "contracts.h"
+#include "dwcs.h"
+#include "edfwm.h"
+#include "fcbs.h"
+
+/* Longest run charged in one go [ns]; 18 minutes. */
+#define AN_MAX_RUN_NS (1ULL << 40)
+
+/* Most that one call of an_contracts_expire() deals with. */
+#define AN_MAX_EXPIRED 1024u
+
+/*
+ * The contract has something to run, and had nothing: a job arrives at now_ns. Of one that has
+ * something already nothing changes. A split contract may now be on another CPU.
+ */
+an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	enum an_rule rule = AN_RULE_CAUGHT_UP;
+
+	if (!c->used || c->runnable)
+		return AN_RULE_NONE;
+	an_contracts_note_idle(cs, c->cpu, now_ns);
+	c->overran = 0;
+	c->job_deadline_ns = now_ns + c->promise.deadline_rel_ns;
+	if (an_has(c, AN_WINDOW)) {
+		rule = an_window_wake(c, now_ns);
+	} else if (c->split) {
+		rule = an_split_wake(cs, c, now_ns);
+	} else {
+		if (an_has(c, AN_RECLAIM))
+			an_residual_take_back(q, c, index);
+		if (an_server_catches_up(q, c, now_ns))
+			an_server_renew(c, now_ns);
+		else
+			rule = an_server_wake(c, now_ns);
+	}
+	c->started = c->runnable = 1;
+	an_contract_place(cs, index);
+	return rule;
+}
+
+/* Counts a job that ends. Those of AN_WINDOW have no deadline of their own: periods count. */
+an_inline void an_contract_job_end(struct an_contract *c, u64 now_ns)
+{
+	if (an_has(c, AN_WINDOW))
+		return;
+	c->deadlines++;
+	c->misses += now_ns > c->job_deadline_ns;
+}
+
+/* The contract's job has ended at now_ns, and it has nothing more to run. Charge it before. */
+an_outline void an_contract_sleep(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	u32 cpu = c->cpu;
+
+	if (!c->runnable)
+		return;
+	an_contract_job_end(c, now_ns);
+	c->runnable = 0;
+	if (an_has(c, AN_RECLAIM) && !c->split)
+		an_residual_leave(an_contract_cpu(cs, c->cpu), c, index, now_ns);
+	an_contract_place(cs, index);
+	if (c->split)
+		an_split_sleep(cs, c, now_ns);
+	an_contracts_note_idle(cs, cpu, now_ns);
+}
+
+/*
+ * The contract's job has ended, and the next one, which arrived at released_ns <= now_ns while it
+ * was in service, goes on with what budget there is (rule 5 of cbs.h).
+ */
+an_outline enum an_rule an_contract_next_job(struct an_contracts *cs, u32 index, u64 released_ns,
+					     u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	enum an_rule rule = AN_RULE_KEPT;
+
+	if (!c->runnable)
+		return AN_RULE_NONE;
+	if (c->split) { /* its pieces go by the clock, not by jobs */
+		an_contract_sleep(cs, index, now_ns);
+		rule = an_contract_wake(cs, index, now_ns);
+	} else {
+		an_contract_job_end(c, now_ns);
+		c->overran = 0;
+		if (an_has(c, AN_EXHAUSTIVE)) {
+			an_server_renew(c, released_ns);
+			an_contract_place(cs, index);
+			rule = AN_RULE_RELEASED;
+		}
+	}
+	c->job_deadline_ns = released_ns + c->promise.deadline_rel_ns;
+	return rule;
+}
+
+/* Ran in rank BUDGET. */
+an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct an_contract *c,
+						 u64 ran_ns, u64 now_ns)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
+
+	if (an_has(c, AN_WINDOW))
+		return an_window_charge(c, ran_ns);
+	if (c->split)
+		return an_split_charge(cs, c, ran_ns);
+	return an_flexible_charge(q, c, ran_ns, free_ns, now_ns);
+}
+
+/*
+ * The contract ran for ran_ns, until now_ns, by the last pick. Call it whenever it stops, and at
+ * every boundary; in parts, if that suits. Returns what it came to: with anything but AN_RULE_NONE
+ * pick again.
+ */
+an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u64 ran_ns,
+					   u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	enum an_rule rule = AN_RULE_NONE;
+
+	if (ran_ns > AN_MAX_RUN_NS)
+		ran_ns = AN_MAX_RUN_NS;
+	if (!c->runnable || !ran_ns)
+		return AN_RULE_NONE;
+	c->service_ns += ran_ns;
+	if (c->rank == AN_RANK_BUDGET) {
+		rule = an_contract_charge_budget(cs, c, ran_ns, now_ns);
+	} else if (c->rank == AN_RANK_EXTRA) {
+		c->extra_ns += ran_ns;
+		if (cs->options & AN_EXTRA_COUNTS)
+			rule = an_window_charge_extra(c, ran_ns);
+	} else {
+		c->borrowed_ns += ran_ns;
+	}
+	if (rule) {
+		an_contract_place(cs, index);
+		an_contracts_note_idle(cs, c->cpu, now_ns);
+	}
+	return rule;
+}
+
+/* The contract's task ran for an event, in time that the contract is not charged for [event.h]. */
+an_inline void an_contract_charge_extra(struct an_contracts *cs, u32 index, u64 ran_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+
+	c->service_ns += ran_ns;
+	c->extra_ns += ran_ns;
+}
+
+/* When an_contracts_expire() is to be called next for this CPU, or AN_NEVER. */
+an_inline u64 an_contracts_due(struct an_contracts *cs, u32 cpu)
+{
+	u32 first = an_heap_first(an_contract_cpu(cs, cpu), AN_TIMERS);
+
+	return first ? an_contract(cs, first)->due_ns : AN_NEVER;
+}
+
+/* What was due for this contract is done. */
+an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	enum an_rule rule;
+
+	if (an_has(c, AN_WINDOW)) {
+		rule = an_period_end(c);
+		an_period_begin(c, c->deadline_ns);
+	} else if (c->split) {
+		an_contract_detach(cs, index); /* it may change its CPU */
+		rule = an_split_boundary(cs, c, now_ns);
+	} else {
+		rule = an_server_replenish(c, now_ns);
+	}
+	an_contract_place(cs, index);
+	return rule;
+}
+
+/*
+ * All that is due on this CPU: replenishments, ends of periods, ends of windows. What runs there
+ * has been charged. Adds to *kick (bit n: CPU n) the CPUs on which another contract may now have
+ * to run, or a timer is to be set again. Returns an_contracts_due(); that is not after now_ns
+ * only if there was more to do than AN_MAX_EXPIRED: call again.
+ */
+an_outline u64 an_contracts_expire(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+	u32 left = AN_MAX_EXPIRED;
+
+	an_while(left && an_contracts_due(cs, cpu) <= now_ns) {
+		u32 index = an_heap_first(q, AN_TIMERS);
+
+		an_contract_expire(cs, index, now_ns);
+		*kick |= 1ULL << (cpu & 63) | 1ULL << (an_contract(cs, index)->cpu & 63);
+		left--;
+	}
+	return an_contracts_due(cs, cpu);
+}
+
+/* Why the first of the ready is the first: what sets it apart from the next in line. */
+an_inline enum an_rule an_contracts_reason(struct an_contracts *cs, struct an_contract_cpu *q)
+{
+	u32 first = *an_heap_slot(q, AN_READY, 1), next;
+
+	if (an_heap_count(q, AN_READY) < 2)
+		return AN_RULE_EDF;
+	next = *an_heap_slot(q, AN_READY, 2);
+	if (an_heap_count(q, AN_READY) > 2) {
+		u32 other = *an_heap_slot(q, AN_READY, 3);
+
+		if (an_precedence(cs, other, next) > 0)
+			next = other;
+	}
+	return an_precedence(cs, first, next);
+}
+
+/*
+ * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged
+ * and everything due expired. Without background those that hold budget, and behind them
+ * work-conserving ones that have had it (AN_RULE_EXTRA). With background, when nobody else wants
+ * the CPU, exhausted ones with AN_BORROW too, by deadline and uncharged.
+ */
+an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, bool background,
+				 u32 *rule)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+	u32 index = an_heap_first(q, AN_READY);
+	struct an_contract *c = an_contract(cs, index);
+
+	*rule = AN_RULE_NONE;
+	an_residual_settle(q, now_ns);
+	an_contracts_note_idle(cs, cpu, now_ns);
+	if (!index || (c->rank == AN_RANK_BORROW && !background))
+		return AN_NONE;
+	if (c->rank == AN_RANK_BORROW)
+		*rule = AN_RULE_BORROWED;
+	else if (c->rank == AN_RANK_EXTRA)
+		*rule = AN_RULE_EXTRA;
+	else if (an_has(c, AN_RECLAIM) && an_residual_for(q, c->deadline_ns))
+		*rule = AN_RULE_RECLAIMED;
+	else
+		*rule = an_contracts_reason(cs, q);
+	return index;
+}
+
+/*
+ * How long the contract may run from now_ns until something about it changes: its budget ends,
+ * with what residuals add to it, or its own timer is due [ns]; AN_NEVER for no end.
+ */
+an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	u64 run_ns = AN_NEVER, until_ns;
+
+	if (c->rank == AN_RANK_BUDGET && !an_has(c, AN_EXHAUSTIVE) && c->left_ns > 0) {
+		run_ns = c->left_ns;
+		if (an_has(c, AN_RECLAIM))
+			run_ns += an_residual_for(an_contract_cpu(cs, c->cpu), c->deadline_ns);
+	} else if (c->rank == AN_RANK_EXTRA && cs->options & AN_EXTRA_COUNTS) {
+		run_ns = c->left_ns;
+	}
+	if (*an_heap_position(c, AN_TIMERS)) {
+		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;
+		if (until_ns < run_ns)
+			run_ns = until_ns;
+	}
+	return run_ns;
+}
+
+/*
+ * Should the woken contract take the CPU from the running one (AN_NONE: from something without a
+ * contract)? Both are of one CPU. The rule by which, or AN_RULE_NONE.
+ */
+an_inline enum an_rule an_contract_preempts(struct an_contracts *cs, u32 woken, u32 running)
+{
+	u32 rank = an_contract(cs, woken)->rank;
+	s32 order;
+
+	if (woken == running || rank == AN_RANK_OUT || rank == AN_RANK_BORROW)
+		return AN_RULE_NONE;
+	if (!running)
+		return rank == AN_RANK_EXTRA ? AN_RULE_EXTRA : AN_RULE_EDF;
+	order = an_precedence(cs, woken, running);
+	return order > 0 ? (enum an_rule)order : AN_RULE_NONE;
+}
+
+#endif
