@@ -148,7 +148,7 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
         let asks = |p: &&Program| p.kind == Kind::Server || p.kind.server().is_some();
         if let Some(program) = case.workload.programs.iter().find(asks) {
             return refuse(format!(
-                "program `{}` shares a display server, which only the simulator has so far",
+                "program `{}` is or asks a server of the scenario, which only the simulator has so far",
                 program.name
             ));
         }

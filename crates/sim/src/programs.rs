@@ -165,8 +165,9 @@ impl Server {
 }
 
 impl Program for Server {
-    fn step(&mut self, _world: &mut World<'_>) -> Step {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
         if let Some(request) = self.serving.take() {
+            world.record.finished_ns.push(world.now_ns);
             return Step::Send(request.answer, 1);
         }
         if self.worked {
@@ -177,6 +178,48 @@ impl Program for Server {
         let request = self.desk.queue().pop_front().expect("the bell rang for it");
         self.serving = Some(request);
         Step::Compute(request.work_ns)
+    }
+}
+
+/// Asks a server, waits for the answer, thinks, asks again: a client of a closed loop, whose next
+/// request waits for the reply to the one before.
+#[derive(Debug)]
+pub struct ClosedLoop {
+    server: Client,
+    think_ns: Ns,
+    asked_ns: Ns,
+    phase: u8,
+}
+
+impl ClosedLoop {
+    /// A client that lets `think_ns` pass between a reply and the next request.
+    pub fn new(server: Client, think_ns: Ns) -> Self {
+        Self {
+            server,
+            think_ns,
+            asked_ns: 0,
+            phase: 0,
+        }
+    }
+}
+
+impl Program for ClosedLoop {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        let phase = self.phase;
+        self.phase = (phase + 1) % 3;
+        match phase {
+            0 => {
+                self.asked_ns = world.now_ns;
+                self.server.ask()
+            }
+            1 => self.server.hear(),
+            _ => {
+                let latency_ns = world.now_ns - self.asked_ns;
+                world.record.latency_ns.push((self.asked_ns, latency_ns));
+                world.record.finished_ns.push(world.now_ns);
+                Step::SleepUntil(world.now_ns + self.think_ns)
+            }
+        }
     }
 }
 

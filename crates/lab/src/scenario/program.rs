@@ -64,6 +64,15 @@ pub enum Kind {
     },
     /// Does for its clients what they ask for, one request after the other.
     Server,
+    /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
+    Client {
+        /// The program of kind `server` that it asks.
+        server: String,
+        /// Work the server does per request [ms].
+        work_ms: f64,
+        /// Time between a reply and the next request [ms].
+        think_ms: f64,
+    },
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -129,6 +138,7 @@ impl Kind {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
             Self::Server => "server",
+            Self::Client { .. } => "client",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -140,10 +150,11 @@ impl Kind {
         }
     }
 
-    /// The program of kind `server` that it asks to draw.
+    /// The program of kind `server` that it asks.
     pub fn server(&self) -> Option<&str> {
         match self {
             Self::Player { server, .. } | Self::Typist { server, .. } => server.as_deref(),
+            Self::Client { server, .. } => Some(server),
             _ => None,
         }
     }
@@ -157,10 +168,11 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 11] = [
+pub(super) const KINDS: [&str; 12] = [
     "player",
     "typist",
     "server",
+    "client",
     "loop",
     "batch",
     "dhrystone",
@@ -285,6 +297,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             server: section.get("server")?,
         },
         "server" => Kind::Server,
+        "client" => Kind::Client {
+            server: section.need("server")?,
+            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            think_ms: section.number("think_ms", 0.0, WORK_MS)?,
+        },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
             work_ms: section.number("work_ms", 10.0, WORK_MS)?,
