@@ -285,11 +285,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 work_ms,
                 display_ms,
                 server,
+                drops,
             } => {
                 let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
                 let client =
                     self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
                 let player = Player::new(begin_ns, *fps, work_ns, client);
+                let player = match drops {
+                    true => player,
+                    false => player.never_dropping(),
+                };
                 self.machine.start(start_ns, id, spec, player);
             }
             Kind::Typist {

@@ -18,6 +18,8 @@ pub struct Player {
     work_ns: Vec<Ns>,
     /// A display server that has to draw each frame.
     display: Option<Client>,
+    /// Whether frames that are a period late are given up.
+    drops: bool,
     frame: Option<i64>,
     phase: Phase,
 }
@@ -39,8 +41,17 @@ impl Player {
             period_ns: NS_PER_S as f64 / fps,
             work_ns,
             display,
+            drops: true,
             frame: None,
             phase: Phase::Waits,
+        }
+    }
+
+    /// The same player, which shows every frame, however late.
+    pub fn never_dropping(self) -> Self {
+        Self {
+            drops: false,
+            ..self
         }
     }
 
@@ -64,7 +75,7 @@ impl Program for Player {
         let (step, phase) = match self.phase {
             Phase::Waits => (Step::SleepUntil(self.release_ns(frame)), Phase::Decodes),
             Phase::Decodes => {
-                while now_ns >= self.release_ns(frame + 1) {
+                while self.drops && now_ns >= self.release_ns(frame + 1) {
                     world.record.dropped_ns.push(self.release_ns(frame));
                     frame += 1;
                 }

@@ -160,6 +160,38 @@ fn a_player_with_a_display_server_keeps_its_frames_beside_a_hog() {
 }
 
 #[test]
+fn a_player_that_never_drops_shows_every_frame_however_late() {
+    let shown = |drops: bool| {
+        let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
+        let player = Player::new(0, 50.0, vec![16 * NS_PER_MS], None);
+        let player = match drops {
+            true => player,
+            false => player.never_dropping(),
+        };
+        let player = start(&mut m, Spec::of(Hierarchy::ROOT), player);
+        start(&mut m, Spec::of(Hierarchy::ROOT), Loop);
+        m.run_until(32 * NS_PER_S);
+        let record = m.record(player).clone();
+        (record, m.usage().instances[0])
+    };
+    // It is always behind, so it never sleeps, and half of the CPU makes 1000 frames of 16 ms.
+    let (record, used_ns) = shown(false);
+    assert_eq!(used_ns, 16 * NS_PER_S);
+    assert!((999..=1000).contains(&record.shown_ns.len()));
+    assert!(
+        record
+            .released_ns
+            .windows(2)
+            .all(|two| two[1] - two[0] == 20 * NS_PER_MS)
+    );
+    assert!(record.dropped_ns.is_empty());
+    assert!(
+        shown(true).0.dropped_ns.len() > 500,
+        "a player that drops gives up the others"
+    );
+}
+
+#[test]
 fn children_are_measured_with_their_parent() {
     let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
     let batch = start(
@@ -294,12 +326,19 @@ fn two_servers_serve_their_clients_by_weight() {
     let counts: Vec<_> = served.iter().map(|(server, _)| finished(*server)).collect();
     assert_eq!(counts, [1000, 3000], "200 requests a second in all");
     for ((server, clients), per_s) in served.iter().zip([50.0, 150.0]) {
-        let heard = || clients.iter().flat_map(|client| &m.record(*client).latency_ns);
+        let heard = || {
+            clients
+                .iter()
+                .flat_map(|client| &m.record(*client).latency_ns)
+        };
         assert_eq!(heard().count(), finished(*server), "every reply is heard");
         // Little's law: four clients at so many requests a second, 10 ms of each cycle thinking.
         let mean_ms = heard().map(|(_, ns)| *ns as f64 / 1e6).sum::<f64>() / heard().count() as f64;
         let wanted_ms = 4e3 / per_s - 10.0;
-        assert!((mean_ms / wanted_ms - 1.0).abs() < 0.01, "{mean_ms} of {wanted_ms} ms");
+        assert!(
+            (mean_ms / wanted_ms - 1.0).abs() < 0.01,
+            "{mean_ms} of {wanted_ms} ms"
+        );
     }
 }
 

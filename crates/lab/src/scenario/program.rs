@@ -48,6 +48,8 @@ pub enum Kind {
         display_ms: f64,
         /// The program, of kind `server`, that is the display server; none: one of its own.
         server: Option<String>,
+        /// Whether frames that are a period late are given up.
+        drops: bool,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -288,6 +290,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             work_ms: read_work(section)?,
             display_ms: section.number("display_ms", 0.0, WORK_MS)?,
             server: section.get("server")?,
+            drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
