@@ -7,6 +7,7 @@ mod doctor;
 mod exec;
 mod lab;
 mod man;
+mod paper;
 mod run;
 mod status;
 mod top;
@@ -28,6 +29,7 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
+    Paper(paper::Paper),
     Why(why::Why),
     Completions(completions::Completions),
     Man(man::Man),
@@ -45,6 +47,7 @@ impl Command {
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
+            Self::Paper(command) => command.run(),
             Self::Why(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),

@@ -3,11 +3,8 @@
 //! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
 //! what its programs record goes through the same code as what real ones leave.
 
-use std::sync::Mutex;
-use std::thread;
-
 use andante_sim::programs::{
-    Answerer, Batch, Client, Desk, Loop, Pingpong, Player, Server as DisplayServer,
+    Answerer, Batch, Client, ClosedLoop, Desk, Loop, Pingpong, Player, Server as DisplayServer,
 };
 use andante_sim::{
     ClassId, ContainerScheduler, ContainerShare, Hierarchy, InstanceId, Machine, NS_PER_MS,
@@ -15,6 +12,7 @@ use andante_sim::{
 };
 
 use crate::error::LabError;
+use crate::pool::{self, Watched};
 use crate::programs::Samples;
 use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
@@ -37,37 +35,28 @@ pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, 
         check(job)?;
     }
     progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
-    let queue = Mutex::new(jobs.iter().enumerate());
-    let results = Mutex::new(jobs.iter().map(|_| None).collect::<Vec<_>>());
-    let workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(jobs.len());
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let next = || queue.lock().expect("nobody panics holding it").next();
-                while let Some((index, job)) = next() {
-                    let result = simulate(&job.case.workload, &job.choice);
-                    results.lock().expect("nobody panics holding it")[index] = Some(result);
-                }
-            });
+    let simulate = |job: &Job| simulate(&job.case.workload, &job.choice);
+    let results = pool::map(jobs, simulate, &mut |at| match at {
+        Watched::Begins(index) => {
+            let duration_s = jobs[index].case.workload.duration_s;
+            progress.run(index, &runner::Progress::phase("simulating"), duration_s);
         }
+        Watched::Ended(index) => progress.ended(index, "done"),
+        Watched::Tick => progress.tick(),
     });
-    for index in 0..jobs.len() {
-        progress.ended(index, "done");
-    }
-    let results = results.into_inner().expect("nobody panicked");
-    let results = results
-        .into_iter()
-        .map(|result| result.expect("every job was done"));
     Ok(Carried {
-        kernel: format!("simulator {}", env!("CARGO_PKG_VERSION")),
-        results: results.collect::<Result<_, _>>()?,
+        kernel: version(),
+        results: results.into_iter().collect::<Result<_, _>>()?,
     })
 }
 
+/// What takes the kernel's place in results.
+pub(crate) fn version() -> String {
+    format!("simulator {}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Refuses what only a kernel has.
-fn check(job: &Job) -> Result<(), LabError> {
+pub(crate) fn check(job: &Job) -> Result<(), LabError> {
     let real = |program: &&Program| program.kind.is_real() && program.count > 0;
     if let Some(program) = job.case.workload.programs.iter().find(real) {
         return Err(LabError::OnlyOnKernel {
@@ -93,7 +82,7 @@ fn check(job: &Job) -> Result<(), LabError> {
 }
 
 /// One case under one scheduler.
-fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
+pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
     let begin_ns = ns(runner::lead_s(workload));
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
@@ -109,18 +98,22 @@ fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, Lab
     machine.run_until(begin_ns);
     let before = machine.usage();
     let mut samples = Vec::new();
+    let mut levels = Vec::new();
     let step_ns = ns(workload.sample_ms / 1e3);
     let mut at_ns = begin_ns;
     while at_ns < end_ns {
         at_ns = (at_ns + step_ns).min(end_ns);
         machine.run_until(at_ns);
         samples.push((at_ns - begin_ns, machine.usage()));
+        let level = |instance: &Instance<'_>| machine.level(instance.id);
+        levels.push(instances.iter().map(level).collect());
     }
     let measured = Measured {
         begin_ns,
         end_ns,
         before,
         samples,
+        levels,
     };
     Ok(SchedulerResult {
         name: choice.name(),
@@ -133,7 +126,8 @@ fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, Lab
             .collect(),
         programs: instances
             .iter()
-            .map(|instance| measured.program(&machine, instance))
+            .enumerate()
+            .map(|(place, instance)| measured.program(&machine, instance, place))
             .collect(),
         runs: runs(&machine, &instances, begin_ns),
         ..SchedulerResult::default()
@@ -150,10 +144,12 @@ fn scheduler(
     choice: &Choice,
 ) -> Result<(Box<dyn Scheduler>, Vec<(String, ClassId)>), LabError> {
     let cpus = workload.cpus as usize;
+    let quantum_ms = workload.simulator.quantum_ms;
+    let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
     match choice {
         Choice::Policy(kind) => {
             // Our scheduler alone knows classes: here all tasks are in one.
-            let hierarchy = Hierarchy::new(cpus, QUANTUM_NS, *kind);
+            let hierarchy = Hierarchy::new(cpus, quantum_ns, *kind);
             let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
             Ok((Box::new(hierarchy), classes))
         }
@@ -168,7 +164,7 @@ fn scheduler(
             Ok((Box::new(containers), classes))
         }
         _ => {
-            let mut hierarchy = Hierarchy::new(cpus, QUANTUM_NS, PolicyKind::Sfq);
+            let mut hierarchy = Hierarchy::new(cpus, quantum_ns, PolicyKind::Sfq);
             let classes = classes(workload, |parent, class| {
                 let kind = class.policy.unwrap_or(PolicyKind::Sfq);
                 hierarchy.create(parent, class.weight, kind)
@@ -289,11 +285,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 work_ms,
                 display_ms,
                 server,
+                drops,
             } => {
                 let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
                 let client =
                     self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
                 let player = Player::new(begin_ns, *fps, work_ns, client);
+                let player = match drops {
+                    true => player,
+                    false => player.never_dropping(),
+                };
                 self.machine.start(start_ns, id, spec, player);
             }
             Kind::Typist {
@@ -312,6 +313,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let desk = self.desk(&program.name);
                 self.machine
                     .start(start_ns, id, spec, DisplayServer::new(desk));
+            }
+            Kind::Client {
+                server,
+                work_ms,
+                think_ms,
+            } => {
+                let answer = self.machine.channel(PIPE_BYTES);
+                let server = self.desk(server).client(answer, work(*work_ms));
+                let client = ClosedLoop::new(server, work(*think_ms));
+                self.machine.start(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
@@ -375,6 +386,8 @@ struct Measured {
     before: Usage,
     /// At instants since the measurement began; the last is its end.
     samples: Vec<(Ns, Usage)>,
+    /// The priority of each instance at these instants.
+    levels: Vec<Vec<u32>>,
 }
 
 impl Measured {
@@ -423,22 +436,27 @@ impl Measured {
         &self,
         machine: &Machine<Box<dyn Scheduler>>,
         instance: &Instance<'_>,
+        place: usize,
     ) -> ProgramResult {
         let index = instance.id.0 as usize;
         let cpu_ns = self.after().instances[index] - self.before.instances[index];
+        let work_ns = self.after().work[index] - self.before.work[index];
+        let levels: Vec<u32> = self.levels.iter().map(|all| all[place]).collect();
         let kind = &instance.program.kind;
         let mut result = ProgramResult {
             name: instance.name.clone(),
             class: instance.program.class.clone(),
             kind: kind.name().to_owned(),
             cpu_ns,
+            // Most schedulers have none: then there is nothing to tell.
+            levels: match levels.iter().any(|level| *level > 0) {
+                true => levels,
+                false => Vec::new(),
+            },
             ..ProgramResult::default()
         };
-        if *kind == Kind::Server {
-            return result;
-        }
         let record = machine.record(instance.id);
-        collect::take_samples(kind, &self.samples_of(kind, record, cpu_ns), &mut result);
+        collect::take_samples(kind, &self.samples_of(kind, record, work_ns), &mut result);
         result
     }
 
@@ -447,7 +465,7 @@ impl Measured {
     }
 
     /// What the program would have left on a kernel: `programs/`.
-    fn samples_of(&self, kind: &Kind, record: &Record, cpu_ns: Ns) -> Samples {
+    fn samples_of(&self, kind: &Kind, record: &Record, work_ns: Ns) -> Samples {
         let inside = |list: &[Ns]| -> Vec<Ns> {
             let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
             measured.map(|at_ns| at_ns - self.begin_ns).collect()
@@ -480,8 +498,8 @@ impl Measured {
             Kind::Typist { .. } | Kind::Waker { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)
             }
-            Kind::Loop => samples.iterations = Some(cpu_ns / LOOP_NS),
-            Kind::Dhrystone => samples.iterations = Some(cpu_ns / DHRYSTONE_NS),
+            Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),
+            Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
             _ => samples.iterations = Some(finished),
         }
         samples.latency_ns = latency_ns;

@@ -18,6 +18,8 @@ pub struct Player {
     work_ns: Vec<Ns>,
     /// A display server that has to draw each frame.
     display: Option<Client>,
+    /// Whether frames that are a period late are given up.
+    drops: bool,
     frame: Option<i64>,
     phase: Phase,
 }
@@ -39,8 +41,17 @@ impl Player {
             period_ns: NS_PER_S as f64 / fps,
             work_ns,
             display,
+            drops: true,
             frame: None,
             phase: Phase::Waits,
+        }
+    }
+
+    /// The same player, which shows every frame, however late.
+    pub fn never_dropping(self) -> Self {
+        Self {
+            drops: false,
+            ..self
         }
     }
 
@@ -64,7 +75,7 @@ impl Program for Player {
         let (step, phase) = match self.phase {
             Phase::Waits => (Step::SleepUntil(self.release_ns(frame)), Phase::Decodes),
             Phase::Decodes => {
-                while now_ns >= self.release_ns(frame + 1) {
+                while self.drops && now_ns >= self.release_ns(frame + 1) {
                     world.record.dropped_ns.push(self.release_ns(frame));
                     frame += 1;
                 }
@@ -165,8 +176,9 @@ impl Server {
 }
 
 impl Program for Server {
-    fn step(&mut self, _world: &mut World<'_>) -> Step {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
         if let Some(request) = self.serving.take() {
+            world.record.finished_ns.push(world.now_ns);
             return Step::Send(request.answer, 1);
         }
         if self.worked {
@@ -177,6 +189,48 @@ impl Program for Server {
         let request = self.desk.queue().pop_front().expect("the bell rang for it");
         self.serving = Some(request);
         Step::Compute(request.work_ns)
+    }
+}
+
+/// Asks a server, waits for the answer, thinks, asks again: a client of a closed loop, whose next
+/// request waits for the reply to the one before.
+#[derive(Debug)]
+pub struct ClosedLoop {
+    server: Client,
+    think_ns: Ns,
+    asked_ns: Ns,
+    phase: u8,
+}
+
+impl ClosedLoop {
+    /// A client that lets `think_ns` pass between a reply and the next request.
+    pub fn new(server: Client, think_ns: Ns) -> Self {
+        Self {
+            server,
+            think_ns,
+            asked_ns: 0,
+            phase: 0,
+        }
+    }
+}
+
+impl Program for ClosedLoop {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        let phase = self.phase;
+        self.phase = (phase + 1) % 3;
+        match phase {
+            0 => {
+                self.asked_ns = world.now_ns;
+                self.server.ask()
+            }
+            1 => self.server.hear(),
+            _ => {
+                let latency_ns = world.now_ns - self.asked_ns;
+                world.record.latency_ns.push((self.asked_ns, latency_ns));
+                world.record.finished_ns.push(world.now_ns);
+                Step::SleepUntil(world.now_ns + self.think_ns)
+            }
+        }
     }
 }
 

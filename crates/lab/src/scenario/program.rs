@@ -48,6 +48,8 @@ pub enum Kind {
         display_ms: f64,
         /// The program, of kind `server`, that is the display server; none: one of its own.
         server: Option<String>,
+        /// Whether frames that are a period late are given up.
+        drops: bool,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -64,6 +66,15 @@ pub enum Kind {
     },
     /// Does for its clients what they ask for, one request after the other.
     Server,
+    /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
+    Client {
+        /// The program of kind `server` that it asks.
+        server: String,
+        /// Work the server does per request [ms].
+        work_ms: f64,
+        /// Time between a reply and the next request [ms].
+        think_ms: f64,
+    },
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -129,6 +140,7 @@ impl Kind {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
             Self::Server => "server",
+            Self::Client { .. } => "client",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -140,10 +152,11 @@ impl Kind {
         }
     }
 
-    /// The program of kind `server` that it asks to draw.
+    /// The program of kind `server` that it asks.
     pub fn server(&self) -> Option<&str> {
         match self {
             Self::Player { server, .. } | Self::Typist { server, .. } => server.as_deref(),
+            Self::Client { server, .. } => Some(server),
             _ => None,
         }
     }
@@ -157,10 +170,11 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 11] = [
+pub(super) const KINDS: [&str; 12] = [
     "player",
     "typist",
     "server",
+    "client",
     "loop",
     "batch",
     "dhrystone",
@@ -276,6 +290,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             work_ms: read_work(section)?,
             display_ms: section.number("display_ms", 0.0, WORK_MS)?,
             server: section.get("server")?,
+            drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
@@ -285,6 +300,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             server: section.get("server")?,
         },
         "server" => Kind::Server,
+        "client" => Kind::Client {
+            server: section.need("server")?,
+            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            think_ms: section.number("think_ms", 0.0, WORK_MS)?,
+        },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
             work_ms: section.number("work_ms", 10.0, WORK_MS)?,
