@@ -145,6 +145,12 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 class.path
             ));
         }
+        if let Some(program) = case.workload.programs.iter().find(|p| p.contract.is_some()) {
+            return refuse(format!(
+                "program `{}` asks for a contract, which only the simulator gives so far",
+                program.name
+            ));
+        }
         let asks = |p: &&Program| p.kind == Kind::Server || p.kind.server().is_some();
         if let Some(program) = case.workload.programs.iter().find(asks) {
             return refuse(format!(

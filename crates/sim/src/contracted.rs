@@ -122,11 +122,6 @@ impl<S: Scheduler> Contracted<S> {
         }
     }
 
-    /// What became of a contract so far.
-    pub fn kept(&mut self, id: ContractId) -> Kept {
-        self.contracts.kept(self.held[id.0].contract)
-    }
-
     /// The scheduler of what contracts leave.
     pub fn inner_mut(&mut self) -> &mut S {
         &mut self.inner
@@ -368,6 +363,11 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
 
     fn level(&self, task: TaskId) -> u32 {
         self.inner.level(task)
+    }
+
+    fn kept(&mut self, id: ContractId) -> Option<Kept> {
+        let contract = self.held.get(id.0)?.contract;
+        Some(self.contracts.kept(contract))
     }
 
     fn tick_ns(&self) -> Ns {

@@ -1,8 +1,9 @@
 //! What the machine asks of a scheduler.
 
-use andante_core_sys::Rule;
+use andante_core_sys::{Kept, Rule};
 
 use crate::Ns;
+use crate::contracted::ContractId;
 use crate::task::{Spec, TaskId};
 
 /// Who runs next on a CPU, and how long at most.
@@ -69,6 +70,11 @@ pub trait Scheduler: Send {
     /// The task's priority among all, more is served first; 0 where there are no levels.
     fn level(&self, _task: TaskId) -> u32 {
         0
+    }
+
+    /// What became of a contract so far, where there are contracts.
+    fn kept(&mut self, _contract: ContractId) -> Option<Kept> {
+        None
     }
 
     /// Time between two clock interrupts that it accounts by [ns], or 0.
@@ -141,6 +147,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn level(&self, task: TaskId) -> u32 {
         (**self).level(task)
+    }
+    fn kept(&mut self, contract: ContractId) -> Option<Kept> {
+        (**self).kept(contract)
     }
     fn tick_ns(&self) -> Ns {
         (**self).tick_ns()

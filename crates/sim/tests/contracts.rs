@@ -2,7 +2,7 @@
 
 use andante_sim::{
     Contracted, Costs, EventOptions, Hierarchy, Machine, NS_PER_MS, Ns, Piece, PolicyKind, Program,
-    Promise, Random, Spec, Step, TaskId, Terms, World,
+    Promise, Random, Scheduler, Spec, Step, TaskId, Terms, World,
 };
 
 const MS: Ns = NS_PER_MS;
@@ -99,10 +99,10 @@ fn the_golden_schedule_of_the_constant_bandwidth_server() {
     m.run_until(20 * MS);
     // 0-4 hard, 4-7 server, 7-11 hard, 11-12 server, idle, 13-15 server, 15-19 hard, 19-20 server.
     assert_eq!(order(&m, &["h", "S"], MS), "hhhhSSShhhhS.SShhhhS");
-    let kept = m.scheduler_mut().kept(hard);
+    let kept = m.scheduler_mut().kept(hard).unwrap();
     assert_eq!((kept.deadlines, kept.misses), (3, 0));
     // a done at 12 against 3 + 8, b at 20 against 13 + 8; exhausted at 7 and at 15.
-    let kept = m.scheduler_mut().kept(soft);
+    let kept = m.scheduler_mut().kept(soft).unwrap();
     assert_eq!((kept.deadlines, kept.misses, kept.exhaustions), (2, 1, 2));
 }
 
@@ -158,7 +158,7 @@ fn who_stays_within_its_budget_never_misses() {
         );
         m.run_until(1000 * MS);
         for (id, _, _, overruns) in parts {
-            let kept = m.scheduler_mut().kept(id);
+            let kept = m.scheduler_mut().kept(id).unwrap();
             assert!(kept.deadlines > 10, "seed {seed}: {kept:?}");
             assert!(overruns || kept.misses == 0, "seed {seed}: {kept:?}");
         }
@@ -199,7 +199,7 @@ fn a_split_task_meets_its_deadlines_on_two_cpus() {
     }
     m.run_until(30_000 * MS);
     for id in whole.into_iter().chain([split]) {
-        let kept = m.scheduler_mut().kept(id);
+        let kept = m.scheduler_mut().kept(id).unwrap();
         assert!(kept.deadlines >= 998, "{kept:?}");
         assert_eq!(kept.misses, 0, "{kept:?}");
     }

@@ -3,8 +3,8 @@
 use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
-use super::{Class, check_class_known};
+use super::document::{FromNode, Node, ScenarioError, Section, Value, join, suggest};
+use super::{Class, Contract, check_class_known, contract};
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// What each instance is promised; none: its class's share (simulator).
+    pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
 }
@@ -202,8 +204,13 @@ pub(super) fn read(
     }
     let kind_name: String = section.need("kind")?;
     let kind = read_kind(&kind_name, &mut section)?;
+    let contract = match section.node("contract") {
+        None => None,
+        Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
+    };
     let program = Program {
         name: name.to_owned(),
+        contract,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,
