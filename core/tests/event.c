@@ -93,7 +93,7 @@ TEST(event_rule_1)
 TEST(event_charges)
 {
 	struct an_event_decision d;
-	u32 x, y;
+	u32 x, y, rule;
 
 	begin_slots(scenario_2_server, 3, 0);
 	run_slot(0);
@@ -122,6 +122,15 @@ TEST(event_charges)
 	CHECK_EQ(contract(2)->y, y);
 	CHECK_EQ(contract(2)->extra_ns, SLOT);
 	CHECK_EQ(coordinate(AN_NONE, 0).run_ns, AN_NEVER);
+
+	begin_slots(scenario_1_wc, 2, 0);
+	for (u32 slot = 0; slot < 3; slot++)
+		run_slot(slot);
+	an_event_raise(&set, &events, T1, 0, 9);
+	d = coordinate(pick_contract(0, 3 * SLOT, &rule), 3 * SLOT);
+	CHECK_EQ(d.rule, AN_RULE_EVENT_3);
+	CHECK_EQ(d.run, T1);
+	CHECK_EQ(d.charge, AN_NONE);
 }
 
 /* An event waits for its time, and for its sink; one whose sink is gone does not wait. */
