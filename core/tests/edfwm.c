@@ -303,7 +303,7 @@ static void random_jobs(struct random *r, u32 task, const struct an_promise *p)
 
 	while (release_ns < HORIZON) {
 		u64 most = honest[task] ? p->budget_ns : 3 * p->budget_ns;
-		u64 apart = honest[task] ? p->period_ns + random_below(r, 3) * random_below(r, 4)
+		u64 apart = honest[task] ? p->period_ns + random_below(r, 2) * 3
 					 : 1 + random_below(r, 2 * p->period_ns);
 
 		machine_job(task, release_ns,

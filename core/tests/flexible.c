@@ -36,8 +36,11 @@ static u64 lateness_of_set(u64 seed, u32 flags)
 
 	machine_begin(1, 0);
 	task = server(3, 10, flags);
-	for (u64 at = 0; at < 300; at += 10)
-		machine_job(task, at + random_below(&r, 3), 1 + random_below(&r, 6));
+	for (u64 at = 0; at < 300; at += 10) {
+		u64 release_ns = at + random_below(&r, 3), demand_ns = 1 + random_below(&r, 6);
+
+		machine_job(task, release_ns, demand_ns);
+	}
 	for (u32 i = 0; i < 2; i++) {
 		u64 period_ns = 5 + random_below(&r, 20), budget_ns = period_ns / 3;
 		u32 other = server(budget_ns, period_ns, flags & AN_RECLAIM);

@@ -111,32 +111,32 @@ static void check_isolation(u32 flags, u32 sets)
 
 TEST(isolation_soft)
 {
-	check_isolation(0, SETS / 2);
+	check_isolation(0, SETS);
 }
 
 TEST(isolation_soft_and_hard)
 {
-	check_isolation(AN_HARD, SETS / 2);
+	check_isolation(AN_HARD, SETS);
 }
 
 TEST(isolation_reclaim)
 {
-	check_isolation(AN_RECLAIM, SETS / 2);
+	check_isolation(AN_RECLAIM, SETS);
 }
 
 TEST(isolation_borrow)
 {
-	check_isolation(AN_BORROW | AN_HARD, SETS / 2);
+	check_isolation(AN_BORROW | AN_HARD, SETS);
 }
 
 TEST(isolation_soft_borrow)
 {
-	check_isolation(AN_BORROW, SETS / 2);
+	check_isolation(AN_BORROW, SETS);
 }
 
 TEST(isolation_catch_up)
 {
-	check_isolation(AN_CATCH_UP, SETS / 2);
+	check_isolation(AN_CATCH_UP, SETS);
 }
 
 TEST(isolation_flexible)
