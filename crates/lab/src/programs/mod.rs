@@ -206,12 +206,12 @@ mod tests {
 
         let kind = Kind::Player {
             fps: 100.0,
-            work_ms: vec![20.0],
+            work_ms: vec![12.0],
             display_ms: 0.0,
             server: None,
             drops: false,
         };
-        let late = measure_enough(&kind, |s| s.late > Some(5));
+        let late = measure_enough(&kind, |s| s.late > Some(0));
         assert!(late.dropped_ns.is_empty(), "{late:?}");
 
         let kind = Kind::Waker {
