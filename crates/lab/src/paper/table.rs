@@ -71,6 +71,25 @@ fn read(source: &Source, runs: &Runs) -> Result<f64, String> {
     Ok(figure * source.scale)
 }
 
+/// A figure beside a published one, for exhibits that are computed: `why` so much is demanded.
+pub(super) fn compare(
+    published: Published,
+    demand: Demand,
+    measured: &Result<f64, String>,
+    why: &str,
+) -> Cell {
+    let spec = CellSpec {
+        source: None,
+        published: Some(published),
+        demand,
+        starves: None,
+        why: why.to_owned(),
+        explained: String::new(),
+        explained_here: false,
+    };
+    judge_cell(&spec, measured, None, true)
+}
+
 fn judge_cell(
     spec: &CellSpec,
     measured: &Result<f64, String>,

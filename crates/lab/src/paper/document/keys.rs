@@ -332,9 +332,6 @@ impl OverKeys {
                 ..base.clone()
             };
             check_figure(&left, run, scenarios, at)?;
-        } else if base == *figure && base_run == *run {
-            // The row a ratio is taken over is 1 by definition, which a table may well show.
-            return Ok((base, base_run));
         }
         if scenarios.instances(&base_run, &base.subject) > 1 {
             return Err(at.error(format!("{base} is no single figure to divide by")));
