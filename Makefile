@@ -15,12 +15,15 @@ SECONDS := 60
 # Scenarios that make test runs, in two queues of about the same length; every one judges itself by
 # its own expectations. Those of the last line compare with the stock scheduler, the others need
 # Andante alone.
+# Those that the simulator can run are run there too; shares and frame rates must be the same.
 ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
 ALONE_TOO := shares-smp affinity qlinux-1-weights qlinux-3-film
 COMPARED  := pingpong qlinux-5-depth
+SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
+             qlinux-5-depth
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared bench soak fuzz clean
+        scenarios-alone scenarios-compared agreement bench soak fuzz clean
 all: build
 
 build:
@@ -31,7 +34,7 @@ demo:
 	$(CARGO) build --release --locked
 	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
 
-test: test-setup lint build core-test unit-test kernel-test scenarios
+test: test-setup lint build core-test unit-test kernel-test scenarios agreement
 	@echo "make test: all passed"
 
 test-setup:
@@ -63,8 +66,12 @@ scenarios-compared:
 	$(ANDANTE) lab run --scheduler andante $(ALONE_TOO)
 	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
 
+agreement: scenarios
+	$(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim $(SIMULATED)
+
 bench: build
 	$(MAKE) -s -C core bench
+	$(CARGO) bench --locked -p andante-sim
 	$(ANDANTE) lab run pingpong qlinux-5-depth wakeup
 
 soak: build

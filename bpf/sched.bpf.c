@@ -178,7 +178,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	an_queue_add(&tree, leaf);
-	an_task_wake(&tree, leaf, &ts->sfq);
+	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, queue_of(leaf), quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
@@ -376,7 +376,7 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->weight = p->scx.weight;
 	c->running = 1;
 	c->check_ns = 0;
-	an_task_serve(&tree, c->serving, &ts->sfq);
+	an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
 	if (an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 }
@@ -496,7 +496,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 		if (old)
 			an_stop(&tree, old, c->used_ns);
 		an_serve_unpicked(&tree, leaf);
-		an_task_wake(&tree, leaf, &ts->sfq);
+		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 		bpf_spin_unlock(&tree_lock);
 		c->serving = leaf;
 		c->used_ns = 0;

@@ -2,17 +2,21 @@
 /*
  * The policy core: every scheduling decision of Andante, once, for whatever runs it.
  *
- * Include this. port.h is the seam to the compiler; tag.h, tree.h, hsfq.h and task.h (shares), and
- * contract.h, contract_run.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, event.h (contracts) are to be read
- * in that order.
+ * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h and
+ * task.h (shares), policy.h (how a class orders its tasks), contract.h, contract_run.h, dwcs.h,
+ * cbs.h, fcbs.h, edfwm.h and event.h (contracts). containers.h and binding.h are a hierarchy of
+ * their own, resource containers.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H
 
+#include "binding.h"
+#include "containers.h"
 #include "contract.h"
 #include "contract_run.h"
 #include "event.h"
 #include "hsfq.h"
+#include "policy.h"
 #include "port.h"
 #include "tag.h"
 #include "task.h"

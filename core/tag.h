@@ -20,6 +20,9 @@
 /* Longest service charged in one go; keeps ns << AN_TAG_SHIFT within 64 bits. */
 #define AN_CHARGE_MAX_NS (1ULL << 40)
 
+/* A quantum that ends only by blocking or preemption. */
+#define AN_ENDLESS_NS (1ULL << 60)
+
 /*
  * Farthest that a sleeper's tag may lie before v; above this it is a leftover of an earlier round
  * of the 64 bits, not a debt. A quarter of a second of service at weight 1.

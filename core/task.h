@@ -3,14 +3,13 @@
  * Start-time fair queueing of the tasks inside one leaf class, over their nice weights.
  *
  * The shell keeps the queue (the kernel's, ordered by start tag); the core says what the tags are.
- * v of the leaf is the start tag of the task last put into service, and the same rules hold as
+ * v of the class is the start tag of the task last put into service, and the same rules hold as
  * between classes (hsfq.h).
  */
 #ifndef ANDANTE_CORE_TASK_H
 #define ANDANTE_CORE_TASK_H
 
 #include "tag.h"
-#include "tree.h"
 
 struct an_task {
 	u64 start; /* S, and F of the last quantum [tag] */
@@ -19,10 +18,8 @@ struct an_task {
 };
 
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
-an_inline void an_task_wake(struct an_tree *t, u32 leaf, struct an_task *task)
+an_inline void an_task_wake(u64 vtime, struct an_task *task)
 {
-	u64 vtime = an_node(t, leaf)->vtime;
-
 	if (task->fresh) {
 		task->start = vtime;
 		task->rem = 0;
@@ -32,12 +29,10 @@ an_inline void an_task_wake(struct an_tree *t, u32 leaf, struct an_task *task)
 	}
 }
 
-/* The task is put into service: v of its leaf is its start tag. */
-an_inline void an_task_serve(struct an_tree *t, u32 leaf, const struct an_task *task)
+/* The task is put into service: v of its class is its start tag. */
+an_inline void an_task_serve(u64 *vtime, const struct an_task *task)
 {
-	struct an_node *n = an_node(t, leaf);
-
-	n->vtime = an_tag_max(n->vtime, task->start);
+	*vtime = an_tag_max(*vtime, task->start);
 }
 
 /* The task used service_ns; its start tag is now that of its next quantum. */

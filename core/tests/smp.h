@@ -119,7 +119,7 @@ static u32 smp_task(u32 leaf, u64 allowed, u32 block_percent)
 static void smp_enqueue(struct smp_task *task)
 {
 	an_queue_add(&tree, task->leaf);
-	an_task_wake(&tree, task->leaf, &task->sfq);
+	an_task_wake(an_node(&tree, task->leaf)->vtime, &task->sfq);
 	task->state = SMP_INSERTING;
 	task->event_ns = smp.now_ns + random_below(&smp.random, JITTER_NS);
 }
@@ -171,7 +171,7 @@ static void smp_serve(u32 cpu, u32 number)
 	u64 length_ns = QUANTUM_NS - c->used_ns;
 
 	CHECK(node(task->leaf)->serving > 0);
-	an_task_serve(&tree, task->leaf, &task->sfq);
+	an_task_serve(&an_node(&tree, task->leaf)->vtime, &task->sfq);
 	task->state = SMP_RUNNING;
 	task->event_ns = SMP_NEVER;
 	c->blocks = random_chance(&smp.random, task->block_percent);

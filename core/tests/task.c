@@ -31,13 +31,13 @@ TEST(nice_weights_share_a_leaf)
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
 	for (u32 i = 0; i < TASKS; i++) {
-		an_task_wake(&tree, leaf, &tasks[i]);
+		an_task_wake(an_node(&tree, leaf)->vtime, &tasks[i]);
 		total += nice_weight[i];
 	}
 	for (u32 i = 0; i < quanta; i++) {
 		u32 task = queue_head(tasks, queued);
 
-		an_task_serve(&tree, leaf, &tasks[task]);
+		an_task_serve(&an_node(&tree, leaf)->vtime, &tasks[task]);
 		CHECK_EQ(node(leaf)->vtime, tasks[task].start);
 		an_task_charge(&tasks[task], 4 * MS, nice_weight[task]);
 		served[task]++;
@@ -57,19 +57,19 @@ TEST(sleeping_tasks_start_at_v)
 
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
-	an_task_wake(&tree, leaf, &hog);
-	an_task_wake(&tree, leaf, &sleeper);
+	an_task_wake(an_node(&tree, leaf)->vtime, &hog);
+	an_task_wake(an_node(&tree, leaf)->vtime, &sleeper);
 	for (u32 i = 0; i < 100; i++) {
-		an_task_serve(&tree, leaf, &hog);
+		an_task_serve(&an_node(&tree, leaf)->vtime, &hog);
 		an_task_charge(&hog, 4 * MS, 1024);
 	}
-	an_task_wake(&tree, leaf, &sleeper);
+	an_task_wake(an_node(&tree, leaf)->vtime, &sleeper);
 	CHECK_EQ(sleeper.start, node(leaf)->vtime);
 	CHECK(an_tag_diff(sleeper.start, hog.start) < 0);
 	/* Having run and slept within v's quantum, it keeps what it owes. */
 	an_task_charge(&sleeper, 4 * MS, 1024);
 	CHECK_EQ(sleeper.start, hog.start);
-	an_task_wake(&tree, leaf, &sleeper);
+	an_task_wake(an_node(&tree, leaf)->vtime, &sleeper);
 	CHECK_EQ(sleeper.start, hog.start);
 }
 
@@ -82,7 +82,7 @@ TEST(a_fresh_task_starts_at_v)
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
 	node(leaf)->vtime = 12345;
-	an_task_wake(&tree, leaf, &task);
+	an_task_wake(an_node(&tree, leaf)->vtime, &task);
 	CHECK_EQ(task.start, 12345);
 	CHECK_EQ(task.rem, 0);
 	CHECK_EQ(task.fresh, 0);
@@ -96,7 +96,7 @@ TEST(v_of_a_leaf_never_goes_back)
 
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
-	an_task_serve(&tree, leaf, &late);
-	an_task_serve(&tree, leaf, &early);
+	an_task_serve(&an_node(&tree, leaf)->vtime, &late);
+	an_task_serve(&an_node(&tree, leaf)->vtime, &early);
 	CHECK_EQ(node(leaf)->vtime, 20);
 }

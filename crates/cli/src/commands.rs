@@ -1,14 +1,17 @@
 //! The subcommands, one file each.
 
+mod admit;
 mod class;
 mod completions;
 mod doctor;
 mod exec;
 mod lab;
 mod man;
+mod paper;
 mod run;
 mod status;
 mod top;
+mod why;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -22,9 +25,12 @@ pub enum Command {
     Status(status::Status),
     Top(top::Top),
     Class(class::Class),
+    Admit(admit::Admit),
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
+    Paper(paper::Paper),
+    Why(why::Why),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -37,9 +43,12 @@ impl Command {
             Self::Status(command) => command.run(),
             Self::Top(command) => command.run(),
             Self::Class(command) => command.run(),
+            Self::Admit(command) => command.run(),
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
+            Self::Paper(command) => command.run(),
+            Self::Why(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

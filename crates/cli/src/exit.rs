@@ -56,6 +56,10 @@ pub enum Status {
     ProgramFailed,
     /// The virtual machine could not be made or did not run to its end.
     NoMachine,
+    /// A contract is refused.
+    ContractRefused,
+    /// The file of contracts cannot be read, or asks for nonsense.
+    BadContracts,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -102,10 +106,13 @@ impl Status {
             "cgroup v1 only, or version 2 is not mounted",
         ),
         (Self::NoCpuController, "cgroup v2 has no cpu controller"),
-        (Self::BadScenario, "the scenario cannot be read or run"),
+        (
+            Self::BadScenario,
+            "the scenario or paper cannot be read or run",
+        ),
         (
             Self::ExpectationFailed,
-            "an expectation of the scenario was not met",
+            "an expectation of the scenario was not met, or a paper's figures deviate",
         ),
         (
             Self::MissingTool,
@@ -118,6 +125,11 @@ impl Status {
         (
             Self::NoMachine,
             "the virtual machine could not be made or did not run to its end",
+        ),
+        (Self::ContractRefused, "admit: a contract is refused"),
+        (
+            Self::BadContracts,
+            "admit: the file of contracts cannot be read or asks for nonsense",
         ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
@@ -150,6 +162,8 @@ impl Status {
             Self::MissingTool => 20,
             Self::ProgramFailed => 21,
             Self::NoMachine => 22,
+            Self::ContractRefused => 23,
+            Self::BadContracts => 24,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -216,12 +230,19 @@ impl From<&StateError> for Status {
 impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
-            LabError::NoScenario { .. } | LabError::Scenario(_) => Self::BadScenario,
+            LabError::NoScenario { .. }
+            | LabError::NoPaper { .. }
+            | LabError::Scenario(_)
+            | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::MissingTool { .. } => Self::MissingTool,
-            LabError::NoScheduler { .. } => Self::Usage,
+            LabError::NoScheduler { .. }
+            | LabError::OnlyOnKernel { .. }
+            | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
-            LabError::ExpectationsFailed { .. } => Self::ExpectationFailed,
+            LabError::ExpectationsFailed { .. } | LabError::PapersDeviate { .. } => {
+                Self::ExpectationFailed
+            }
             LabError::NotRoot => Self::NotPermitted,
             LabError::Class(error) => error.into(),
             LabError::Kernel(_)
@@ -229,9 +250,10 @@ impl From<&LabError> for Status {
             | LabError::Image(_)
             | LabError::Boot(_)
             | LabError::NoResult { .. } => Self::NoMachine,
-            LabError::SchedulerFailed { .. } | LabError::Cache(_) | LabError::Io { .. } => {
-                Self::Failure
-            }
+            LabError::SchedulerFailed { .. }
+            | LabError::NotComputed { .. }
+            | LabError::Cache(_)
+            | LabError::Io { .. } => Self::Failure,
             LabError::Interrupted => Self::Interrupted,
         }
     }

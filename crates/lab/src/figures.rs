@@ -125,6 +125,10 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 latencies are at most this.";
     "latency, max" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.max),
         "The longest latency.";
+    "deadlines missed" "" Brief Lower Sum 0 |p| p.missed.map(|n| n as f64),
+        "Jobs under a contract that ended too late, or periods that went by unserved.";
+    "violations" "" Brief Lower Sum 0 |p| p.violations.map(|n| n as f64),
+        "Misses that the contract's window of tolerated losses did not allow.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
         "Units of work finished: loops, Dhrystones, jobs, round trips, objects built.";
     "CPU time" "s" Full Neither Sum 3 |p| Some(p.cpu_ns as f64 / 1e9),
@@ -397,16 +401,17 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "andante" => "Andante".into(),
         "eevdf" => "stock scheduler (EEVDF)".into(),
         "stock" => "EEVDF without weights".into(),
+        "fair" => "model of EEVDF without weights".into(),
         other => other.into(),
     }
 }
 
-/// Where and on what it ran, e.g. `virtual time · Linux 7.2.13 · 1 CPU · 512 MiB · 12 s`.
+/// Where and on what it ran, e.g. `virtual machine, virtual time · Linux 7.2.13 · 1 CPU · 512 MiB · 12 s`.
 pub(crate) fn machine_line(result: &RunResult) -> String {
-    let on = if result.on == "vm" {
-        "virtual machine, virtual time"
-    } else {
-        &result.on
+    let on = match result.on.as_str() {
+        "vm" => "virtual machine, virtual time · Linux",
+        "sim" => "simulation · Andante",
+        _ => "this machine · Linux",
     };
     let cpus = if result.cpus == 1 {
         "1 CPU".into()
@@ -414,7 +419,7 @@ pub(crate) fn machine_line(result: &RunResult) -> String {
         format!("{} CPUs", result.cpus)
     };
     let (kernel, memory, duration) = (&result.kernel, result.memory_mib, result.duration_s);
-    format!("{on} · Linux {kernel} · {cpus} · {memory} MiB · {duration} s")
+    format!("{on} {kernel} · {cpus} · {memory} MiB · {duration} s")
 }
 
 #[cfg(test)]

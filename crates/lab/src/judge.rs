@@ -1,12 +1,14 @@
 //! Judging: compares the figures of a run with what the scenario expects.
 //!
 //! An expectation about a figure that does not exist fails. Only one whose scheduler was left out
-//! of the run on purpose is neither passed nor failed, and says so.
+//! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
+//! nor failed, and says so.
 
+use crate::figures::frame_rate;
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
 };
-use crate::scenario::{Expectation, Figure, MeasureKind, Scenario, Subject};
+use crate::scenario::{Expectation, Figure, MeasureKind, Over, Scenario, Subject};
 
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
 type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
@@ -20,6 +22,8 @@ const MACHINE: &[(&str, MachineMeasure)] = &[
     }),
     ("load_ms", |s, _| s.load_ms),
 ];
+/// Measures that a simulated machine does not have.
+const ONLY_ON_KERNEL: &[&str] = &["load_ms"];
 const CLASS: &[(&str, ClassMeasure)] = &[
     ("share_received", |class, _, _| class.share_received),
     ("share_over_asked", |class, _, _| {
@@ -33,12 +37,19 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("late", |program| program.late.map(|n| n as f64)),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
+    ("deadlines", |program| program.deadlines.map(|n| n as f64)),
+    ("missed", |program| program.missed.map(|n| n as f64)),
+    ("violations", |program| program.violations.map(|n| n as f64)),
+    ("exhaustions", |program| {
+        program.exhaustions.map(|n| n as f64)
+    }),
     ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
     ("longest_freeze_ms", |program| program.longest_freeze_ms),
     ("gaps_over_100ms", |program| {
         program.gaps_over_100ms.map(|n| n as f64)
     }),
     ("span_s", |program| program.span_s),
+    ("frame_rate", frame_rate),
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
@@ -153,12 +164,17 @@ fn judge_one(expectation: &Expectation, run: &RunResult, runs: &[RunResult]) -> 
                 .any(|run| run.schedulers.iter().any(|s| s.name == **name))
         });
     let text = expectation.to_string();
-    if let Some(name) = absent {
+    let simulated = run.on == "sim" && ONLY_ON_KERNEL.contains(&&*expectation.figure.measure);
+    let reason = match absent {
+        Some(name) => Some(format!("{name} was not run")),
+        None => simulated.then(|| "only a kernel has it".to_owned()),
+    };
+    if reason.is_some() {
         return vec![Judgement {
             expectation: text,
             verdict: Verdict::NotJudged,
             measured: None,
-            reason: Some(format!("{name} was not run")),
+            reason,
         }];
     }
     match measure(expectation, run, runs) {
@@ -194,9 +210,8 @@ fn measure(
     run: &RunResult,
     runs: &[RunResult],
 ) -> Result<Vec<(String, f64)>, String> {
-    let figures = read_figure(&expectation.figure, run)?;
     let Some(over) = &expectation.over else {
-        return Ok(figures);
+        return quotients(&expectation.figure, run, None);
     };
     let base_run = match &over.case {
         None => run,
@@ -204,6 +219,23 @@ fn measure(
             .iter()
             .find(|run| run.case.as_ref() == Some(case))
             .ok_or_else(|| format!("case {case} was not run"))?,
+    };
+    quotients(&expectation.figure, run, Some((over, base_run)))
+}
+
+/// The figures that `figure` names in `run`, each with the instance's name where there are several,
+/// divided by what `over` names in its own run, if anything.
+///
+/// # Errors
+/// What is missing, in words.
+pub(crate) fn quotients(
+    figure: &Figure,
+    run: &RunResult,
+    over: Option<(&Over, &RunResult)>,
+) -> Result<Vec<(String, f64)>, String> {
+    let figures = read_figure(figure, run)?;
+    let Some((over, base_run)) = over else {
+        return Ok(figures);
     };
     let bases = read_figure(&over.figure, base_run)?;
     let [(_, mut base)] = bases[..] else {
@@ -214,7 +246,7 @@ fn measure(
             measure: "share_received".to_owned(),
             subject: Subject::Class(class.clone()),
             at_s: None,
-            ..expectation.figure.clone()
+            ..figure.clone()
         };
         let [(_, share)] = read_figure(&left, run)?[..] else {
             unreachable!("one class")
@@ -294,9 +326,13 @@ fn is_instance(program: &ProgramResult, name: &str) -> bool {
 
 /// CPU seconds received until `at_s`, from the sample taken then.
 fn cpu_s_at(class: &ClassResult, sample_ns: &[u64], at_s: f64) -> Option<f64> {
+    let off_s = |ns: &u64| (*ns as f64 / 1e9 - at_s).abs();
+    let samples = sample_ns.iter().enumerate();
+    let (index, ns) = samples.min_by(|(_, a), (_, b)| off_s(a).total_cmp(&off_s(b)))?;
     // A sample is taken at the very instant or microseconds later: half a percent is far more.
-    let near = |ns: &&u64| (**ns as f64 / 1e9 - at_s).abs() <= at_s * 0.005;
-    let index = sample_ns.iter().position(|ns| near(&ns))?;
+    if off_s(ns) > at_s * 0.005 {
+        return None;
+    }
     Some(*class.samples.get(index)? as f64 / 1e9)
 }
 
@@ -385,6 +421,18 @@ programs.film.count = 0
             panic!()
         };
         (one.verdict, one.measured.unwrap_or(f64::NAN))
+    }
+
+    #[test]
+    fn the_sample_nearest_to_the_instant_counts() {
+        let class = ClassResult {
+            samples: vec![1_000_000_000, 2_000_000_000, 3_000_000_000],
+            ..ClassResult::default()
+        };
+        let sample_ns = [498_000_000_000, 500_000_000_009, 502_000_000_000];
+        assert_eq!(cpu_s_at(&class, &sample_ns, 500.0), Some(2.0));
+        assert_eq!(cpu_s_at(&class, &sample_ns, 498.1), Some(1.0));
+        assert_eq!(cpu_s_at(&class, &sample_ns, 480.0), None);
     }
 
     #[test]

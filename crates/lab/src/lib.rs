@@ -4,6 +4,7 @@
 //! per case and scheduler, on a real kernel in virtual time or on this machine, and leaves
 //! [`result::RunResult`]s. The same code ([`runner`]) does the work in both places.
 
+mod against;
 mod assets;
 mod cases;
 mod clock;
@@ -13,6 +14,8 @@ mod guest;
 mod host;
 pub mod judge;
 mod mpv;
+pub mod paper;
+mod pool;
 mod programs;
 pub mod progress;
 pub mod report;
@@ -20,11 +23,14 @@ pub mod result;
 mod run;
 pub mod runner;
 pub mod scenario;
+mod simulator;
 mod stop;
 pub mod table;
 pub mod trace;
 mod virtual_machine;
+pub mod why;
 
+pub use against::agreement;
 pub use error::LabError;
 pub use guest::guest_main;
 pub use programs::program_main;

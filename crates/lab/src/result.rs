@@ -27,9 +27,9 @@ pub struct RunResult {
     pub case: Option<String>,
     /// One line for people.
     pub title: String,
-    /// Where it ran: `vm` (virtual time) or `host`.
+    /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator) or `host`.
     pub on: String,
-    /// `uname -r` of the kernel that scheduled.
+    /// `uname -r` of the kernel that scheduled; of the simulator its version.
     pub kernel: String,
     /// CPUs of the machine.
     pub cpus: u32,
@@ -121,7 +121,8 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`, `mpv`, `make` or `command`.
+    /// `player`, `typist`, `server`, `client`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
+    /// `mpv`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -138,11 +139,23 @@ pub struct ProgramResult {
     /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
-    /// Units of work done: loops, Dhrystones, batch jobs, round trips, objects built.
+    /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].
     pub cpu_ns: u64,
+    /// Under a contract: jobs that ended, or periods that counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deadlines: Option<u64>,
+    /// Of those too late, or unserved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missed: Option<u64>,
+    /// Misses that the contract's window did not allow.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub violations: Option<u64>,
+    /// Times the contract's budget ran out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exhaustions: Option<u64>,
     /// The longest time without a new frame (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub longest_freeze_ms: Option<f64>,
@@ -155,9 +168,17 @@ pub struct ProgramResult {
     /// Instants at which frames were shown [ms since the measurement began] (players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub shown_ms: Vec<f64>,
+    /// When the frames of `shown_ms` were released, to be decoded and shown before the next one's
+    /// release [ms since the measurement began] (synthetic players).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub released_ms: Vec<f64>,
     /// Instants at which frames were dropped [ms since the measurement began] (players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub dropped_ms: Vec<f64>,
+    /// Its priority among all tasks at every instant of `sample_ns`, more being served first
+    /// (simulator, under schedulers that have priorities).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub levels: Vec<u32>,
     /// How it ended, when it ended before the measurement did and should not have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
@@ -217,4 +238,7 @@ pub struct Run {
     pub start_ns: u64,
     /// Length [ns].
     pub length_ns: u64,
+    /// By which rule the task was chosen (simulator only).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule: Option<String>,
 }

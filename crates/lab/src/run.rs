@@ -2,20 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::against;
 use crate::error::LabError;
 use crate::host;
 use crate::judge;
 use crate::progress::Progress;
 use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
 use crate::runner::Choice;
-use crate::scenario::{Case, Scenario};
-use crate::{report, trace, virtual_machine};
+use crate::scenario::{Case, Kind, Program, Scenario};
+use crate::{report, simulator, trace, virtual_machine};
 
 /// Where to run a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// In a virtual machine, in virtual time.
     Vm,
+    /// In the simulator: no kernel, synthetic programs only.
+    Sim,
     /// On this machine; needs root.
     Host,
 }
@@ -24,6 +27,7 @@ impl On {
     fn name(self) -> &'static str {
         match self {
             Self::Vm => "vm",
+            Self::Sim => "sim",
             Self::Host => "host",
         }
     }
@@ -42,6 +46,8 @@ pub struct RunOptions {
     pub schedulers: Vec<String>,
     /// Where.
     pub on: On,
+    /// Folder below which the results of another place lie, to compare the new ones with.
+    pub against: Option<PathBuf>,
     /// Folder below which the results of each scenario get a folder of their own.
     pub out: PathBuf,
     /// The `andante` binary: scheduler, guest and synthetic programs.
@@ -101,14 +107,59 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
             })
         })
         .collect();
+    if options.on != On::Sim {
+        check_for_kernel(&jobs)?;
+    }
     let carried = match options.on {
+        On::Sim => simulator::run(&jobs, progress)?,
         On::Vm => virtual_machine::run(&file, &scenario, &jobs, options, progress)?,
         On::Host => host::run(&jobs, options, progress)?,
     };
     let mut runs = merge(&scenario, &choices, carried, options.on);
     judge::judge(&scenario, &mut runs);
+    if let Some(folder) = &options.against {
+        against::judge(&mut runs, folder)?;
+    }
     write(&scenario, &runs, &options.out)?;
     Ok(runs)
+}
+
+/// Refuses what only the simulator has.
+fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
+    let refuse = |what: String| Err(LabError::OnlySimulated { what });
+    for Job { case, choice } in jobs {
+        if let Choice::Policy(_) | Choice::Containers(_) = choice {
+            return refuse(format!(
+                "the scheduler `{}` is only simulated so far",
+                choice.name()
+            ));
+        }
+        if let Some(class) = case
+            .workload
+            .classes
+            .iter()
+            .find(|class| class.policy.is_some())
+        {
+            return refuse(format!(
+                "class `{}` asks for a policy, which only the simulator gives so far",
+                class.path
+            ));
+        }
+        if let Some(program) = case.workload.programs.iter().find(|p| p.contract.is_some()) {
+            return refuse(format!(
+                "program `{}` asks for a contract, which only the simulator gives so far",
+                program.name
+            ));
+        }
+        let asks = |p: &&Program| p.kind == Kind::Server || p.kind.server().is_some();
+        if let Some(program) = case.workload.programs.iter().find(asks) {
+            return refuse(format!(
+                "program `{}` is or asks a server of the scenario, which only the simulator has so far",
+                program.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether all runs were good.
@@ -146,7 +197,7 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
 /// Names and files of the scenarios that come with Andante.
 pub fn known_scenarios() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    for entry in folders()
+    for entry in folders("scenarios")
         .iter()
         .flat_map(std::fs::read_dir)
         .flatten()
@@ -169,8 +220,8 @@ pub fn known_scenarios() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Where scenarios lie: here, beside or above this binary, or installed.
-fn folders() -> Vec<PathBuf> {
+/// Folders called `name`: here, beside or above this binary, and installed.
+pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     let here = std::env::current_dir().ok();
     let binary = std::env::current_exe().ok();
     let above = |path: &PathBuf| {
@@ -181,8 +232,8 @@ fn folders() -> Vec<PathBuf> {
     };
     here.into_iter()
         .chain(binary.iter().flat_map(above))
-        .map(|folder| folder.join("scenarios"))
-        .chain([PathBuf::from("/usr/share/andante/scenarios")])
+        .map(|folder| folder.join(name))
+        .chain([PathBuf::from("/usr/share/andante").join(name)])
         .filter(|folder| folder.is_dir())
         .collect()
 }
@@ -247,11 +298,11 @@ fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> V
         on: on.name().to_owned(),
         kernel: carried.kernel.clone(),
         cpus: match on {
-            On::Vm => case.workload.cpus,
+            On::Vm | On::Sim => case.workload.cpus,
             On::Host => host::cpus(),
         },
         memory_mib: match on {
-            On::Vm => case.workload.memory_mib,
+            On::Vm | On::Sim => case.workload.memory_mib,
             On::Host => host::memory_mib(),
         },
         duration_s: case.workload.duration_s,
@@ -277,7 +328,7 @@ fn write(scenario: &Scenario, runs: &[RunResult], out: &Path) -> Result<(), LabE
     write_file(&folder.join("report.html"), report.as_bytes())
 }
 
-fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
+pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
     let folder = file.parent().expect("a result lies in a folder");
     std::fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
     std::fs::write(file, content).map_err(|e| LabError::file("write", file, e))

@@ -68,6 +68,8 @@ struct TrackEvent {
 struct Annotation {
     #[prost(uint64, optional, tag = "3")]
     uint_value: Option<u64>,
+    #[prost(string, optional, tag = "6")]
+    string_value: Option<String>,
     #[prost(string, optional, tag = "10")]
     name: Option<String>,
 }
@@ -171,10 +173,16 @@ impl Writer {
             let tid = Annotation {
                 name: Some("tid".into()),
                 uint_value: Some(u64::from(run.tid)),
+                ..Default::default()
             };
+            let rule = run.rule.as_ref().map(|rule| Annotation {
+                name: Some("rule".into()),
+                string_value: Some(rule.clone()),
+                ..Default::default()
+            });
             let begin = TrackEvent {
                 name: Some(run.comm.clone()),
-                debug_annotations: vec![tid],
+                debug_annotations: [tid].into_iter().chain(rule).collect(),
                 ..event(track, SLICE_BEGIN)
             };
             self.event(run.start_ns, begin);

@@ -54,21 +54,19 @@ Examples:
   andante lab run film-make
   andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
   andante lab run shares --set 'duration_s = 60' --json
+  andante lab run qlinux-2-suspend --on sim --against out --out out/sim
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); or paths of programs that load a scheduler.
-    #[arg(
-        long,
-        value_name = "NAME,…",
-        value_delimiter = ',',
-        default_value = "andante,eevdf"
-    )]
-    scheduler: Vec<String>,
-    /// Where to run it: in a virtual machine, or on this machine as root.
+    /// configured); or paths of programs that load a scheduler. In the simulator: andante, or a
+    /// policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
+    /// andante,fair]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    scheduler: Option<Vec<String>>,
+    /// Where to run it: in a virtual machine, in the simulator, or on this machine as root.
     #[arg(long, value_enum, default_value_t = Place::Vm)]
     on: Place,
     /// Only the case of this name.
@@ -77,6 +75,10 @@ struct Run {
     /// A line of TOML laid over the scenario; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
+    /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
+    /// those of a real kernel.
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
     /// Print the results as JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -103,8 +105,10 @@ struct Order {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Place {
-    /// A virtual machine in virtual time.
+    /// A real kernel in a virtual machine, in virtual time.
     Vm,
+    /// The simulator: no kernel, synthetic programs only, in no time.
+    Sim,
     /// This machine.
     Host,
 }
@@ -140,11 +144,13 @@ impl Run {
                 scenario: scenario.clone(),
                 case: self.case.clone(),
                 set: self.set.clone(),
-                schedulers: self.scheduler.clone(),
+                schedulers: self.schedulers(),
                 on: match self.on {
                     Place::Vm => On::Vm,
+                    Place::Sim => On::Sim,
                     Place::Host => On::Host,
                 },
+                against: self.against.clone(),
                 out: self.out.clone(),
                 andante: andante.clone(),
             };
@@ -163,6 +169,15 @@ impl Run {
         Ok(Status::Ok)
     }
 
+    fn schedulers(&self) -> Vec<String> {
+        let usual: &[&str] = match self.on {
+            Place::Sim => &["andante", "fair"],
+            Place::Vm | Place::Host => &["andante", "eevdf"],
+        };
+        let usual = || usual.iter().map(|name| (*name).to_owned()).collect();
+        self.scheduler.clone().unwrap_or_else(usual)
+    }
+
     /// Prints one scenario's results.
     fn show(&self, runs: &[RunResult]) -> Result<()> {
         let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
@@ -170,7 +185,17 @@ impl Run {
         let key = runs.first().map_or("", |run| &run.scenario);
         let folder = self.out.join(key);
         let folder = format!("results in {}", folder.display());
-        output::print(&format!("{table}\n{}\n", paint(DIM, folder)))
+        let agreement = match (&self.against, andante_lab::agreement(runs)) {
+            (Some(other), (compared, hold)) => {
+                format!(
+                    "{hold} of {compared} figures agree with {}\n",
+                    other.display()
+                )
+            }
+            (None, _) => String::new(),
+        };
+        let folder = paint(DIM, folder);
+        output::print(&format!("{table}\n{agreement}{folder}\n"))
     }
 }
 

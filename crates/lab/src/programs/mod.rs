@@ -46,6 +46,8 @@ pub(crate) struct Samples {
     pub late: Option<u64>,
     /// When frames were shown [ns since the measurement began].
     pub shown_ns: Vec<u64>,
+    /// When the frames of `shown_ns` were released [ns since the measurement began].
+    pub released_ns: Vec<u64>,
     /// When frames that were never shown were due [ns since the measurement began].
     pub dropped_ns: Vec<u64>,
     /// From an event to its response, or per round trip [ns].
@@ -119,20 +121,26 @@ fn run(order: &Order) -> Result<Samples, String> {
             fps,
             work_ms,
             display_ms,
-        } => player::run(order, *fps, work_ms, *display_ms).map_err(|e| format!("player: {e}")),
+            drops,
+            ..
+        } => player::run(order, *fps, work_ms, *display_ms, *drops)
+            .map_err(|e| format!("player: {e}")),
         Kind::Typist {
             keys_per_s,
             work_ms,
             seed,
+            ..
         } => Ok(timed::typist(order, *keys_per_s, *work_ms, *seed)),
         Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms } => batch::run(order, *work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
-        Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
-            Err(format!("{} is no built-in program", order.kind.name()))
-        }
+        Kind::Server
+        | Kind::Client { .. }
+        | Kind::Mpv { .. }
+        | Kind::Make { .. }
+        | Kind::Command { .. } => Err(format!("{} is no built-in program", order.kind.name())),
     }
 }
 
@@ -180,6 +188,8 @@ mod tests {
             fps: 100.0,
             work_ms: vec![0.1, 0.2],
             display_ms: 0.1,
+            server: None,
+            drops: true,
         };
         let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
@@ -188,9 +198,23 @@ mod tests {
             fps: 100.0,
             work_ms: vec![35.0],
             display_ms: 0.0,
+            server: None,
+            drops: true,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
+
+        // Little more than a period: on a busy machine the frames of the warm-up, which it does not
+        // drop either, would outlast the measurement.
+        let kind = Kind::Player {
+            fps: 100.0,
+            work_ms: vec![11.0],
+            display_ms: 0.0,
+            server: None,
+            drops: false,
+        };
+        let late = measure_enough(&kind, |s| s.late > Some(5));
+        assert!(late.dropped_ns.is_empty(), "{late:?}");
 
         let kind = Kind::Waker {
             interval_us: 10_000.0,
@@ -203,6 +227,8 @@ mod tests {
             keys_per_s: 100.0,
             work_ms: 0.5,
             seed: 3,
+            display_ms: 0.0,
+            server: None,
         };
         let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
         assert!(

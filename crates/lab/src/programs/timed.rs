@@ -1,18 +1,17 @@
 //! Programs that sleep until given instants: the typist and the waker.
 
-use super::{Order, Samples, preallocated, record, work};
-use crate::clock::{NS_PER_S, now_ns, sleep_until};
-use crate::stop;
+use andante_sim::programs::{OFF_THE_GRID, key_presses};
 
-/// A part of an interval that comes near no simple fraction of it: the golden section.
-const OFF_THE_GRID: f64 = 0.618;
+use super::{Order, Samples, preallocated, record, work};
+use crate::clock::{now_ns, sleep_until};
+use crate::stop;
 
 /// Key presses at random instants (a Poisson process, the same for the same seed), each answered
 /// with some work. The latency runs from the key press to the end of the answer.
 pub(super) fn typist(order: &Order, keys_per_s: f64, work_ms: f64, seed: u32) -> Samples {
     let steps = order.steps(work_ms);
-    let mut random = Random::new(seed);
-    let next = move |at_ns: u64| at_ns + (-random.unit().ln() / keys_per_s * NS_PER_S) as u64;
+    let mut presses = key_presses(order.begin_ns, keys_per_s, seed);
+    let next = move |_| presses.next().expect("it never ends");
     answer(order, keys_per_s, next, steps)
 }
 
@@ -57,43 +56,5 @@ fn answer(order: &Order, per_s: f64, mut next: impl FnMut(u64) -> u64, steps: u6
         iterations: Some(latency_ns.len() as u64),
         latency_ns,
         ..Samples::default()
-    }
-}
-
-/// xorshift64*: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u32) -> Self {
-        // Zero is the one state xorshift never leaves.
-        Self((u64::from(seed) << 1 | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    /// Above 0, at most 1.
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11;
-        (bits + 1) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn random_numbers_are_uniform_and_repeatable() {
-        let draw = |seed| {
-            let mut random = Random::new(seed);
-            (0..10_000).map(|_| random.unit()).collect::<Vec<_>>()
-        };
-        let numbers = draw(1);
-        assert!(numbers.iter().all(|x| *x > 0.0 && *x <= 1.0));
-        let mean = numbers.iter().sum::<f64>() / 1e4;
-        assert!((mean - 0.5).abs() < 0.02, "{mean}");
-        assert_eq!(numbers, draw(1));
-        assert_ne!(numbers, draw(2));
     }
 }

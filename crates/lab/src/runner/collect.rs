@@ -99,13 +99,15 @@ fn read_samples(instance: &Instance<'_>) -> Option<Samples> {
     serde_json::from_slice(&fs::read(instance.samples_file()).ok()?).ok()
 }
 
-fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
+/// The figures of a synthetic program, from what it left.
+pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
     result.iterations = samples.iterations;
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
     if matches!(kind, Kind::Player { .. }) {
         let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
+        result.released_ms = ms(&samples.released_ns);
         result.late = samples.late;
     }
 }

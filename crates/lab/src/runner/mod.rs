@@ -12,7 +12,7 @@
 //! ```
 
 mod classes;
-mod collect;
+pub(crate) mod collect;
 mod instance;
 mod process;
 mod scheduler;
@@ -131,12 +131,12 @@ pub fn run_case(
 
 /// When the measurement is to begin: after the warm-up, when the machine has settled.
 fn begin_ns(workload: &Workload) -> u64 {
-    let earliest_start_s = workload
-        .programs
-        .iter()
-        .filter_map(|p| p.start_s)
-        .fold(0.0, f64::min);
-    let warmup_s = workload.warmup_s.max(-earliest_start_s);
     let settle_s = SETTLED_S - clock::since_boot_ns() as f64 / clock::NS_PER_S;
-    clock::now_ns() + (warmup_s.max(settle_s) * clock::NS_PER_S) as u64
+    clock::now_ns() + (lead_s(workload).max(settle_s) * clock::NS_PER_S) as u64
+}
+
+/// How long before the measurement the first program starts [s].
+pub(crate) fn lead_s(workload: &Workload) -> f64 {
+    let starts = workload.programs.iter().filter_map(|p| p.start_s);
+    workload.warmup_s.max(-starts.fold(0.0, f64::min))
 }

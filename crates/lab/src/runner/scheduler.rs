@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use andante_sim::PolicyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -29,6 +30,11 @@ pub enum Choice {
     /// The kernel's own with nothing configured: the classes have no weights, and no part in
     /// scheduling. What a machine does as it comes.
     Stock,
+    /// Every task in one class, under this policy: only in the simulator.
+    Policy(PolicyKind),
+    /// Resource containers, one for each class, as published (`true`: turns end at clock ticks) or
+    /// exact: only in the simulator.
+    Containers(bool),
     /// A program that loads a sched_ext scheduler and stays until SIGTERM.
     Program(PathBuf),
 }
@@ -43,6 +49,11 @@ impl Choice {
             "andante" => Ok(Self::Andante),
             "eevdf" => Ok(Self::Eevdf),
             "stock" => Ok(Self::Stock),
+            "containers" => Ok(Self::Containers(false)),
+            "containers-ticked" => Ok(Self::Containers(true)),
+            name if PolicyKind::named(name).is_some() => {
+                Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
+            }
             path => match fs::canonicalize(path) {
                 Ok(file) if file.is_file() => Ok(Self::Program(file)),
                 _ => Err(LabError::NoScheduler {
@@ -58,6 +69,9 @@ impl Choice {
             Self::Andante => "andante".to_owned(),
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
+            Self::Policy(kind) => kind.name().to_owned(),
+            Self::Containers(false) => "containers".to_owned(),
+            Self::Containers(true) => "containers-ticked".to_owned(),
             Self::Program(file) => file.file_name().map_or_else(
                 || file.display().to_string(),
                 |n| n.to_string_lossy().into_owned(),
@@ -88,6 +102,9 @@ impl InCharge {
                 command
             }
             Choice::Program(file) => Command::new(file),
+            Choice::Policy(_) | Choice::Containers(_) => {
+                unreachable!("refused before anything is run")
+            }
             Choice::Eevdf | Choice::Stock => {
                 return match state().as_deref() {
                     None | Some("disabled") => Ok(None),

@@ -99,6 +99,7 @@ fn parse(text: &str, begin_ns: u64) -> Vec<Run> {
             comm,
             start_ns,
             length_ns: 0,
+            rule: None,
         };
         if let Some(mut run) = running.insert(cpu, next) {
             run.length_ns = start_ns - run.start_ns;
@@ -146,6 +147,7 @@ mod tests {
             comm: "b [x]".into(),
             start_ns: 100_000,
             length_ns: 4_000_000,
+            rule: None,
         };
         assert_eq!(runs, [expected]);
     }

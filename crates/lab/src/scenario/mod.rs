@@ -31,19 +31,24 @@
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
-mod document;
-mod expectation;
+mod contract;
+pub(crate) mod document;
+pub(crate) mod expectation;
 mod program;
+mod simulator;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use contract::Contract;
 pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
 pub use program::{Clip, Kind, Program};
+pub use simulator::{InterruptSource, Simulator};
 
-use document::{FromNode, Node, Section, suggest};
+use andante_sim::PolicyKind;
+use document::{FromNode, Node, Section, Value, suggest};
 
 /// Longest path a class may have, in steps; what the scheduler supports.
 pub const MAX_DEPTH: usize = 16;
@@ -97,6 +102,8 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
+    /// What only the simulator can be told.
+    pub simulator: Simulator,
 }
 
 /// A class of the tree.
@@ -106,6 +113,11 @@ pub struct Class {
     pub path: String,
     /// Weight relative to the siblings.
     pub weight: u32,
+    /// How it orders its own tasks; none: as the scheduler does by default.
+    pub policy: Option<PolicyKind>,
+    /// As a resource container it has this much of what its parent has, guaranteed [1/10000];
+    /// none: a part of the rest, by weight.
+    pub fixed: Option<u32>,
 }
 
 impl Class {
@@ -235,7 +247,8 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
     root.need::<f64>("duration_s")?;
     let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
     let classes = read_classes(root.node("classes"))?;
-    let programs = match root.node("programs") {
+    let simulator = simulator::read(root.node("simulator"), cpus)?;
+    let programs: Vec<Program> = match root.node("programs") {
         None => return Err(root.error("", "no program is given: add a [programs.NAME] table")),
         Some(node) => Section::new(node, "programs")?
             .entries()
@@ -245,6 +258,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
             })
             .collect::<Result<_, _>>()?,
     };
+    check_servers(&programs, root)?;
     Ok(Workload {
         cpus,
         memory_mib,
@@ -255,7 +269,26 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
+        simulator,
     })
+}
+
+/// Whoever asks a server must name one.
+fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), ScenarioError> {
+    let servers = || programs.iter().filter(|p| p.kind == Kind::Server);
+    for program in programs {
+        if let Some(name) = program.kind.server()
+            && !servers().any(|server| server.name == name && server.count == 1)
+        {
+            let hint = suggest(name, servers().map(|server| server.name.as_str()));
+            let message = format!(
+                "program `{}` asks the server `{name}`, which is no single program of kind `server`{hint}",
+                program.name
+            );
+            return Err(root.error("programs", message));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the tree, adding the parents that are left out.
@@ -265,25 +298,64 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
     for (path, key, weight) in Section::new(node, "classes")?.entries() {
         let fail = |message: String| weight.origin.error(&key, message);
         check_class_path(path).map_err(fail)?;
-        let value = u32::from_node(weight).filter(|value| WEIGHTS.contains(value));
-        let value = value.ok_or_else(|| {
-            let range = format!("{} to {}", WEIGHTS.start(), WEIGHTS.end());
-            fail(format!("the weight must be a whole number from {range}"))
-        })?;
+        let (value, policy, fixed) = read_class(weight, &key)?;
         for (at, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
             let prefix = &path[..at];
             let listed = classes.iter_mut().find(|class| class.path == prefix);
             match (listed, at == path.len()) {
-                (Some(class), true) => class.weight = value,
+                (Some(class), true) => {
+                    (class.weight, class.policy, class.fixed) = (value, policy, fixed);
+                }
                 (Some(_), false) => {}
                 (None, last) => classes.push(Class {
                     path: prefix.to_owned(),
                     weight: if last { value } else { DEFAULT_WEIGHT },
+                    policy: if last { policy } else { None },
+                    fixed: if last { fixed } else { None },
                 }),
             }
         }
     }
     Ok(classes)
+}
+
+/// Reads a class: its weight, or a table of `weight`, `policy` and `fixed_percent`.
+fn read_class(
+    node: &Node,
+    path: &str,
+) -> Result<(u32, Option<PolicyKind>, Option<u32>), ScenarioError> {
+    let in_range = |node: &Node, path: &str| {
+        let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
+        value.ok_or_else(|| {
+            let range = format!("{} to {}", WEIGHTS.start(), WEIGHTS.end());
+            let message = format!("the weight must be a whole number from {range}");
+            node.origin.error(path, message)
+        })
+    };
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok((in_range(node, path)?, None, None));
+    }
+    let mut section = Section::new(node, path)?;
+    let weight = match section.node("weight") {
+        Some(weight) => in_range(weight, &document::join(path, "weight"))?,
+        None => DEFAULT_WEIGHT,
+    };
+    let policy = match section.get::<String>("policy")? {
+        None => None,
+        Some(name) => Some(PolicyKind::named(&name).ok_or_else(|| {
+            let hint = suggest(&name, PolicyKind::ALL.into_iter().map(PolicyKind::name));
+            section.error("policy", format!("unknown policy `{name}`{hint}"))
+        })?),
+    };
+    let fixed = match section.node("fixed_percent") {
+        None => None,
+        Some(_) => {
+            let percent = section.number("fixed_percent", 0.0, 0.01..=100.0)?;
+            Some((percent * 100.0).round() as u32)
+        }
+    };
+    section.finish()?;
+    Ok((weight, policy, fixed))
 }
 
 fn check_class_path(path: &str) -> Result<(), String> {
@@ -301,7 +373,7 @@ fn check_class_path(path: &str) -> Result<(), String> {
 }
 
 /// Names become folders and control groups, so they must be plain.
-fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!(

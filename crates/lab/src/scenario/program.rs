@@ -1,9 +1,10 @@
 //! The programs of a scenario: which kinds there are and what each can be told.
 
+use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
-use super::{Class, check_class_known};
+use super::document::{FromNode, Node, ScenarioError, Section, Value, join, suggest};
+use super::{Class, Contract, check_class_known, contract};
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,10 @@ pub struct Program {
     pub nice: i32,
     /// CPUs it may run on; none: all.
     pub affinity: Option<Vec<u32>>,
+    /// What it is to the policies of other systems (simulator).
+    pub priority: Priority,
+    /// What each instance is promised; none: its class's share (simulator).
+    pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
 }
@@ -43,6 +48,10 @@ pub enum Kind {
         work_ms: Vec<f64>,
         /// Work a display server, a process of its own, does per frame [ms].
         display_ms: f64,
+        /// The program, of kind `server`, that is the display server; none: one of its own.
+        server: Option<String>,
+        /// Whether frames that are a period late are given up.
+        drops: bool,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -52,6 +61,21 @@ pub enum Kind {
         work_ms: f64,
         /// Seed of the instants.
         seed: u32,
+        /// Work a display server does per key [ms].
+        display_ms: f64,
+        /// The program, of kind `server`, that does it.
+        server: Option<String>,
+    },
+    /// Does for its clients what they ask for, one request after the other.
+    Server,
+    /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
+    Client {
+        /// The program of kind `server` that it asks.
+        server: String,
+        /// Work the server does per request [ms].
+        work_ms: f64,
+        /// Time between a reply and the next request [ms].
+        think_ms: f64,
     },
     /// Runs without end.
     Loop,
@@ -117,6 +141,8 @@ impl Kind {
         match self {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
+            Self::Server => "server",
+            Self::Client { .. } => "client",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -125,6 +151,15 @@ impl Kind {
             Self::Mpv { .. } => "mpv",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
+        }
+    }
+
+    /// The program of kind `server` that it asks.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::Player { server, .. } | Self::Typist { server, .. } => server.as_deref(),
+            Self::Client { server, .. } => Some(server),
+            _ => None,
         }
     }
 
@@ -137,9 +172,11 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 10] = [
+pub(super) const KINDS: [&str; 12] = [
     "player",
     "typist",
+    "server",
+    "client",
     "loop",
     "batch",
     "dhrystone",
@@ -167,8 +204,13 @@ pub(super) fn read(
     }
     let kind_name: String = section.need("kind")?;
     let kind = read_kind(&kind_name, &mut section)?;
+    let contract = match section.node("contract") {
+        None => None,
+        Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
+    };
     let program = Program {
         name: name.to_owned(),
+        contract,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,
@@ -180,6 +222,11 @@ pub(super) fn read(
             .unwrap_or(matches!(kind, Kind::Mpv { .. })),
         nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
         affinity: section.get("affinity")?,
+        priority: Priority {
+            level: section.number("priority", 0.0, -20.0..=99.0)? as i32,
+            real_time: section.get("real_time")?.unwrap_or(false),
+            round_robin: section.get("round_robin")?.unwrap_or(false),
+        },
         kind,
     };
     check_times(&program, &section)?;
@@ -249,11 +296,21 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_work(section)?,
             display_ms: section.number("display_ms", 0.0, WORK_MS)?,
+            server: section.get("server")?,
+            drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
             work_ms: section.number("work_ms", 1.0, WORK_MS)?,
             seed: section.get("seed")?.unwrap_or(1),
+            display_ms: section.number("display_ms", 0.0, WORK_MS)?,
+            server: section.get("server")?,
+        },
+        "server" => Kind::Server,
+        "client" => Kind::Client {
+            server: section.need("server")?,
+            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            think_ms: section.number("think_ms", 0.0, WORK_MS)?,
         },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {

@@ -195,6 +195,8 @@ pub fn awkward() -> RunResult {
     scheduler.programs[0].name = "</svg><b>".into();
     scheduler.programs[0].failed = Some("exited with status 1 & \"no\" word".into());
     scheduler.programs[0].latency_us = Spread::of(&[1.0, 2.0, 900.0]);
+    scheduler.programs[0].levels = vec![29, 39];
+    scheduler.programs[0].released_ms = vec![0.5];
     scheduler.runs = vec![
         Run {
             cpu: 0,
@@ -202,6 +204,7 @@ pub fn awkward() -> RunResult {
             comm: "mpv".into(),
             start_ns: 5_000,
             length_ns: 2_000,
+            rule: Some("share".into()),
         },
         Run {
             cpu: 0,
@@ -209,6 +212,7 @@ pub fn awkward() -> RunResult {
             comm: "cc1".into(),
             start_ns: 1_000,
             length_ns: 4_000,
+            rule: None,
         },
     ];
     result

@@ -1,0 +1,89 @@
+//! `andante why`: why a frame was late.
+
+use std::fs;
+use std::path::PathBuf;
+
+use andante_lab::result::{RunResult, SCHEMA, VERSION};
+use andante_lab::why::{Question, explain};
+use anyhow::Result;
+use clap::Args;
+
+use crate::exit::{Refusal, Status};
+use crate::output;
+
+/// Say why a frame was late: who ran instead, for how long, and by which rule each was chosen.
+///
+/// Reads a result of the laboratory that was traced: give the scenario a `trace_s` that covers the
+/// frame. Results of the simulator name the rules; those of a kernel name who ran.
+#[derive(Args)]
+#[command(after_long_help = "\
+Without --frame it explains the first frame that was late or dropped, and lists the others.
+
+Examples:
+  andante lab run qlinux-3-film --on sim --set 'trace_s = 10' --out /tmp/sim
+  andante why /tmp/sim/qlinux-3-film/dhrystones-8 --scheduler fair
+  andante why out/my-own/result.json --task film --frame 17 --order")]
+pub struct Why {
+    /// A result.json, or the folder that holds it.
+    result: PathBuf,
+    /// The player; the first with a late frame if left out.
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// The number of the frame, from 0, dropped ones counted.
+    #[arg(long, value_name = "N")]
+    frame: Option<usize>,
+    /// The scheduler; the first of the result if left out.
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
+    /// Also list who ran piece by piece.
+    #[arg(long)]
+    order: bool,
+    /// Print the explanation as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Why {
+    /// Reads and explains.
+    pub fn run(self) -> Result<Status> {
+        let result = self.read()?;
+        let question = Question {
+            task: self.task,
+            frame: self.frame,
+            scheduler: self.scheduler,
+        };
+        let why = explain(&result, &question)
+            .map_err(|error| Refusal::new(Status::Usage, error.to_string()))?;
+        if self.json {
+            output::print_json(&why)?;
+        } else {
+            output::print(&why.text(self.order))?;
+        }
+        Ok(Status::Ok)
+    }
+
+    fn read(&self) -> Result<RunResult, Refusal> {
+        let file = if self.result.is_dir() {
+            self.result.join("result.json")
+        } else {
+            self.result.clone()
+        };
+        let refuse = |reason: String| {
+            let mend = "give a result.json that `andante lab run` left";
+            Refusal::new(
+                Status::Usage,
+                format!("{}: {reason}; {mend}", file.display()),
+            )
+        };
+        let text = fs::read(&file).map_err(|error| refuse(error.to_string()))?;
+        let result: RunResult = serde_json::from_slice(&text)
+            .map_err(|error| refuse(format!("this is no result of a run: {error}")))?;
+        if result.schema != SCHEMA || result.version != VERSION {
+            return Err(refuse(format!(
+                "a result of version {} is not known here",
+                result.version
+            )));
+        }
+        Ok(result)
+    }
+}

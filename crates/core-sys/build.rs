@@ -1,0 +1,15 @@
+//! Compiles the policy core, and the few lines that give its inline functions names to link.
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../core");
+    println!("cargo::rerun-if-changed=src/core_sys.c");
+    cc::Build::new()
+        .file("src/core_sys.c")
+        .include("../../core")
+        .std("gnu11")
+        .opt_level(2)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .compile("andante_core");
+}

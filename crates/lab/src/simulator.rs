@@ -1,0 +1,509 @@
+//! Runs in the simulator: the same scenarios, the same figures, no kernel.
+//!
+//! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
+//! what its programs record goes through the same code as what real ones leave.
+
+mod scheduler;
+
+use andante_sim::programs::{
+    Answerer, Batch, Client, ClosedLoop, Desk, Loop, Pingpong, Player, Server as DisplayServer,
+};
+use andante_sim::{
+    ClassId, ContractId, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler, Spec, Usage,
+};
+
+use crate::error::LabError;
+use crate::pool::{self, Watched};
+use crate::programs::Samples;
+use crate::progress::Progress;
+use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
+use crate::run::{Carried, Job};
+use crate::runner::{self, Choice, collect};
+use crate::scenario::{Kind, Program, Workload};
+
+/// Work that counts as one iteration of a loop; as `programs/endless.rs` [ns].
+const LOOP_NS: Ns = 10_000;
+/// Work that counts as one Dhrystone; only ratios of their numbers mean anything [ns].
+const DHRYSTONE_NS: Ns = 1_000;
+/// What fits into a pipe and a socket [bytes].
+const PIPE_BYTES: u32 = 65_536;
+
+/// Carries out the jobs, as many at once as this machine has CPUs.
+pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, LabError> {
+    for job in jobs {
+        check(job)?;
+    }
+    progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
+    let simulate = |job: &Job| simulate(&job.case.workload, &job.choice);
+    let results = pool::map(jobs, simulate, &mut |at| match at {
+        Watched::Begins(index) => {
+            let duration_s = jobs[index].case.workload.duration_s;
+            progress.run(index, &runner::Progress::phase("simulating"), duration_s);
+        }
+        Watched::Ended(index) => progress.ended(index, "done"),
+        Watched::Tick => progress.tick(),
+    });
+    Ok(Carried {
+        kernel: version(),
+        results: results.into_iter().collect::<Result<_, _>>()?,
+    })
+}
+
+/// What takes the kernel's place in results.
+pub(crate) fn version() -> String {
+    format!("simulator {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Refuses what only a kernel has.
+pub(crate) fn check(job: &Job) -> Result<(), LabError> {
+    let real = |program: &&Program| program.kind.is_real() && program.count > 0;
+    if let Some(program) = job.case.workload.programs.iter().find(real) {
+        return Err(LabError::OnlyOnKernel {
+            what: format!(
+                "program `{}` is a real one (kind `{}`)",
+                program.name,
+                program.kind.name()
+            ),
+        });
+    }
+    match &job.choice {
+        Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
+            what: "resource containers are simulated on one CPU only".to_owned(),
+        }),
+        Choice::Andante | Choice::Policy(_) | Choice::Containers(_) => Ok(()),
+        choice => Err(LabError::OnlyOnKernel {
+            what: format!(
+                "the scheduler `{}` is the kernel's (`fair` is a model of it)",
+                choice.name()
+            ),
+        }),
+    }
+}
+
+/// One case under one scheduler.
+pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
+    let begin_ns = ns(runner::lead_s(workload));
+    let end_ns = begin_ns + ns(workload.duration_s);
+    let trace_end_ns = begin_ns + ns(workload.trace_s);
+    let made = scheduler::make(workload, choice)?;
+    let costs = workload.simulator.costs;
+    let cpus = workload.cpus as usize;
+    let mut machine = Machine::new(cpus, costs, made.scheduler, begin_ns..trace_end_ns);
+    for source in &workload.simulator.interrupts {
+        machine.interrupt(source.clone());
+    }
+    let contracts = made.contracts;
+    let starter = Starter::new(&mut machine, workload, made.classes, &contracts, begin_ns);
+    let instances = starter.start_all();
+
+    machine.run_until(begin_ns);
+    let before = machine.usage();
+    let mut samples = Vec::new();
+    let mut levels = Vec::new();
+    let step_ns = ns(workload.sample_ms / 1e3);
+    let mut at_ns = begin_ns;
+    while at_ns < end_ns {
+        at_ns = (at_ns + step_ns).min(end_ns);
+        machine.run_until(at_ns);
+        samples.push((at_ns - begin_ns, machine.usage()));
+        let level = |instance: &Instance<'_>| machine.level(instance.id);
+        levels.push(instances.iter().map(level).collect());
+    }
+    let measured = Measured {
+        begin_ns,
+        end_ns,
+        before,
+        samples,
+        levels,
+    };
+    let kept: Vec<Option<Kept>> = instances
+        .iter()
+        .map(|instance| {
+            machine
+                .scheduler_mut()
+                .kept(contracts[instance.id.0 as usize]?)
+        })
+        .collect();
+    Ok(SchedulerResult {
+        name: choice.name(),
+        idle_ns: measured.after().idle - measured.before.idle,
+        sample_ns: measured.samples.iter().map(|(at_ns, _)| *at_ns).collect(),
+        classes: workload
+            .classes
+            .iter()
+            .map(|class| measured.class(workload, &instances, &class.path))
+            .collect(),
+        programs: instances
+            .iter()
+            .enumerate()
+            .map(|(place, instance)| measured.program(&machine, instance, place))
+            .zip(kept)
+            .map(with_contract)
+            .collect(),
+        runs: runs(&machine, &instances, begin_ns),
+        ..SchedulerResult::default()
+    })
+}
+
+/// Adds what became of its contract to a program's figures.
+fn with_contract((mut result, kept): (ProgramResult, Option<Kept>)) -> ProgramResult {
+    if let Some(kept) = kept {
+        result.deadlines = Some(kept.deadlines);
+        result.missed = Some(kept.misses);
+        result.violations = Some(kept.violations);
+        result.exhaustions = Some(kept.exhaustions);
+    }
+    result
+}
+
+fn ns(seconds: f64) -> Ns {
+    (seconds * NS_PER_S as f64).round() as Ns
+}
+
+/// One instance of one program of the scenario.
+struct Instance<'a> {
+    program: &'a Program,
+    name: String,
+    id: InstanceId,
+}
+
+/// Puts the scenario's programs into the machine.
+struct Starter<'a, 'm> {
+    machine: &'m mut Machine<Box<dyn Scheduler>>,
+    workload: &'a Workload,
+    classes: Vec<(String, ClassId)>,
+    /// By the number of the instance.
+    contracts: &'a [Option<ContractId>],
+    begin_ns: Ns,
+    desks: Vec<(String, Desk)>,
+}
+
+impl<'a, 'm> Starter<'a, 'm> {
+    fn new(
+        machine: &'m mut Machine<Box<dyn Scheduler>>,
+        workload: &'a Workload,
+        classes: Vec<(String, ClassId)>,
+        contracts: &'a [Option<ContractId>],
+        begin_ns: Ns,
+    ) -> Self {
+        let servers = workload
+            .programs
+            .iter()
+            .filter(|program| program.kind == Kind::Server);
+        let desks = servers
+            .map(|program| (program.name.clone(), Desk::new(machine.channel(PIPE_BYTES))))
+            .collect();
+        Self {
+            machine,
+            workload,
+            classes,
+            contracts,
+            begin_ns,
+            desks,
+        }
+    }
+
+    fn start_all(mut self) -> Vec<Instance<'a>> {
+        let mut instances = Vec::new();
+        for program in &self.workload.programs {
+            for number in 1..=program.count {
+                let id = self.machine.instance();
+                self.start(program, id);
+                let name = match program.count {
+                    1 => program.name.clone(),
+                    _ => format!("{}.{number}", program.name),
+                };
+                instances.push(Instance { program, name, id });
+            }
+        }
+        instances
+    }
+
+    fn start(&mut self, program: &Program, id: InstanceId) {
+        let at = |at_s: f64| ((self.begin_ns as f64) + at_s * NS_PER_S as f64).max(0.0) as Ns;
+        let start_ns = program.start_s.map_or(0, at);
+        let (suspend, resume, stop) = (
+            program.suspend_s.map(at),
+            program.resume_s.map(at),
+            program.stop_s.map(at),
+        );
+        let class = self.classes.iter().find(|(path, _)| *path == program.class);
+        let spec = Spec {
+            class: class.expect("checked when it was read").1,
+            nice: program.nice,
+            affinity: match &program.affinity {
+                None => u64::MAX,
+                Some(cpus) => cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu),
+            },
+            priority: program.priority,
+            contract: self.contracts.get(id.0 as usize).copied().flatten(),
+        };
+        self.start_kind(program, id, start_ns, spec);
+        if let Some(at_ns) = suspend {
+            self.machine.suspend(at_ns, id);
+        }
+        if let Some(at_ns) = resume {
+            self.machine.resume(at_ns, id);
+        }
+        if let Some(at_ns) = stop {
+            self.machine.kill(at_ns, id);
+        }
+    }
+
+    fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
+        let begin_ns = self.begin_ns;
+        let work = |ms: f64| ns(ms / 1e3);
+        match &program.kind {
+            Kind::Player {
+                fps,
+                work_ms,
+                display_ms,
+                server,
+                drops,
+            } => {
+                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
+                let client =
+                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
+                let player = Player::new(begin_ns, *fps, work_ns, client);
+                let player = match drops {
+                    true => player,
+                    false => player.never_dropping(),
+                };
+                self.machine.start(start_ns, id, spec, player);
+            }
+            Kind::Typist {
+                keys_per_s,
+                work_ms,
+                seed,
+                display_ms,
+                server,
+            } => {
+                let client =
+                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
+                let typist = Answerer::typist(begin_ns, *keys_per_s, work(*work_ms), *seed, client);
+                self.machine.start(start_ns, id, spec, typist);
+            }
+            Kind::Server => {
+                let desk = self.desk(&program.name);
+                self.machine
+                    .start(start_ns, id, spec, DisplayServer::new(desk));
+            }
+            Kind::Client {
+                server,
+                work_ms,
+                think_ms,
+            } => {
+                let answer = self.machine.channel(PIPE_BYTES);
+                let server = self.desk(server).client(answer, work(*work_ms));
+                let client = ClosedLoop::new(server, work(*think_ms));
+                self.machine.start(start_ns, id, spec, client);
+            }
+            Kind::Waker { interval_us } => {
+                let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
+                self.machine.start(start_ns, id, spec, waker);
+            }
+            Kind::Batch { work_ms } => {
+                self.machine
+                    .start(start_ns, id, spec, Batch::new(work(*work_ms)));
+            }
+            Kind::Pingpong { window } => {
+                let (to, from) = (
+                    self.machine.channel(PIPE_BYTES),
+                    self.machine.channel(PIPE_BYTES),
+                );
+                let serves = Pingpong::new(from, to, true, *window);
+                self.machine.start(start_ns, id, spec.clone(), serves);
+                self.machine
+                    .start(start_ns, id, spec, Pingpong::new(to, from, false, *window));
+            }
+            Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Loop),
+            Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+                unreachable!("refused before anything is simulated")
+            }
+        }
+    }
+
+    fn desk(&self, name: &str) -> Desk {
+        let desk = self.desks.iter().find(|(known, _)| known == name);
+        desk.expect("checked when it was read").1.clone()
+    }
+
+    /// How a program has a frame or a key drawn: by the server it names, by one of its own if it
+    /// names none, not at all if that takes no work.
+    fn client(
+        &mut self,
+        server: Option<&str>,
+        work_ns: Ns,
+        (start_ns, id, spec): (Ns, InstanceId, &Spec),
+    ) -> Option<Client> {
+        if work_ns == 0 {
+            return None;
+        }
+        let answer = self.machine.channel(PIPE_BYTES);
+        let desk = match server {
+            Some(name) => self.desk(name),
+            None => {
+                let desk = Desk::new(self.machine.channel(PIPE_BYTES));
+                let server = DisplayServer::new(desk.clone());
+                self.machine.start(start_ns, id, spec.clone(), server);
+                desk
+            }
+        };
+        Some(desk.client(answer, work_ns))
+    }
+}
+
+/// What was used when.
+struct Measured {
+    begin_ns: Ns,
+    end_ns: Ns,
+    before: Usage,
+    /// At instants since the measurement began; the last is its end.
+    samples: Vec<(Ns, Usage)>,
+    /// The priority of each instance at these instants.
+    levels: Vec<Vec<u32>>,
+}
+
+impl Measured {
+    fn after(&self) -> &Usage {
+        &self.samples.last().expect("a measurement has an end").1
+    }
+
+    fn class(&self, workload: &Workload, instances: &[Instance<'_>], path: &str) -> ClassResult {
+        let below = |class: &str| {
+            class == path
+                || class
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.starts_with('/'))
+        };
+        let members: Vec<usize> = instances
+            .iter()
+            .filter(|instance| below(&instance.program.class))
+            .map(|instance| instance.id.0 as usize)
+            .collect();
+        let used = |usage: &Usage| {
+            members
+                .iter()
+                .map(|index| usage.instances[*index])
+                .sum::<Ns>()
+        };
+        let before_ns = used(&self.before);
+        let samples: Vec<Ns> = self
+            .samples
+            .iter()
+            .map(|(_, usage)| used(usage) - before_ns)
+            .collect();
+        let cpu_ns = used(self.after()) - before_ns;
+        let class = workload.classes.iter().find(|class| class.path == path);
+        ClassResult {
+            path: path.to_owned(),
+            weight: class.expect("asked for a class of the workload").weight,
+            share_asked: workload.share_asked(path),
+            share_received: cpu_ns as f64
+                / ((self.end_ns - self.begin_ns) * Ns::from(workload.cpus)) as f64,
+            cpu_ns,
+            samples,
+        }
+    }
+
+    fn program(
+        &self,
+        machine: &Machine<Box<dyn Scheduler>>,
+        instance: &Instance<'_>,
+        place: usize,
+    ) -> ProgramResult {
+        let index = instance.id.0 as usize;
+        let cpu_ns = self.after().instances[index] - self.before.instances[index];
+        let work_ns = self.after().work[index] - self.before.work[index];
+        let levels: Vec<u32> = self.levels.iter().map(|all| all[place]).collect();
+        let kind = &instance.program.kind;
+        let mut result = ProgramResult {
+            name: instance.name.clone(),
+            class: instance.program.class.clone(),
+            kind: kind.name().to_owned(),
+            cpu_ns,
+            // Most schedulers have none: then there is nothing to tell.
+            levels: match levels.iter().any(|level| *level > 0) {
+                true => levels,
+                false => Vec::new(),
+            },
+            ..ProgramResult::default()
+        };
+        let record = machine.record(instance.id);
+        collect::take_samples(kind, &self.samples_of(kind, record, work_ns), &mut result);
+        result
+    }
+
+    fn measures(&self, at_ns: Ns) -> bool {
+        (self.begin_ns..self.end_ns).contains(&at_ns)
+    }
+
+    /// What the program would have left on a kernel: `programs/`.
+    fn samples_of(&self, kind: &Kind, record: &Record, work_ns: Ns) -> Samples {
+        let inside = |list: &[Ns]| -> Vec<Ns> {
+            let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
+            measured.map(|at_ns| at_ns - self.begin_ns).collect()
+        };
+        let latency_ns: Vec<f64> = record
+            .latency_ns
+            .iter()
+            .filter(|(at_ns, _)| self.measures(*at_ns))
+            .map(|(_, latency_ns)| *latency_ns as f64)
+            .collect();
+        let finished = inside(&record.finished_ns).len() as u64;
+        let mut samples = Samples::default();
+        match kind {
+            Kind::Player { fps, .. } => {
+                let frames = record.shown_ns.iter().zip(&record.released_ns);
+                let measured = || {
+                    frames
+                        .clone()
+                        .filter(|(_, released_ns)| self.measures(**released_ns))
+                };
+                samples.shown_ns = measured().map(|(at_ns, _)| at_ns - self.begin_ns).collect();
+                samples.released_ns = measured().map(|(_, at_ns)| at_ns - self.begin_ns).collect();
+                samples.dropped_ns = inside(&record.dropped_ns);
+                let period_ns = NS_PER_S as f64 / fps;
+                let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
+                    (**at_ns - **released_ns) as f64 > period_ns
+                };
+                samples.late = Some(measured().filter(late).count() as u64);
+            }
+            Kind::Typist { .. } | Kind::Waker { .. } => {
+                samples.iterations = Some(latency_ns.len() as u64)
+            }
+            Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),
+            Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
+            _ => samples.iterations = Some(finished),
+        }
+        samples.latency_ns = latency_ns;
+        samples
+    }
+}
+
+/// Who ran when, in the stretch that the scenario wants traced.
+fn runs(
+    machine: &Machine<Box<dyn Scheduler>>,
+    instances: &[Instance<'_>],
+    begin_ns: Ns,
+) -> Vec<Run> {
+    let name = |id: InstanceId| {
+        let instance = instances.iter().find(|instance| instance.id == id);
+        instance.map_or_else(String::new, |instance| instance.name.clone())
+    };
+    let trace = machine.trace().runs().iter();
+    trace
+        .filter(|run| run.start_ns + run.length_ns > begin_ns)
+        .map(|run| {
+            let before_ns = begin_ns.saturating_sub(run.start_ns);
+            Run {
+                cpu: run.cpu,
+                tid: run.task.0 + 1,
+                comm: name(machine.instance_of(run.task)),
+                start_ns: run.start_ns + before_ns - begin_ns,
+                length_ns: run.length_ns - before_ns,
+                rule: Some(run.rule.name().to_owned()),
+            }
+        })
+        .collect()
+}

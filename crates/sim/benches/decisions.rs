@@ -1,0 +1,69 @@
+//! Scheduling decisions a second, by number of tasks and classes: `cargo bench -p andante-sim`.
+
+use std::time::Instant;
+
+use andante_sim::programs::Loop;
+use andante_sim::{
+    Costs, Hierarchy, Machine, NS_PER_MS, NS_PER_S, PolicyKind, Random, Spec, Step, World,
+};
+
+fn main() {
+    println!(
+        "{:>8} {:>8} {:>6} {:>12} {:>14}",
+        "tasks", "classes", "kind", "decisions", "decisions/s"
+    );
+    for (tasks, classes) in [
+        (10, 1),
+        (100, 1),
+        (100, 16),
+        (1_000, 16),
+        (10_000, 16),
+        (100_000, 16),
+    ] {
+        for blocking in [false, true] {
+            let (decisions, seconds) = measure(tasks, classes, blocking);
+            let kind = if blocking { "block" } else { "loop" };
+            let rate = decisions as f64 / seconds;
+            println!("{tasks:>8} {classes:>8} {kind:>6} {decisions:>12} {rate:>14.0}");
+        }
+    }
+}
+
+/// Tasks that compute for ever, or work and sleep at random.
+fn measure(tasks: u32, classes: usize, blocking: bool) -> (u64, f64) {
+    let mut hierarchy = Hierarchy::new(1, NS_PER_MS, PolicyKind::Sfq);
+    let classes: Vec<_> = (0..classes)
+        .map(|n| {
+            hierarchy
+                .create(Hierarchy::ROOT, 100 + n as u32, PolicyKind::Sfq)
+                .expect("there is room")
+        })
+        .collect();
+    let mut machine = Machine::new(1, Costs::default(), hierarchy, 0..0);
+    let instance = machine.instance();
+    for n in 0..tasks {
+        let spec = Spec::of(classes[n as usize % classes.len()]);
+        if blocking {
+            let mut random = Random::new(u64::from(n));
+            let mut work = false;
+            let gap_ns = u64::from(tasks) * NS_PER_MS;
+            machine.start(0, instance, spec, move |world: &mut World<'_>| {
+                work = !work;
+                if work {
+                    Step::Compute(random.below(2 * NS_PER_MS) + 1)
+                } else {
+                    Step::SleepUntil(world.now_ns + random.below(gap_ns))
+                }
+            });
+        } else {
+            machine.start(0, instance, spec, Loop);
+        }
+    }
+    let begin = Instant::now();
+    let mut end_ns = 0;
+    while begin.elapsed().as_millis() < 1_000 {
+        end_ns += NS_PER_S;
+        machine.run_until(end_ns);
+    }
+    (machine.trace().decisions(), begin.elapsed().as_secs_f64())
+}

@@ -1,0 +1,80 @@
+//! What tasks do: a program is asked for its next step whenever it has finished one.
+
+use crate::channel::ChannelId;
+use crate::task::{InstanceId, Spec, TaskId};
+use crate::{Ns, machine::NewTask};
+
+/// What a task does next. Everything but computing takes no time of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Works for so long on a CPU at full speed.
+    Compute(Ns),
+    /// Works for ever.
+    ComputeForever,
+    /// Sleeps to this instant; no sleep at all if it has passed.
+    SleepUntil(Ns),
+    /// Writes, and waits while there is no room.
+    Send(ChannelId, u32),
+    /// Reads, and waits until there is as much.
+    Receive(ChannelId, u32),
+    /// Waits until a child has ended that it has not waited for.
+    WaitForChild,
+    /// Ends.
+    Exit,
+}
+
+/// A program: a state machine over [`Step`]s.
+pub trait Program: Send {
+    /// Its next step, the last one being finished.
+    fn step(&mut self, world: &mut World<'_>) -> Step;
+}
+
+impl<F: FnMut(&mut World<'_>) -> Step + Send> Program for F {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        self(world)
+    }
+}
+
+/// What a program sees of the machine, and may do in no time.
+pub struct World<'a> {
+    /// Now.
+    pub now_ns: Ns,
+    /// The task that the program is.
+    pub task: TaskId,
+    /// What its instance has done.
+    pub record: &'a mut Record,
+    pub(crate) parent: TaskId,
+    pub(crate) instance: InstanceId,
+    pub(crate) spec: &'a Spec,
+    pub(crate) forked: &'a mut Vec<NewTask>,
+}
+
+impl World<'_> {
+    /// A child of this task that runs `program`, scheduled alike and measured with it.
+    pub fn fork(&mut self, program: impl Program + 'static) {
+        self.forked.push(NewTask {
+            program: Box::new(program),
+            spec: Spec {
+                contract: None,
+                ..self.spec.clone()
+            },
+            instance: self.instance,
+            parent: Some(self.parent),
+        });
+    }
+}
+
+/// What an instance has done: the raw data of its figures. Instants in ns since the machine began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// When frames were shown.
+    pub shown_ns: Vec<Ns>,
+    /// When frames were given up.
+    pub dropped_ns: Vec<Ns>,
+    /// The release of every frame in `shown_ns`.
+    pub released_ns: Vec<Ns>,
+    /// From an event to the response [ns], with the instant of the event.
+    pub latency_ns: Vec<(Ns, Ns)>,
+    /// When units of work were finished.
+    pub finished_ns: Vec<Ns>,
+}
