@@ -19,11 +19,13 @@
  * set its timer again, since an_contracts_due() may now be earlier
  *
  * A contract stays in the heap while it runs. Running it longer than an_contract_run_ns() is not
- * an error: the budget goes below zero, and the next one pays. Jobs of one contract beyond the
- * first are the caller's queue (rule 3 of cbs.h); a kernel that knows of no jobs calls wake and
- * sleep only. A task of the contract that runs without it, on its class's share, is not charged.
+ * an error: the budget goes below zero, and the next one pays (of AN_WINDOW, whose budgets do not
+ * add up, it is extra service). Jobs of one contract beyond the first are the caller's queue (rule
+ * 3 of cbs.h); a kernel that knows of no jobs calls wake and sleep only. A task of the contract
+ * that runs without it, on its class's share, is not charged.
  *
- * Every call says by which rule it decided (rule.h). All are O(log n); nothing is scanned.
+ * Every decision says by which rule it was taken (rule.h). All calls are O(log n); nothing is
+ * scanned.
  */
 #ifndef ANDANTE_CORE_CONTRACT_RUN_H
 #define ANDANTE_CORE_CONTRACT_RUN_H

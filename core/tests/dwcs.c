@@ -294,3 +294,25 @@ TEST(dwcs_sleeping_within_a_period)
 	CHECK_EQ(c->x, 0);
 	CHECK_EQ(c->y, 3);
 }
+
+/* Looking does not change anything: a scheduler that is called twice in a slot picks twice. */
+TEST(dwcs_picking_twice)
+{
+	begin_slots(scenario_1, 2, 0);
+	for (u32 i = 0; i < 3; i++) {
+		CHECK_PICK(2, AN_RULE_EDF);
+		CHECK_EQ(contract(2)->y, 4);
+	}
+}
+
+/* A run beyond C, by a timer that came late, is extra. */
+TEST(dwcs_run_beyond_c)
+{
+	struct an_contract *c = lone_window(0);
+
+	an_contract_wake(&set, 1, 0);
+	CHECK_EQ(an_contract_charge(&set, 1, 5, 5), AN_RULE_SERVED);
+	CHECK_EQ(c->extra_ns, 2);
+	CHECK_EQ(c->left_ns, 3);
+	CHECK_EQ(c->y, 3);
+}

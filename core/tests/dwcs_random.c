@@ -305,15 +305,14 @@ TEST(dwcs_delay_bound)
 
 /*
  * Overloaded, with one common period, nobody starves. The bound T (x + y_max + n - 1) + C_max,
- * which we have from memory only, holds up to three times the CPU. Beyond that it does not quite:
- * of 100 000 tasks with y up to 6 one in 275 waited longer, 1.47 times the bound at worst, the
- * least load being 3.37. A loss raises y' by one for all that have x' = 0, and so the y' that a
- * task has to overtake is not y_max but what the losses before have made of it.
+ * which we have from memory only, holds up to three times the CPU. Beyond that a few wait longer: a
+ * loss raises y' by one for all that have x' = 0, and so the y' that a task has to overtake is not
+ * y_max but what the losses before have made of it.
  */
 TEST(dwcs_overload_bound)
 {
 	u64 gap[REFERENCE_TASKS], worst = 0;
-	u32 bounded = 0;
+	u32 bounded = 0, seen = 0, beyond = 0;
 
 	for (u64 seed = test_seed(); seed < test_seed() + SETS / 5; seed++) {
 		struct random r = {seed};
@@ -336,17 +335,17 @@ TEST(dwcs_overload_bound)
 			if (list[i].x == list[i].y)
 				continue; /* was promised nothing */
 			CHECK(gap[i] <= 2 * bound);
+			CHECK(gap[i] <= bound || demand_of_list() > 3 * WHOLE);
+			bounded += demand_of_list() <= 3 * WHOLE;
+			beyond += gap[i] > bound;
+			seen++;
 			if (gap[i] * 1000 / bound > worst)
 				worst = gap[i] * 1000 / bound;
-			if (demand_of_list() > 3 * WHOLE)
-				continue;
-			CHECK(gap[i] <= bound);
-			bounded++;
 		}
 	}
 	CHECK(bounded > SETS / 10);
-	test_remark("overload: longest wait %u.%03u of the bound", (u32)(worst / 1000),
-		    (u32)(worst % 1000));
+	test_remark("overload: %u of %u tasks wait beyond the bound, %u.%03u of it at worst",
+		    beyond, seen, (u32)(worst / 1000), (u32)(worst % 1000));
 }
 
 /* With several periods nothing bounds the wait: EDF lets short periods have every slot. U = 4/3. */

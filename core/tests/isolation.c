@@ -12,6 +12,7 @@
 #define HORIZON_NS (2 * WHOLE)
 
 static bool honest[MACHINE_TASKS];
+static bool constrained; /* D < T, and the densities C/D add up to 1 at most */
 
 /* Budgets and periods that add up to WHOLE/WHOLE at most, mostly to exactly that. */
 static u32 random_promises(struct random *r, struct an_promise *promises)
@@ -31,7 +32,8 @@ static u32 random_promises(struct random *r, struct an_promise *promises)
 		}
 		promises[count] = (struct an_promise){0};
 		promises[count].period_ns = period_ns;
-		promises[count].budget_ns = 1 + random_below(r, count < 5 ? (most + 1) / 2 : most);
+		promises[count].budget_ns =
+			random_chance(r, 30) ? most : 1 + random_below(r, (most + 1) / 2);
 		left -= promises[count++].budget_ns * WHOLE / period_ns;
 	}
 	return count;
@@ -76,6 +78,10 @@ static void random_set(struct random *r, u32 flags)
 		u32 task;
 
 		p->flags = random_next(r) & flags;
+		if (constrained) {
+			p->deadline_rel_ns = p->period_ns;
+			p->period_ns += random_below(r, 8);
+		}
 		task = machine_task(an_contract_create(&set, p));
 		honest[task] = random_chance(r, 50);
 		if (honest[task])
@@ -95,51 +101,78 @@ static u32 honest_jobs_late(void)
 	return late;
 }
 
-static void check_isolation(u32 flags, u32 sets)
+static void check_isolation(u32 flags, bool tight)
 {
-	for (u64 seed = test_seed(); seed < test_seed() + sets; seed++) {
+	u32 full = 0;
+
+	constrained = tight;
+	for (u64 seed = test_seed(); seed < test_seed() + SETS; seed++) {
 		struct random r = {seed};
 
 		test_scenario(seed);
 		random_set(&r, flags);
+		full += set.cpus[0].utilization >= AN_UTILIZATION_ONE / 100 * 99;
 		machine_run(HORIZON_NS + WHOLE);
 		CHECK_EQ(honest_jobs_late(), 0);
 		for (u32 task = 0; task < machine.tasks; task++)
 			CHECK(!honest[task] || !contract(machine.task[task].index)->misses);
 	}
+	CHECK(constrained || full > SETS / 2); /* or it would be no test */
 }
 
 TEST(isolation_soft)
 {
-	check_isolation(0, SETS);
+	check_isolation(0, false);
 }
 
 TEST(isolation_soft_and_hard)
 {
-	check_isolation(AN_HARD, SETS);
+	check_isolation(AN_HARD, false);
 }
 
 TEST(isolation_reclaim)
 {
-	check_isolation(AN_RECLAIM, SETS);
+	check_isolation(AN_RECLAIM, false);
 }
 
 TEST(isolation_borrow)
 {
-	check_isolation(AN_BORROW | AN_HARD, SETS);
+	check_isolation(AN_BORROW | AN_HARD, false);
 }
 
 TEST(isolation_soft_borrow)
 {
-	check_isolation(AN_BORROW, SETS);
+	check_isolation(AN_BORROW, false);
 }
 
 TEST(isolation_catch_up)
 {
-	check_isolation(AN_CATCH_UP, SETS);
+	check_isolation(AN_CATCH_UP, false);
 }
 
 TEST(isolation_flexible)
 {
-	check_isolation(AN_HARD | AN_RECLAIM | AN_BORROW | AN_CATCH_UP, SETS);
+	check_isolation(AN_HARD | AN_RECLAIM | AN_BORROW | AN_CATCH_UP, false);
+}
+
+TEST(isolation_constrained)
+{
+	check_isolation(AN_HARD | AN_RECLAIM | AN_BORROW | AN_CATCH_UP, true);
+}
+
+/* A test of the tests above: with budgets that are not enforced they would not pass. */
+TEST(isolation_needs_budgets)
+{
+	u32 late = 0;
+
+	constrained = false;
+	for (u64 seed = test_seed(); seed < test_seed() + SETS / 20; seed++) {
+		struct random r = {seed};
+
+		random_set(&r, AN_EXHAUSTIVE);
+		machine_run(HORIZON_NS + WHOLE);
+		late += honest_jobs_late() > 0;
+	}
+	CHECK(late > SETS / 20 / 10);
+	test_remark("isolation: without budgets %u of %u sets are late", late, SETS / 20);
 }
