@@ -376,6 +376,9 @@ impl<S: Scheduler> Machine<S> {
             None => (new.spec.affinity.trailing_zeros() as usize).min(self.cpus.len() - 1),
         };
         self.scheduler.add(task, &new.spec);
+        if let Some(parent) = new.parent {
+            self.scheduler.fork(parent, task);
+        }
         self.tasks.push(Task {
             program: Some(new.program),
             spec: new.spec,
