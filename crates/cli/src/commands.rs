@@ -6,6 +6,7 @@ mod doctor;
 mod exec;
 mod lab;
 mod man;
+mod paper;
 mod run;
 mod status;
 mod top;
@@ -27,6 +28,7 @@ pub enum Command {
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
     Why(why::Why),
+    Paper(paper::Paper),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -43,6 +45,7 @@ impl Command {
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
             Self::Why(command) => command.run(),
+            Self::Paper(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -102,10 +102,13 @@ impl Status {
             "cgroup v1 only, or version 2 is not mounted",
         ),
         (Self::NoCpuController, "cgroup v2 has no cpu controller"),
-        (Self::BadScenario, "the scenario cannot be read or run"),
+        (
+            Self::BadScenario,
+            "the scenario or paper cannot be read or run",
+        ),
         (
             Self::ExpectationFailed,
-            "an expectation of the scenario was not met",
+            "an expectation of the scenario was not met, or a paper's figures deviate",
         ),
         (
             Self::MissingTool,
@@ -216,7 +219,10 @@ impl From<&StateError> for Status {
 impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
-            LabError::NoScenario { .. } | LabError::Scenario(_) | LabError::NoRoom { .. } => {
+            LabError::NoScenario { .. }
+            | LabError::NoPaper { .. }
+            | LabError::Scenario(_)
+            | LabError::NoRoom { .. } => {
                 Self::BadScenario
             }
             LabError::MissingTool { .. } => Self::MissingTool,
@@ -225,7 +231,9 @@ impl From<&LabError> for Status {
             | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
-            LabError::ExpectationsFailed { .. } => Self::ExpectationFailed,
+            LabError::ExpectationsFailed { .. } | LabError::PapersDeviate { .. } => {
+                Self::ExpectationFailed
+            }
             LabError::NotRoot => Self::NotPermitted,
             LabError::Class(error) => error.into(),
             LabError::Kernel(_)
@@ -233,9 +241,10 @@ impl From<&LabError> for Status {
             | LabError::Image(_)
             | LabError::Boot(_)
             | LabError::NoResult { .. } => Self::NoMachine,
-            LabError::SchedulerFailed { .. } | LabError::Cache(_) | LabError::Io { .. } => {
-                Self::Failure
-            }
+            LabError::SchedulerFailed { .. }
+            | LabError::NotComputed { .. }
+            | LabError::Cache(_)
+            | LabError::Io { .. } => Self::Failure,
             LabError::Interrupted => Self::Interrupted,
         }
     }

@@ -21,6 +21,30 @@ pub enum LabError {
     /// The scenario is not well formed.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// No paper of this key or path.
+    #[error("there is no paper `{name}`; {hint}")]
+    NoPaper {
+        /// As asked for.
+        name: String,
+        /// What there is.
+        hint: String,
+    },
+    /// Figures that are not as published, for no reason that is known.
+    #[error("{deviations} of {judged} figures deviate and nothing explains it")]
+    PapersDeviate {
+        /// How many.
+        deviations: usize,
+        /// How many were compared.
+        judged: usize,
+    },
+    /// A computed exhibit of a paper could not be computed.
+    #[error("the exhibit `{function}` could not be computed: {reason}")]
+    NotComputed {
+        /// Its function.
+        function: String,
+        /// Why not.
+        reason: String,
+    },
     /// A program that the scenario or the laboratory needs is not installed.
     #[error("`{name}` is needed {purpose} and not installed: {mend}")]
     MissingTool {

@@ -4,10 +4,11 @@
 //! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
 //! nor failed, and says so.
 
+use crate::figures::frame_rate;
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
 };
-use crate::scenario::{Expectation, Figure, MeasureKind, Scenario, Subject};
+use crate::scenario::{Expectation, Figure, MeasureKind, Over, Scenario, Subject};
 
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
 type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
@@ -42,6 +43,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
         program.gaps_over_100ms.map(|n| n as f64)
     }),
     ("span_s", |program| program.span_s),
+    ("frame_rate", frame_rate),
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
@@ -202,9 +204,8 @@ fn measure(
     run: &RunResult,
     runs: &[RunResult],
 ) -> Result<Vec<(String, f64)>, String> {
-    let figures = read_figure(&expectation.figure, run)?;
     let Some(over) = &expectation.over else {
-        return Ok(figures);
+        return quotients(&expectation.figure, run, None);
     };
     let base_run = match &over.case {
         None => run,
@@ -212,6 +213,23 @@ fn measure(
             .iter()
             .find(|run| run.case.as_ref() == Some(case))
             .ok_or_else(|| format!("case {case} was not run"))?,
+    };
+    quotients(&expectation.figure, run, Some((over, base_run)))
+}
+
+/// The figures that `figure` names in `run`, each with the instance's name where there are several,
+/// divided by what `over` names in its own run, if anything.
+///
+/// # Errors
+/// What is missing, in words.
+pub(crate) fn quotients(
+    figure: &Figure,
+    run: &RunResult,
+    over: Option<(&Over, &RunResult)>,
+) -> Result<Vec<(String, f64)>, String> {
+    let figures = read_figure(figure, run)?;
+    let Some((over, base_run)) = over else {
+        return Ok(figures);
     };
     let bases = read_figure(&over.figure, base_run)?;
     let [(_, mut base)] = bases[..] else {
@@ -222,7 +240,7 @@ fn measure(
             measure: "share_received".to_owned(),
             subject: Subject::Class(class.clone()),
             at_s: None,
-            ..expectation.figure.clone()
+            ..figure.clone()
         };
         let [(_, share)] = read_figure(&left, run)?[..] else {
             unreachable!("one class")

@@ -14,6 +14,8 @@ mod guest;
 mod host;
 pub mod judge;
 mod mpv;
+pub mod paper;
+mod pool;
 mod programs;
 pub mod progress;
 pub mod report;

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::runner;
 
@@ -146,6 +146,84 @@ impl Progress for Lines {
             eprintln!("{}", under_way.join("; "));
         }
         self.said = Some(Instant::now());
+    }
+}
+
+/// Shows how many of many short pieces of work are done, once that takes longer than two seconds.
+pub struct Count {
+    bar: Option<ProgressBar>,
+    all: usize,
+    done: usize,
+    now: String,
+    begun: Instant,
+    said: Option<Instant>,
+}
+
+impl Count {
+    /// A bar if standard error is a terminal, else plain lines.
+    pub fn on_stderr() -> Self {
+        let bar = || {
+            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos} of {len}  {msg}");
+            ProgressBar::hidden().with_style(style.expect("a valid template"))
+        };
+        Self {
+            bar: stderr().is_terminal().then(bar),
+            all: 0,
+            done: 0,
+            now: String::new(),
+            begun: Instant::now(),
+            said: None,
+        }
+    }
+
+    /// There are so many.
+    pub(crate) fn begins(&mut self, all: usize) {
+        (self.all, self.done, self.begun) = (all, 0, Instant::now());
+        if let Some(bar) = &self.bar {
+            bar.set_length(all as u64);
+        }
+    }
+
+    /// One of them, of this name, begins.
+    pub(crate) fn at(&mut self, name: &str) {
+        self.now = name.to_owned();
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.now.clone());
+        }
+        self.tick();
+    }
+
+    /// One is done.
+    pub(crate) fn done(&mut self) {
+        self.done += 1;
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+        self.tick();
+    }
+
+    /// Called at least once a second, for signs of life.
+    pub(crate) fn tick(&mut self) {
+        let since = self.said.unwrap_or(self.begun);
+        match &self.bar {
+            Some(bar) if bar.is_hidden() && since.elapsed() > SIGN_OF_LIFE => {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_millis(500));
+            }
+            Some(_) => {}
+            None if since.elapsed() > SIGN_OF_LIFE => {
+                eprintln!("{} of {} done; {}", self.done, self.all, self.now);
+                self.said = Some(Instant::now());
+            }
+            None => {}
+        }
+    }
+
+    /// All are done.
+    pub(crate) fn ends(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -191,7 +191,7 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
 /// Names and files of the scenarios that come with Andante.
 pub fn known_scenarios() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    for entry in folders()
+    for entry in folders("scenarios")
         .iter()
         .flat_map(std::fs::read_dir)
         .flatten()
@@ -214,8 +214,8 @@ pub fn known_scenarios() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Where scenarios lie: here, beside or above this binary, or installed.
-fn folders() -> Vec<PathBuf> {
+/// Folders called `name`: here, beside or above this binary, and installed.
+pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     let here = std::env::current_dir().ok();
     let binary = std::env::current_exe().ok();
     let above = |path: &PathBuf| {
@@ -226,8 +226,8 @@ fn folders() -> Vec<PathBuf> {
     };
     here.into_iter()
         .chain(binary.iter().flat_map(above))
-        .map(|folder| folder.join("scenarios"))
-        .chain([PathBuf::from("/usr/share/andante/scenarios")])
+        .map(|folder| folder.join(name))
+        .chain([PathBuf::from("/usr/share/andante").join(name)])
         .filter(|folder| folder.is_dir())
         .collect()
 }
@@ -322,7 +322,7 @@ fn write(scenario: &Scenario, runs: &[RunResult], out: &Path) -> Result<(), LabE
     write_file(&folder.join("report.html"), report.as_bytes())
 }
 
-fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
+pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
     let folder = file.parent().expect("a result lies in a folder");
     std::fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
     std::fs::write(file, content).map_err(|e| LabError::file("write", file, e))

@@ -3,9 +3,6 @@
 //! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
 //! what its programs record goes through the same code as what real ones leave.
 
-use std::sync::Mutex;
-use std::thread;
-
 use andante_sim::programs::{
     Answerer, Batch, Client, Desk, Loop, Pingpong, Player, Server as DisplayServer,
 };
@@ -15,6 +12,7 @@ use andante_sim::{
 };
 
 use crate::error::LabError;
+use crate::pool::{self, Watched};
 use crate::programs::Samples;
 use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
@@ -37,37 +35,28 @@ pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, 
         check(job)?;
     }
     progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
-    let queue = Mutex::new(jobs.iter().enumerate());
-    let results = Mutex::new(jobs.iter().map(|_| None).collect::<Vec<_>>());
-    let workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(jobs.len());
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let next = || queue.lock().expect("nobody panics holding it").next();
-                while let Some((index, job)) = next() {
-                    let result = simulate(&job.case.workload, &job.choice);
-                    results.lock().expect("nobody panics holding it")[index] = Some(result);
-                }
-            });
+    let simulate = |job: &Job| simulate(&job.case.workload, &job.choice);
+    let results = pool::map(jobs, simulate, &mut |at| match at {
+        Watched::Begins(index) => {
+            let duration_s = jobs[index].case.workload.duration_s;
+            progress.run(index, &runner::Progress::phase("simulating"), duration_s);
         }
+        Watched::Ended(index) => progress.ended(index, "done"),
+        Watched::Tick => progress.tick(),
     });
-    for index in 0..jobs.len() {
-        progress.ended(index, "done");
-    }
-    let results = results.into_inner().expect("nobody panicked");
-    let results = results
-        .into_iter()
-        .map(|result| result.expect("every job was done"));
     Ok(Carried {
-        kernel: format!("simulator {}", env!("CARGO_PKG_VERSION")),
-        results: results.collect::<Result<_, _>>()?,
+        kernel: version(),
+        results: results.into_iter().collect::<Result<_, _>>()?,
     })
 }
 
+/// What takes the kernel's place in results.
+pub(crate) fn version() -> String {
+    format!("simulator {}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Refuses what only a kernel has.
-fn check(job: &Job) -> Result<(), LabError> {
+pub(crate) fn check(job: &Job) -> Result<(), LabError> {
     let real = |program: &&Program| program.kind.is_real() && program.count > 0;
     if let Some(program) = job.case.workload.programs.iter().find(real) {
         return Err(LabError::OnlyOnKernel {
@@ -93,7 +82,7 @@ fn check(job: &Job) -> Result<(), LabError> {
 }
 
 /// One case under one scheduler.
-fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
+pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
     let begin_ns = ns(runner::lead_s(workload));
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);

@@ -42,7 +42,8 @@ pub fn render(results: &[RunResult], width: usize, colour: bool) -> String {
     )
 }
 
-fn empty_table(width: usize, colour: bool) -> Table {
+/// A table without lines, at most `width` columns wide.
+pub(crate) fn empty_table(width: usize, colour: bool) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)

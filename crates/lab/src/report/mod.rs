@@ -9,7 +9,7 @@
 mod bars;
 mod frames;
 mod shares;
-mod svg;
+pub(crate) mod svg;
 mod sweep;
 mod tables;
 mod verdict;
@@ -93,10 +93,11 @@ pub fn html(results: &[RunResult], checks: &[Check]) -> String {
             }
         }
     };
-    document(&title, body).into_string()
+    document(&title, "", body).into_string()
 }
 
-fn document(title: &str, body: Markup) -> Markup {
+/// A whole document that needs nothing but itself, in the report's style and `style` after it.
+pub(crate) fn document(title: &str, style: &str, body: Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -105,7 +106,7 @@ fn document(title: &str, body: Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Andante" }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(style)) }
             }
             body { (body) }
         }

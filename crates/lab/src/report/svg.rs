@@ -23,7 +23,7 @@ enum Scale {
 
 /// One axis: the values it spans and those it names.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
@@ -114,7 +114,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// The frame of a plot: axes, grid, and the words that a screen reader speaks.
-pub(super) struct Plot<'a> {
+pub(crate) struct Plot<'a> {
     /// What is shown.
     pub title: &'a str,
     /// What is to be seen, for those who do not see it.
@@ -179,12 +179,12 @@ impl Plot<'_> {
 }
 
 /// `ratio` of the width as a place for SVG attributes.
-pub(super) fn percent(ratio: f64) -> String {
+pub(crate) fn percent(ratio: f64) -> String {
     format!("{}%", (ratio * 1e4).round() / 1e2)
 }
 
 /// Path data in the values of a plot's axes.
-pub(super) struct Path<'a> {
+pub(crate) struct Path<'a> {
     plot: &'a Plot<'a>,
     data: String,
 }

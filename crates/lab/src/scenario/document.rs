@@ -38,14 +38,14 @@ impl std::error::Error for ScenarioError {}
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub origin: Origin,
     pub value: Value,
 }
 
 /// File and line of a value; the file differs only for values set on the command line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     pub file: String,
     pub line: usize,
 }
@@ -63,7 +63,7 @@ impl Origin {
 
 /// TOML's values; tables keep the order of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     Integer(i64),
     Number(f64),
@@ -165,7 +165,7 @@ fn convert(
         ),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => {
-            return Err(origin_here.error(key, "scenarios hold no dates; give seconds"));
+            return Err(origin_here.error(key, "dates are not known here; give seconds"));
         }
         DeValue::Array(items) => Value::List(
             items
@@ -182,7 +182,7 @@ fn convert(
 }
 
 /// What a value of a scenario can be read as.
-pub(super) trait FromNode: Sized {
+pub(crate) trait FromNode: Sized {
     /// What to say is expected, e.g. `a string`.
     const EXPECTED: &'static str;
     fn from_node(node: &Node) -> Option<Self>;
@@ -261,7 +261,7 @@ impl FromNode for Vec<String> {
 }
 
 /// A table that is being read.
-pub(super) struct Section<'a> {
+pub(crate) struct Section<'a> {
     origin: &'a Origin,
     path: String,
     entries: &'a [(String, Node)],
@@ -382,7 +382,7 @@ impl<'a> Section<'a> {
 }
 
 /// `path.key`, with the key quoted if TOML would need it.
-pub(super) fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let key = if key.chars().all(bare) {
         key.to_owned()
@@ -397,7 +397,7 @@ pub(super) fn join(path: &str, key: &str) -> String {
 }
 
 /// `, did you mean …?` with the known name closest to `wrong`, else a list of what is known.
-pub(super) fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let closest = known
         .iter()

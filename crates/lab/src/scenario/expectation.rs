@@ -237,7 +237,8 @@ fn read_over(node: &Node, figure: &Figure) -> Result<Over, ScenarioError> {
     Ok(over)
 }
 
-fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>, ScenarioError> {
+/// Reads `class` or `program`.
+pub(crate) fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>, ScenarioError> {
     let class = section.get("class")?.map(Subject::Class);
     let program = section.get("program")?.map(Subject::Program);
     match (class, program) {
@@ -261,6 +262,19 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
 }
 
 fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
+    check_measure(figure, section)?;
+    // A peer named by its path differs from machine to machine, so no scenario can rely on it.
+    const KNOWN: [&str; 3] = ["andante", "eevdf", "stock"];
+    if !KNOWN.contains(&figure.scheduler.as_str()) {
+        let hint = suggest(&figure.scheduler, KNOWN.into_iter());
+        let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
+        return Err(section.error("scheduler", message));
+    }
+    Ok(())
+}
+
+/// Refuses a measure that does not exist, or not of such a subject.
+pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
     let Some(kind) = judge::measure_kind(&figure.measure) else {
         let hint = suggest(&figure.measure, judge::measures());
         return Err(section.error(
@@ -281,13 +295,6 @@ fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioEr
     }
     if figure.at_s.is_some() && figure.measure != "class_cpu_s" {
         return Err(section.error("at_s", "only `class_cpu_s` is known at instants"));
-    }
-    // A peer named by its path differs from machine to machine, so no scenario can rely on it.
-    const KNOWN: [&str; 3] = ["andante", "eevdf", "stock"];
-    if !KNOWN.contains(&figure.scheduler.as_str()) {
-        let hint = suggest(&figure.scheduler, KNOWN.into_iter());
-        let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
-        return Err(section.error("scheduler", message));
     }
     Ok(())
 }
@@ -341,7 +348,8 @@ fn check_references(
         .try_for_each(|case| check_in_case(case, figure))
 }
 
-fn check_in_case(case: &Case, figure: &Figure) -> Result<(), String> {
+/// Refuses a subject or an instant that the case does not have.
+pub(crate) fn check_in_case(case: &Case, figure: &Figure) -> Result<(), String> {
     let workload = &case.workload;
     let place = case
         .name

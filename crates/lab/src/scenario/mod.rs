@@ -31,8 +31,8 @@
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
-mod document;
-mod expectation;
+pub(crate) mod document;
+pub(crate) mod expectation;
 mod program;
 mod simulator;
 #[cfg(test)]
@@ -371,7 +371,7 @@ fn check_class_path(path: &str) -> Result<(), String> {
 }
 
 /// Names become folders and control groups, so they must be plain.
-fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!(

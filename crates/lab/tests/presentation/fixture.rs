@@ -195,6 +195,7 @@ pub fn awkward() -> RunResult {
     scheduler.programs[0].name = "</svg><b>".into();
     scheduler.programs[0].failed = Some("exited with status 1 & \"no\" word".into());
     scheduler.programs[0].latency_us = Spread::of(&[1.0, 2.0, 900.0]);
+    scheduler.programs[0].released_ms = vec![0.5];
     scheduler.runs = vec![
         Run {
             cpu: 0,
@@ -202,7 +203,7 @@ pub fn awkward() -> RunResult {
             comm: "mpv".into(),
             start_ns: 5_000,
             length_ns: 2_000,
-            rule: None,
+            rule: Some("share".into()),
         },
         Run {
             cpu: 0,

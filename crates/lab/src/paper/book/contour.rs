@@ -1,0 +1,102 @@
+//! Value contours: the quality of each application, 1 being as good as alone.
+
+use maud::{Markup, html};
+
+use super::colour;
+use crate::paper::result::{Setting, Value, ValueContour};
+use crate::report::svg::percent;
+
+/// Height of quality 1 [px].
+const UNIT_PX: f64 = 110.0;
+/// Quality at the top of a panel; more is cut off there, with its figure.
+const TOP: f64 = 1.15;
+const LABELS_PX: f64 = 36.0;
+
+/// A panel for each setting.
+pub(super) fn draw(contour: &ValueContour, says: &str) -> Markup {
+    let measures = contour
+        .applications
+        .first()
+        .map_or(&[][..], |a| &a.measures);
+    html! {
+        ul.legend {
+            @for (place, measure) in measures.iter().enumerate() {
+                li { span class=(format!("name {}", colour(place))) { (measure) } }
+            }
+            li.quiet { "filled: measured, outlined: " (says) }
+        }
+        div.contours { @for setting in &contour.settings { (panel(contour, setting)) } }
+    }
+}
+
+fn panel(contour: &ValueContour, setting: &Setting) -> Markup {
+    let height_px = UNIT_PX * TOP;
+    let groups = contour.applications.len().max(1) as f64;
+    let y = |value: f64| height_px - value.min(TOP) * UNIT_PX;
+    html! {
+        div.contour {
+            h4 { (setting.title) }
+            svg role="img" width="100%" height=(height_px + LABELS_PX) {
+                title { "Quality under " (setting.title) }
+                desc { (spoken(contour, setting)) }
+                line.baseline x1="0" x2="100%" y1=(y(1.0)) y2=(y(1.0)) {}
+                @for (place, application) in contour.applications.iter().enumerate() {
+                    @let from = place as f64 / groups;
+                    @for (bar, value) in setting.values[place].iter().enumerate() {
+                        @let width = 0.8 / groups / application.measures.len().max(1) as f64;
+                        @let left = from + 0.1 / groups + bar as f64 * width;
+                        g class=(colour(bar)) { (bars(value, left, width, &y, height_px)) }
+                    }
+                    text.tick x=(percent(from + 0.5 / groups)) y=(height_px + 15.0) text-anchor="middle" {
+                        (application.title)
+                    }
+                }
+                line.axis x1="0" x2="100%" y1=(height_px) y2=(height_px) {}
+            }
+        }
+    }
+}
+
+/// Measured filled, published outlined beside it.
+fn bars(value: &Value, left: f64, width: f64, y: &dyn Fn(f64) -> f64, height_px: f64) -> Markup {
+    let bar = |quality: f64, from: f64| {
+        let top_px = y(quality);
+        (percent(from), top_px, height_px - top_px)
+    };
+    html! {
+        @if let Some(quality) = value.published {
+            @let (x, top_px, tall_px) = bar(quality, left);
+            rect.published x=(x) y=(top_px) width=(percent(width * 0.42)) height=(tall_px) {
+                title { (figure(quality)) }
+            }
+        }
+        @if let Some(quality) = value.measured {
+            @let (x, top_px, tall_px) = bar(quality, left + width * 0.46);
+            rect.measured x=(x) y=(top_px) width=(percent(width * 0.42)) height=(tall_px) {
+                title { (figure(quality)) }
+            }
+        }
+    }
+}
+
+/// Quality with the digits that Nieh's text gives.
+fn figure(quality: f64) -> String {
+    format!("{quality:.2}")
+}
+
+/// The panel for those who do not see it.
+fn spoken(contour: &ValueContour, setting: &Setting) -> String {
+    let mut words = Vec::new();
+    for (application, values) in contour.applications.iter().zip(&setting.values) {
+        for (measure, value) in application.measures.iter().zip(values) {
+            if let Some(measured) = value.measured {
+                words.push(format!(
+                    "{} {measure} {}",
+                    application.title,
+                    figure(measured)
+                ));
+            }
+        }
+    }
+    words.join(", ")
+}

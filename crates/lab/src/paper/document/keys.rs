@@ -1,0 +1,428 @@
+//! Which figure of which run a cell shows, and what is demanded of it.
+//!
+//! The same keys may stand at a cell, its row, its column and its table; the nearest counts.
+
+use std::fmt;
+
+use super::scenarios::Scenarios;
+use crate::runner::Choice;
+use crate::scenario::document::{FromNode, Node, Origin, ScenarioError, Section, Value};
+use crate::scenario::expectation::{check_in_case, check_measure, read_subject};
+use crate::scenario::{Figure, Over, Subject};
+
+/// One run: a case of a scenario under a scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunKey {
+    /// The scenario's file, without `.toml`.
+    pub scenario: String,
+    /// None if the scenario has no cases.
+    pub case: Option<String>,
+    /// `andante`, or a policy for all tasks.
+    pub scheduler: String,
+}
+
+impl fmt::Display for RunKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scenario)?;
+        if let Some(case) = &self.case {
+            write!(f, "/{case}")?;
+        }
+        write!(f, " {}", self.scheduler)
+    }
+}
+
+/// Where a measured figure comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Source {
+    pub run: RunKey,
+    pub figure: Figure,
+    /// What it is divided by, and in which run.
+    pub over: Option<(Over, RunKey)>,
+    /// What it is multiplied by.
+    pub scale: f64,
+    /// How the instances of a repeated program become one figure.
+    pub instances: Option<Instances>,
+}
+
+impl Source {
+    /// The runs it needs.
+    pub fn runs(&self) -> impl Iterator<Item = &RunKey> {
+        let base = self.over.as_ref().map(|(_, run)| run);
+        std::iter::once(&self.run).chain(base)
+    }
+}
+
+/// How the instances of a repeated program become one figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instances {
+    Sum,
+    Mean,
+    Least,
+    Largest,
+}
+
+/// How near a measured figure must be to the published one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Demand {
+    /// Nothing: it is shown.
+    Nothing,
+    /// Not further off than this part of it.
+    Within(f64),
+    /// Not further off than this, in its own unit.
+    WithinAbs(f64),
+    /// At most so many times more or less.
+    Factor(f64),
+    /// Not more.
+    AtMost,
+    /// Not less.
+    AtLeast,
+}
+
+impl Demand {
+    /// Whether `measured` is near enough to `published`.
+    pub fn holds(self, measured: f64, published: f64) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Within(part) => (measured - published).abs() <= part * published.abs(),
+            Self::WithinAbs(distance) => (measured - published).abs() <= distance,
+            Self::Factor(factor) => {
+                let ratio = measured / published;
+                ratio <= factor && ratio >= 1.0 / factor
+            }
+            Self::AtMost => measured <= published,
+            Self::AtLeast => measured >= published,
+        }
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            // Rounded: 0.07 is a little more than 7 % in binary.
+            Self::Within(part) => write!(f, "within {} %", (part * 1e6).round() / 1e4),
+            Self::WithinAbs(distance) => write!(f, "within {distance}"),
+            Self::Factor(factor) => write!(f, "within a factor of {factor}"),
+            Self::AtMost => f.write_str("at most that"),
+            Self::AtLeast => f.write_str("at least that"),
+        }
+    }
+}
+
+/// What is demanded where the paper has a dash.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Starves {
+    /// Nothing may be completed.
+    Entirely,
+    /// Nothing may be completed, or it must be so many times worse than the baseline.
+    Times(f64),
+}
+
+/// The keys of one level.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keys {
+    scenario: Option<String>,
+    case: Option<String>,
+    scheduler: Option<String>,
+    measure: Option<String>,
+    pub subject: Option<Subject>,
+    at_s: Option<f64>,
+    over: Option<OverKeys>,
+    scale: Option<f64>,
+    instances: Option<Instances>,
+    pub demand: Option<Demand>,
+    pub starves: Option<Starves>,
+    pub why: Option<String>,
+    pub explained: Option<String>,
+}
+
+/// What a figure is divided by; what is left out is the same.
+#[derive(Debug, Clone)]
+struct OverKeys {
+    keys: Box<Keys>,
+    left_by: Option<String>,
+}
+
+/// Names of the tolerances, of which a level may hold one.
+const DEMANDS: &str = "`within`, `within_abs`, `factor`, `at_most`, `at_least` and `shown`";
+
+impl Keys {
+    /// Reads the keys of one level.
+    pub fn read(section: &mut Section<'_>, path: &str) -> Result<Self, ScenarioError> {
+        let over = match section.node("over") {
+            None => None,
+            Some(node) => Some(read_over(node, &format!("{path}.over"))?),
+        };
+        let keys = Self {
+            over,
+            scale: section.get("scale")?,
+            instances: read_instances(section)?,
+            demand: read_demand(section)?,
+            starves: read_starves(section, path)?,
+            why: section.get("why")?,
+            explained: section.get("explained")?,
+            ..Self::read_figure(section)?
+        };
+        if let Some(empty) = [("why", &keys.why), ("explained", &keys.explained)]
+            .into_iter()
+            .find(|(_, text)| text.as_ref().is_some_and(|text| text.trim().is_empty()))
+        {
+            return Err(section.error(empty.0, "says nothing"));
+        }
+        Ok(keys)
+    }
+
+    /// The keys that name a figure of a run.
+    pub fn read_figure(section: &mut Section<'_>) -> Result<Self, ScenarioError> {
+        Ok(Self {
+            scenario: section.get("scenario")?,
+            case: section.get("case")?,
+            scheduler: section.get("scheduler")?,
+            measure: section.get("measure")?,
+            subject: read_subject(section)?,
+            at_s: section.get("at_s")?,
+            ..Self::default()
+        })
+    }
+
+    /// These keys, and where there are none those of the level around them.
+    pub fn or(&self, outer: &Self) -> Self {
+        fn nearest<T: Clone>(inner: &Option<T>, outer: &Option<T>) -> Option<T> {
+            inner.clone().or_else(|| outer.clone())
+        }
+        // A case belongs to its scenario.
+        let case = match &self.scenario {
+            Some(_) => self.case.clone(),
+            None => nearest(&self.case, &outer.case),
+        };
+        Self {
+            scenario: nearest(&self.scenario, &outer.scenario),
+            case,
+            scheduler: nearest(&self.scheduler, &outer.scheduler),
+            measure: nearest(&self.measure, &outer.measure),
+            subject: nearest(&self.subject, &outer.subject),
+            at_s: nearest(&self.at_s, &outer.at_s),
+            over: nearest(&self.over, &outer.over),
+            scale: nearest(&self.scale, &outer.scale),
+            instances: nearest(&self.instances, &outer.instances),
+            demand: nearest(&self.demand, &outer.demand),
+            starves: nearest(&self.starves, &outer.starves),
+            why: nearest(&self.why, &outer.why),
+            explained: nearest(&self.explained, &outer.explained),
+        }
+    }
+
+    /// The run these keys name.
+    pub fn run(&self, scenarios: &Scenarios<'_>, at: At<'_>) -> Result<RunKey, ScenarioError> {
+        let Some(scenario) = &self.scenario else {
+            return Err(at.error("names no `scenario`, and nothing around it does"));
+        };
+        let scheduler = self.scheduler.as_deref().unwrap_or("andante");
+        match Choice::parse(scheduler) {
+            Ok(Choice::Andante | Choice::Policy(_)) => {}
+            _ => {
+                let known = scenarios.schedulers().join(", ");
+                let message = format!("`{scheduler}` cannot be simulated; known here: {known}");
+                return Err(at.error(message));
+            }
+        }
+        scenarios.check_case(scenario, self.case.as_deref(), at)?;
+        Ok(RunKey {
+            scenario: scenario.clone(),
+            case: self.case.clone(),
+            scheduler: scheduler.to_owned(),
+        })
+    }
+
+    /// The figure these keys name; none if they name no measure.
+    pub fn source(
+        &self,
+        scenarios: &Scenarios<'_>,
+        at: At<'_>,
+    ) -> Result<Option<Source>, ScenarioError> {
+        let Some(measure) = &self.measure else {
+            return Ok(None);
+        };
+        let run = self.run(scenarios, at)?;
+        let figure = Figure {
+            measure: measure.clone(),
+            subject: self.subject.clone().unwrap_or(Subject::Machine),
+            scheduler: run.scheduler.clone(),
+            at_s: self.at_s,
+        };
+        check_figure(&figure, &run, scenarios, at)?;
+        let over = match &self.over {
+            None => None,
+            Some(over) => {
+                let (figure, run) = over.resolve(self, &figure, &run, scenarios, at)?;
+                let left_by = over.left_by.clone();
+                let over = Over {
+                    case: run.case.clone(),
+                    figure,
+                    left_by,
+                };
+                Some((over, run))
+            }
+        };
+        if self.instances.is_none() && scenarios.instances(&run, &figure.subject) > 1 {
+            let message = format!(
+                "{figure} has several instances: say `instances = \"sum\"`, mean, least or largest"
+            );
+            return Err(at.error(message));
+        }
+        Ok(Some(Source {
+            run,
+            figure,
+            over,
+            scale: self.scale.unwrap_or(1.0),
+            instances: self.instances,
+        }))
+    }
+}
+
+/// Where in the file something is resolved, for errors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub origin: &'a Origin,
+    pub path: &'a str,
+}
+
+impl At<'_> {
+    pub fn error(&self, message: impl Into<String>) -> ScenarioError {
+        self.origin.error(self.path, message)
+    }
+}
+
+impl OverKeys {
+    fn resolve(
+        &self,
+        of: &Keys,
+        figure: &Figure,
+        run: &RunKey,
+        scenarios: &Scenarios<'_>,
+        at: At<'_>,
+    ) -> Result<(Figure, RunKey), ScenarioError> {
+        let same = Keys {
+            scenario: of.scenario.clone(),
+            case: of.case.clone(),
+            scheduler: of.scheduler.clone(),
+            ..Keys::default()
+        };
+        let base_run = self.keys.or(&same).run(scenarios, at)?;
+        let base = Figure {
+            measure: self
+                .keys
+                .measure
+                .clone()
+                .unwrap_or_else(|| figure.measure.clone()),
+            subject: self
+                .keys
+                .subject
+                .clone()
+                .unwrap_or_else(|| figure.subject.clone()),
+            scheduler: base_run.scheduler.clone(),
+            at_s: self.keys.at_s.or(figure.at_s),
+        };
+        check_figure(&base, &base_run, scenarios, at)?;
+        if let Some(class) = &self.left_by {
+            let left = Figure {
+                measure: "share_received".to_owned(),
+                subject: Subject::Class(class.clone()),
+                at_s: None,
+                ..base.clone()
+            };
+            check_figure(&left, run, scenarios, at)?;
+        } else if base == *figure && base_run == *run {
+            // The row a ratio is taken over is 1 by definition, which a table may well show.
+            return Ok((base, base_run));
+        }
+        if scenarios.instances(&base_run, &base.subject) > 1 {
+            return Err(at.error(format!("{base} is no single figure to divide by")));
+        }
+        Ok((base, base_run))
+    }
+}
+
+/// Refuses a figure that its run does not have.
+fn check_figure(
+    figure: &Figure,
+    run: &RunKey,
+    scenarios: &Scenarios<'_>,
+    at: At<'_>,
+) -> Result<(), ScenarioError> {
+    let node = Node {
+        origin: at.origin.clone(),
+        value: Value::Table(Vec::new()),
+    };
+    check_measure(figure, &Section::new(&node, at.path)?)?;
+    scenarios.with_case(&run.scenario, run.case.as_deref(), at, |case| {
+        check_in_case(case, figure).map_err(|message| at.error(message))
+    })?
+}
+
+fn read_over(node: &Node, path: &str) -> Result<OverKeys, ScenarioError> {
+    let mut section = Section::new(node, path)?;
+    let over = OverKeys {
+        keys: Box::new(Keys::read_figure(&mut section)?),
+        left_by: section.get("left_by")?,
+    };
+    section.finish()?;
+    Ok(over)
+}
+
+fn read_instances(section: &mut Section<'_>) -> Result<Option<Instances>, ScenarioError> {
+    let Some(name) = section.get::<String>("instances")? else {
+        return Ok(None);
+    };
+    match name.as_str() {
+        "sum" => Ok(Some(Instances::Sum)),
+        "mean" => Ok(Some(Instances::Mean)),
+        "least" => Ok(Some(Instances::Least)),
+        "largest" => Ok(Some(Instances::Largest)),
+        _ => Err(section.error("instances", "give sum, mean, least or largest")),
+    }
+}
+
+fn read_demand(section: &mut Section<'_>) -> Result<Option<Demand>, ScenarioError> {
+    let mut demands = Vec::new();
+    for (key, demand) in [
+        ("within", Demand::Within as fn(f64) -> Demand),
+        ("within_abs", Demand::WithinAbs),
+        ("factor", Demand::Factor),
+    ] {
+        if section.get::<f64>(key)?.is_some() {
+            let least = if key == "factor" { 1.0 } else { 0.0 };
+            demands.push(demand(section.number(key, 0.0, least..=1e12)?));
+        }
+    }
+    for (key, demand) in [
+        ("at_most", Demand::AtMost),
+        ("at_least", Demand::AtLeast),
+        ("shown", Demand::Nothing),
+    ] {
+        match section.get::<bool>(key)? {
+            None => {}
+            Some(true) => demands.push(demand),
+            Some(false) => return Err(section.error(key, "is true or left out")),
+        }
+    }
+    match demands[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => Err(section.error("", format!("give one of {DEMANDS}"))),
+    }
+}
+
+fn read_starves(section: &mut Section<'_>, path: &str) -> Result<Option<Starves>, ScenarioError> {
+    let Some(node) = section.node("starves") else {
+        return Ok(None);
+    };
+    match (bool::from_node(node), f64::from_node(node)) {
+        (Some(true), _) => Ok(Some(Starves::Entirely)),
+        (_, Some(times)) if times > 1.0 => Ok(Some(Starves::Times(times))),
+        _ => Err(node.origin.error(
+            &format!("{path}.starves"),
+            "give true, or how many times worse than the baseline it must at least be",
+        )),
+    }
+}
