@@ -222,9 +222,7 @@ impl From<&LabError> for Status {
             LabError::NoScenario { .. }
             | LabError::NoPaper { .. }
             | LabError::Scenario(_)
-            | LabError::NoRoom { .. } => {
-                Self::BadScenario
-            }
+            | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
             | LabError::OnlyOnKernel { .. }

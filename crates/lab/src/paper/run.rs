@@ -121,7 +121,9 @@ pub(super) fn run(papers: &[Paper], count: &mut Count) -> Result<Vec<PaperResult
     for (task, done) in tasks.iter().zip(results) {
         match (task, done) {
             (Task::Simulate(paper, run, _), Done::Simulated(result)) => {
-                runs.entry(&paper.key).or_default().add(paper, run, *result?);
+                runs.entry(&paper.key)
+                    .or_default()
+                    .add(paper, run, *result?);
             }
             (Task::Compute(paper, function), Done::Computed(output)) => {
                 let output = output.map_err(|reason| LabError::NotComputed {
