@@ -138,6 +138,13 @@ pub struct ProgramResult {
     /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
+    /// Priority among all, more is served first, at every instant of `sample_ns`; of a program that
+    /// forks, its own and not its children's (simulator, policies with levels).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub levels: Vec<u32>,
+    /// Time per child, from before the fork to the end of the wait (batch) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iteration_ms: Option<Spread>,
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,

@@ -4,7 +4,7 @@
 //! what its programs record goes through the same code as what real ones leave.
 
 use andante_sim::programs::{
-    Answerer, Batch, Client, Desk, Loop, Pingpong, Player, Server as DisplayServer,
+    Answerer, Batch, Client, Desk, FORK_NS, Loop, Pingpong, Player, Server as DisplayServer, Typing,
 };
 use andante_sim::{
     ClassId, ContainerScheduler, ContainerShare, Hierarchy, InstanceId, Machine, NS_PER_MS,
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
 use crate::runner::{self, Choice, collect};
-use crate::scenario::{Class, Kind, Program, Workload};
+use crate::scenario::{Class, Display, Kind, Program, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -98,12 +98,16 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     machine.run_until(begin_ns);
     let before = machine.usage();
     let mut samples = Vec::new();
+    let mut levels: Vec<Vec<u32>> = vec![Vec::new(); instances.len()];
     let step_ns = ns(workload.sample_ms / 1e3);
     let mut at_ns = begin_ns;
     while at_ns < end_ns {
         at_ns = (at_ns + step_ns).min(end_ns);
         machine.run_until(at_ns);
         samples.push((at_ns - begin_ns, machine.usage()));
+        for (levels, instance) in levels.iter_mut().zip(&instances) {
+            levels.push(machine.level(instance.id));
+        }
     }
     let measured = Measured {
         begin_ns,
@@ -122,7 +126,15 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
             .collect(),
         programs: instances
             .iter()
-            .map(|instance| measured.program(&machine, instance))
+            .zip(levels)
+            .map(|(instance, levels)| ProgramResult {
+                // All zero where the scheduler knows no levels.
+                levels: match levels.iter().any(|level| *level > 0) {
+                    true => levels,
+                    false => Vec::new(),
+                },
+                ..measured.program(&machine, instance)
+            })
             .collect(),
         runs: runs(&machine, &instances, begin_ns),
         ..SchedulerResult::default()
@@ -272,29 +284,37 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
         let begin_ns = self.begin_ns;
         let work = |ms: f64| ns(ms / 1e3);
+        let list = |list_ms: &[f64]| list_ms.iter().map(|ms| work(*ms)).collect::<Vec<_>>();
         match &program.kind {
             Kind::Player {
                 fps,
                 work_ms,
-                display_ms,
-                server,
+                live,
+                display,
             } => {
-                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let player = Player::new(begin_ns, *fps, work_ns, client);
+                let client = self.client(display, (start_ns, id, &spec));
+                let player = Player::new(begin_ns, *fps, list(work_ms), client)
+                    .exchanges(display.exchanges)
+                    .live(*live);
                 self.machine.start(start_ns, id, spec, player);
             }
             Kind::Typist {
                 keys_per_s,
                 work_ms,
+                input_ms,
+                until_s,
                 seed,
-                display_ms,
-                server,
+                display,
             } => {
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let typist = Answerer::typist(begin_ns, *keys_per_s, work(*work_ms), *seed, client);
+                let typing = Typing {
+                    keys_per_s: *keys_per_s,
+                    seed: *seed,
+                    input_ns: list(input_ms),
+                    work_ns: list(work_ms),
+                    until_ns: until_s.map_or(Ns::MAX, |at_s| begin_ns + ns(at_s)),
+                };
+                let client = self.client(display, (start_ns, id, &spec));
+                let typist = Answerer::typist(begin_ns, typing, client);
                 self.machine.start(start_ns, id, spec, typist);
             }
             Kind::Server => {
@@ -306,9 +326,9 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
             }
-            Kind::Batch { work_ms } => {
-                self.machine
-                    .start(start_ns, id, spec, Batch::new(work(*work_ms)));
+            Kind::Batch { work_ms, fork_ms } => {
+                let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
+                self.machine.start(start_ns, id, spec, batch);
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (
@@ -336,15 +356,15 @@ impl<'a, 'm> Starter<'a, 'm> {
     /// names none, not at all if that takes no work.
     fn client(
         &mut self,
-        server: Option<&str>,
-        work_ns: Ns,
+        display: &Display,
         (start_ns, id, spec): (Ns, InstanceId, &Spec),
     ) -> Option<Client> {
+        let work_ns = ns(display.work_ms / 1e3);
         if work_ns == 0 {
             return None;
         }
-        let answer = self.machine.channel(PIPE_BYTES);
-        let desk = match server {
+        let answer = self.machine.filled_channel(PIPE_BYTES, display.ahead);
+        let desk = match &display.server {
             Some(name) => self.desk(name),
             None => {
                 let desk = Desk::new(self.machine.channel(PIPE_BYTES));
@@ -353,7 +373,11 @@ impl<'a, 'm> Starter<'a, 'm> {
                 desk
             }
         };
-        Some(desk.client(answer, work_ns))
+        let client = desk.client(answer, work_ns);
+        Some(match display.ahead {
+            0 => client,
+            _ => client.ahead(),
+        })
     }
 }
 
@@ -450,7 +474,7 @@ impl Measured {
         let finished = inside(&record.finished_ns).len() as u64;
         let mut samples = Samples::default();
         match kind {
-            Kind::Player { fps, .. } => {
+            Kind::Player { fps, live, .. } => {
                 let frames = record.shown_ns.iter().zip(&record.released_ns);
                 let measured = || {
                     frames
@@ -464,7 +488,7 @@ impl Measured {
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
                     (**at_ns - **released_ns) as f64 > period_ns
                 };
-                samples.late = Some(measured().filter(late).count() as u64);
+                samples.late = (!live).then(|| measured().filter(late).count() as u64);
             }
             Kind::Typist { .. } | Kind::Waker { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)
@@ -473,7 +497,10 @@ impl Measured {
             Kind::Dhrystone => samples.iterations = Some(cpu_ns / DHRYSTONE_NS),
             _ => samples.iterations = Some(finished),
         }
-        samples.latency_ns = latency_ns;
+        match kind {
+            Kind::Batch { .. } => samples.iteration_ns = latency_ns,
+            _ => samples.latency_ns = latency_ns,
+        }
         samples
     }
 }

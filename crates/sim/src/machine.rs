@@ -158,7 +158,12 @@ impl<S: Scheduler> Machine<S> {
 
     /// A pipe that holds so many bytes.
     pub fn channel(&mut self, capacity: u32) -> ChannelId {
-        self.channels.push(Channel::new(capacity));
+        self.filled_channel(capacity, 0)
+    }
+
+    /// A pipe that holds so many bytes, `filled` of which are in it from the beginning.
+    pub fn filled_channel(&mut self, capacity: u32, filled: u32) -> ChannelId {
+        self.channels.push(Channel::new(capacity, filled));
         ChannelId(self.channels.len() as u32 - 1)
     }
 
@@ -243,6 +248,14 @@ impl<S: Scheduler> Machine<S> {
     /// What an instance has done.
     pub fn record(&self, instance: InstanceId) -> &Record {
         &self.records[instance.0 as usize]
+    }
+
+    /// Priority among all of the instance's first task that has not ended; 0 if there is none, or
+    /// the scheduler knows no levels.
+    pub fn level(&self, instance: InstanceId) -> u32 {
+        let alive = |task: &Task| task.instance == instance && task.state != State::Dead;
+        let first = self.tasks.iter().position(alive);
+        first.map_or(0, |index| self.scheduler.level(TaskId(index as u32)))
     }
 
     /// Which instance a task belongs to.
@@ -552,7 +565,7 @@ impl<S: Scheduler> Machine<S> {
             let mut world = World {
                 now_ns: self.now_ns,
                 task,
-                record: &mut self.records[t.instance.0 as usize],
+                records: &mut self.records,
                 parent: task,
                 instance: t.instance,
                 spec: &t.spec,

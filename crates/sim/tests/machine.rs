@@ -1,6 +1,8 @@
 //! The machine as a whole: golden schedules, shares, waiting, determinism.
 
-use andante_sim::programs::{Answerer, Batch, Desk, Loop, Pingpong, Player, Server};
+use andante_sim::programs::{
+    Answerer, Batch, Desk, FORK_NS, Loop, Pingpong, Player, Server, Typing,
+};
 use andante_sim::{
     Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec,
     Step, World,
@@ -165,7 +167,7 @@ fn children_are_measured_with_their_parent() {
     let batch = start(
         &mut m,
         Spec::of(Hierarchy::ROOT),
-        Batch::new(10 * NS_PER_MS),
+        Batch::new(vec![10 * NS_PER_MS], FORK_NS),
     );
     m.run_until(NS_PER_S);
     assert_eq!(
@@ -246,7 +248,11 @@ fn the_same_seed_decides_the_same() {
                 Spec::of(class),
                 Answerer::typist(0, 50.0, 3 * NS_PER_MS, seed + n, None),
             );
-            start(&mut m, Spec::of(Hierarchy::ROOT), Batch::new(NS_PER_MS));
+            start(
+                &mut m,
+                Spec::of(Hierarchy::ROOT),
+                Batch::new(vec![NS_PER_MS], FORK_NS),
+            );
         }
         let (to, from) = (m.channel(1), m.channel(1));
         start(&mut m, Spec::of(class), Pingpong::new(to, from, true, 100));

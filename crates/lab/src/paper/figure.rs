@@ -267,6 +267,7 @@ fn samples(spec: &SamplesSpec, runs: &Runs) -> Samples {
             measured: match (&series.subject, spec.quantity) {
                 (Subject::Class(path), Quantity::Share) => shares(path, scheduler, cpus),
                 (Subject::Class(path), _) => cpu_s(path, scheduler),
+                (Subject::Program(name), Quantity::Level) => levels(name, scheduler),
                 (Subject::Program(name), _) => {
                     frame_rates(name, scheduler, spec.window_s, run.duration_s)
                 }
@@ -298,6 +299,17 @@ fn shares(path: &str, scheduler: &SchedulerResult, cpus: f64) -> Vec<(f64, f64)>
         (pair[0].0 + length_s / 2.0, share * 100.0)
     };
     points.windows(2).map(step).collect()
+}
+
+/// (instant [s], priority) of the program, of its first instance if there are several.
+fn levels(name: &str, scheduler: &SchedulerResult) -> Vec<(f64, f64)> {
+    let mut programs = scheduler.programs.iter();
+    let program = programs.find(|program| crate::cases::base_name(program) == name);
+    let levels = program.map_or(&[][..], |program| &program.levels);
+    let points = scheduler.sample_ns.iter().zip(levels);
+    points
+        .map(|(at_ns, level)| (*at_ns as f64 / 1e9, f64::from(*level)))
+        .collect()
 }
 
 /// (end of a window [s], frames shown in it [1/s]) of a program, all instances together.

@@ -52,6 +52,8 @@ pub(crate) struct Samples {
     pub dropped_ns: Vec<u64>,
     /// From an event to its response, or per round trip [ns].
     pub latency_ns: Vec<f64>,
+    /// Time per child [ns].
+    pub iteration_ns: Vec<f64>,
 }
 
 impl Order {
@@ -120,19 +122,19 @@ fn run(order: &Order) -> Result<Samples, String> {
         Kind::Player {
             fps,
             work_ms,
-            display_ms,
+            display,
             ..
-        } => player::run(order, *fps, work_ms, *display_ms).map_err(|e| format!("player: {e}")),
+        } => player::run(order, *fps, work_ms, display.work_ms).map_err(|e| format!("player: {e}")),
         Kind::Typist {
             keys_per_s,
             work_ms,
             seed,
             ..
-        } => Ok(timed::typist(order, *keys_per_s, *work_ms, *seed)),
+        } => Ok(timed::typist(order, *keys_per_s, work_ms, *seed)),
         Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
-        Kind::Batch { work_ms } => batch::run(order, *work_ms).map_err(os_error),
+        Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
         Kind::Server | Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
             Err(format!("{} is no built-in program", order.kind.name()))
@@ -143,6 +145,7 @@ fn run(order: &Order) -> Result<Samples, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Display;
 
     /// Runs `kind` in this process for a quarter of a second.
     pub(super) fn measure(kind: Kind) -> Samples {
@@ -183,8 +186,11 @@ mod tests {
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![0.1, 0.2],
-            display_ms: 0.1,
-            server: None,
+            live: false,
+            display: Display {
+                work_ms: 0.1,
+                ..Display::NONE
+            },
         };
         let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
@@ -192,8 +198,8 @@ mod tests {
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![35.0],
-            display_ms: 0.0,
-            server: None,
+            live: false,
+            display: Display::NONE,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
@@ -207,10 +213,11 @@ mod tests {
 
         let kind = Kind::Typist {
             keys_per_s: 100.0,
-            work_ms: 0.5,
+            work_ms: vec![0.5],
+            input_ms: vec![0.0],
+            until_s: None,
             seed: 3,
-            display_ms: 0.0,
-            server: None,
+            display: Display::NONE,
         };
         let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
         assert!(
@@ -225,7 +232,11 @@ mod tests {
             Some(pingpong.latency_ns.len() as u64 * 10)
         );
 
-        for kind in [Kind::Batch { work_ms: 1.0 }, Kind::Loop, Kind::Dhrystone] {
+        let batch = Kind::Batch {
+            work_ms: vec![1.0],
+            fork_ms: None,
+        };
+        for kind in [batch, Kind::Loop, Kind::Dhrystone] {
             measure_enough(&kind, |samples| samples.iterations > Some(5));
         }
     }
