@@ -289,13 +289,11 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Player {
                 fps,
                 work_ms,
-                live,
                 display,
             } => {
                 let client = self.client(display, (start_ns, id, &spec));
-                let player = Player::new(begin_ns, *fps, list(work_ms), client)
-                    .exchanges(display.exchanges)
-                    .live(*live);
+                let player =
+                    Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
                 self.machine.start(start_ns, id, spec, player);
             }
             Kind::Typist {
@@ -474,7 +472,7 @@ impl Measured {
         let finished = inside(&record.finished_ns).len() as u64;
         let mut samples = Samples::default();
         match kind {
-            Kind::Player { fps, live, .. } => {
+            Kind::Player { fps, .. } => {
                 let frames = record.shown_ns.iter().zip(&record.released_ns);
                 let measured = || {
                     frames
@@ -488,7 +486,7 @@ impl Measured {
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
                     (**at_ns - **released_ns) as f64 > period_ns
                 };
-                samples.late = (!live).then(|| measured().filter(late).count() as u64);
+                samples.late = Some(measured().filter(late).count() as u64);
             }
             Kind::Typist { .. } | Kind::Waker { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)

@@ -186,7 +186,6 @@ mod tests {
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![0.1, 0.2],
-            live: false,
             display: Display {
                 work_ms: 0.1,
                 ..Display::NONE
@@ -198,7 +197,6 @@ mod tests {
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![35.0],
-            live: false,
             display: Display::NONE,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);

@@ -48,8 +48,6 @@ pub enum Kind {
         fps: f64,
         /// Work per frame [ms], repeated like a group of pictures.
         work_ms: Vec<f64>,
-        /// It has no deadlines, but waits for the next frame of its source (simulator).
-        live: bool,
         /// Who draws its frames.
         display: Display,
     },
@@ -192,7 +190,7 @@ impl Kind {
         };
         match self {
             Self::Server => Some("kind"),
-            Self::Player { live, display, .. } => given(*live, "live").or(of_display(display)),
+            Self::Player { display, .. } => of_display(display),
             Self::Typist {
                 input_ms,
                 until_s,
@@ -331,7 +329,6 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_times(section, "work_ms", None)?,
-            live: section.get("live")?.unwrap_or(false),
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?

@@ -14,10 +14,7 @@ pub struct Player {
     /// A display server that has to draw each frame.
     display: Option<Client>,
     exchanges: u32,
-    live: bool,
     frame: Option<i64>,
-    /// Frames worked on.
-    played: usize,
     /// Exchanges with the display server for this frame.
     exchanged: u32,
     phase: Phase,
@@ -43,9 +40,7 @@ impl Player {
             work_ns,
             display,
             exchanges: 1,
-            live: false,
             frame: None,
-            played: 0,
             exchanged: 0,
             phase: Phase::Waits,
         }
@@ -58,12 +53,6 @@ impl Player {
         Self { exchanges, ..self }
     }
 
-    /// What it shows is captured at the moment: it has no deadlines, but waits for the next frame
-    /// that its source begins when it is ready for one.
-    pub fn live(self, live: bool) -> Self {
-        Self { live, ..self }
-    }
-
     fn release_ns(&self, frame: i64) -> Ns {
         (self.begin_ns as i64 + (frame as f64 * self.period_ns) as i64) as Ns
     }
@@ -74,8 +63,8 @@ impl Player {
     }
 
     /// The frame to work on, `frame` or one after it.
-    fn begin(&mut self, mut frame: i64, world: &mut World<'_>) -> i64 {
-        while !self.live && world.now_ns >= self.release_ns(frame + 1) {
+    fn begin(&self, mut frame: i64, world: &mut World<'_>) -> i64 {
+        while world.now_ns >= self.release_ns(frame + 1) {
             world.record().dropped_ns.push(self.release_ns(frame));
             frame += 1;
         }
@@ -83,12 +72,7 @@ impl Player {
     }
 
     fn work_ns(&self, frame: i64) -> Ns {
-        // A live player skips frames, and would meet only some of the list.
-        let place = match self.live {
-            true => self.played as i64,
-            false => frame,
-        };
-        let work_ns = self.work_ns[place.rem_euclid(self.work_ns.len() as i64) as usize];
+        let work_ns = self.work_ns[frame.rem_euclid(self.work_ns.len() as i64) as usize];
         work_ns / Ns::from(self.exchanges)
     }
 
@@ -97,18 +81,13 @@ impl Player {
         self.display.as_ref().map_or(Step::Compute(0), step)
     }
 
-    fn shows(&mut self, frame: i64, world: &mut World<'_>) -> i64 {
+    fn shows(&self, frame: i64, world: &mut World<'_>) {
         let released_ns = self.release_ns(frame);
         let note = Note::Frame { released_ns };
         if self.display.as_ref().is_none_or(|d| d.note(note).is_none()) {
             let now_ns = world.now_ns;
             world.record().shown_ns.push(now_ns);
             world.record().released_ns.push(released_ns);
-        }
-        self.played += 1;
-        match self.live {
-            true => self.first_frame(world.now_ns).max(frame + 1),
-            false => frame + 1,
         }
     }
 }
@@ -144,7 +123,8 @@ impl Program for Player {
                 (self.with_display(Client::hear), next)
             }
             Phase::Shows => {
-                frame = self.shows(frame, world);
+                self.shows(frame, world);
+                frame += 1;
                 (Step::SleepUntil(self.release_ns(frame)), Phase::Begins)
             }
         };
