@@ -53,6 +53,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
+    ("iteration_ms", |program| program.iteration_ms),
     ("latency_us", |program| program.latency_us),
 ];
 const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
@@ -92,8 +93,8 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
         .map(|(_, value)| *value)
 }
 
-/// The names of all measures; `frame_ms` and `latency_us` stand for `frame_ms.mean`, `.sd`,
-/// `.p50`, `.p99` and `.max`.
+/// The names of all measures; those of a spread (`frame_ms`, `iteration_ms`, `latency_us`) stand for
+/// `frame_ms.mean`, `.sd`, `.p50`, `.p99` and `.max`.
 pub fn measures() -> impl Iterator<Item = &'static str> {
     let names = MACHINE
         .iter()

@@ -139,6 +139,9 @@ pub struct ProgramResult {
     /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
+    /// Time per child, from before the fork to the end of the wait (batch) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iteration_ms: Option<Spread>,
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,

@@ -6,7 +6,8 @@
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Batch, Client, ClosedLoop, Desk, Loop, Pingpong, Player, Server as DisplayServer,
+    Answerer, Batch, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Server as DisplayServer, Typing,
 };
 use andante_sim::{
     ClassId, ContractId, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler, Spec, Usage,
@@ -19,7 +20,7 @@ use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
 use crate::runner::{self, Choice, collect};
-use crate::scenario::{Kind, Program, Workload};
+use crate::scenario::{Display, Kind, Program, Workload};
 
 /// Work that counts as one iteration of a loop; as `programs/endless.rs` [ns].
 const LOOP_NS: Ns = 10_000;
@@ -253,18 +254,17 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
         let begin_ns = self.begin_ns;
         let work = |ms: f64| ns(ms / 1e3);
+        let list = |list_ms: &[f64]| list_ms.iter().map(|ms| work(*ms)).collect::<Vec<_>>();
         match &program.kind {
             Kind::Player {
                 fps,
                 work_ms,
-                display_ms,
-                server,
+                display,
                 drops,
             } => {
-                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let player = Player::new(begin_ns, *fps, work_ns, client);
+                let client = self.client(display, (start_ns, id, &spec));
+                let player =
+                    Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
                 let player = match drops {
                     true => player,
                     false => player.never_dropping(),
@@ -274,13 +274,20 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Typist {
                 keys_per_s,
                 work_ms,
+                input_ms,
+                until_s,
                 seed,
-                display_ms,
-                server,
+                display,
             } => {
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let typist = Answerer::typist(begin_ns, *keys_per_s, work(*work_ms), *seed, client);
+                let typing = Typing {
+                    keys_per_s: *keys_per_s,
+                    seed: *seed,
+                    input_ns: list(input_ms),
+                    work_ns: list(work_ms),
+                    until_ns: until_s.map_or(Ns::MAX, |at_s| begin_ns + ns(at_s)),
+                };
+                let client = self.client(display, (start_ns, id, &spec));
+                let typist = Answerer::typist(begin_ns, typing, client);
                 self.machine.start(start_ns, id, spec, typist);
             }
             Kind::Server => {
@@ -302,9 +309,9 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
             }
-            Kind::Batch { work_ms } => {
-                self.machine
-                    .start(start_ns, id, spec, Batch::new(work(*work_ms)));
+            Kind::Batch { work_ms, fork_ms } => {
+                let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
+                self.machine.start(start_ns, id, spec, batch);
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (
@@ -332,15 +339,15 @@ impl<'a, 'm> Starter<'a, 'm> {
     /// names none, not at all if that takes no work.
     fn client(
         &mut self,
-        server: Option<&str>,
-        work_ns: Ns,
+        display: &Display,
         (start_ns, id, spec): (Ns, InstanceId, &Spec),
     ) -> Option<Client> {
+        let work_ns = ns(display.work_ms / 1e3);
         if work_ns == 0 {
             return None;
         }
-        let answer = self.machine.channel(PIPE_BYTES);
-        let desk = match server {
+        let answer = self.machine.filled_channel(PIPE_BYTES, display.ahead);
+        let desk = match &display.server {
             Some(name) => self.desk(name),
             None => {
                 let desk = Desk::new(self.machine.channel(PIPE_BYTES));
@@ -349,7 +356,11 @@ impl<'a, 'm> Starter<'a, 'm> {
                 desk
             }
         };
-        Some(desk.client(answer, work_ns))
+        let client = desk.client(answer, work_ns);
+        Some(match display.ahead {
+            0 => client,
+            _ => client.ahead(),
+        })
     }
 }
 
@@ -476,7 +487,10 @@ impl Measured {
             Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
             _ => samples.iterations = Some(finished),
         }
-        samples.latency_ns = latency_ns;
+        match kind {
+            Kind::Batch { .. } => samples.iteration_ns = latency_ns,
+            _ => samples.latency_ns = latency_ns,
+        }
         samples
     }
 }

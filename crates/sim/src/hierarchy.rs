@@ -272,6 +272,15 @@ impl Scheduler for Hierarchy {
         });
     }
 
+    fn fork(&mut self, parent: TaskId, child: TaskId) {
+        let [parent, child] = self
+            .tasks
+            .get_disjoint_mut([parent.0 as usize, child.0 as usize])
+            .expect("a child is another task than its parent");
+        let policy = &self.classes[child.class].policy;
+        policy.fork(&parent.member, &mut child.member);
+    }
+
     fn wake(&mut self, _now_ns: Ns, task: TaskId) {
         let entry = &mut self.tasks[task.0 as usize];
         let key = self.classes[entry.class].policy.wake(&mut entry.member);

@@ -26,6 +26,9 @@ pub trait Scheduler: Send {
     /// A new task, asleep.
     fn add(&mut self, task: TaskId, spec: &Spec);
 
+    /// The child, added just now to the parent's class, was forked by it.
+    fn fork(&mut self, _parent: TaskId, _child: TaskId) {}
+
     /// The task wants to run: it is queued.
     fn wake(&mut self, now_ns: Ns, task: TaskId);
 
@@ -111,6 +114,9 @@ pub trait Scheduler: Send {
 impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     fn add(&mut self, task: TaskId, spec: &Spec) {
         (**self).add(task, spec);
+    }
+    fn fork(&mut self, parent: TaskId, child: TaskId) {
+        (**self).fork(parent, child);
     }
     fn wake(&mut self, now_ns: Ns, task: TaskId) {
         (**self).wake(now_ns, task);

@@ -44,7 +44,7 @@ use std::path::{Path, PathBuf};
 pub use contract::Contract;
 pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
-pub use program::{Clip, Kind, Program};
+pub use program::{Clip, Display, Kind, Program};
 pub use simulator::{InterruptSource, Simulator};
 
 use andante_sim::PolicyKind;
