@@ -1,6 +1,6 @@
 //! Papers as text for the terminal.
 
-use comfy_table::{Attribute, Cell as TextCell, CellAlignment, Color};
+use comfy_table::{Attribute, Cell as TextCell, CellAlignment, Color, ColumnConstraint, Width};
 
 use super::result::{
     Cell, Check, Content, Exhibit, Lane, Mark, PaperResult, Published, STARVED, Table, Tally,
@@ -55,7 +55,7 @@ fn show(exhibit: &Exhibit, width: usize, colour: bool) -> String {
     let mut text = format!("\n{}  {}\n", exhibit.id, exhibit.title);
     match &exhibit.content {
         Content::Table(table) => text += &draw_table(table, &exhibit.says, width, colour),
-        Content::Timeline(timeline) => {
+        Content::Timeline(timeline) if timeline.slot_ms.is_some() => {
             for lane in &timeline.lanes {
                 text += &draw_lane(lane, &exhibit.says);
             }
@@ -258,8 +258,41 @@ fn draw_table(table: &Table, says: &str, width: usize, colour: bool) -> String {
             drawn.add_row(line);
         }
     }
+    keep_words_whole(&mut drawn, table, says);
     let lines = drawn.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
+}
+
+/// Where the table is too wide, titles of columns may be broken, but neither names nor figures.
+fn keep_words_whole(drawn: &mut comfy_table::Table, table: &Table, says: &str) {
+    const PADDING: usize = 2;
+    let width = |text: &str| text.chars().count() + PADDING;
+    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|t| width(t)).max();
+    let mut least = vec![widest(&mut table.rows.iter().map(|row| &row.title)).unwrap_or(0)];
+    for place in 0..table.label_titles.len() {
+        let labels = &mut table.rows.iter().filter_map(|row| row.labels.get(place));
+        least.push(widest(labels).unwrap_or(0));
+    }
+    least.push(width("measured").max(width(says)));
+    for (place, column) in table.columns.iter().enumerate() {
+        // Beside a figure stand a space and its mark, before a ratio a cross and a space.
+        let cells = table.rows.iter().map(|row| &row.cells[place]);
+        let figures = cells.flat_map(|cell| {
+            [
+                published(cell, column.decimals),
+                measured(cell, column.decimals),
+            ]
+            .into_iter()
+            .chain(ratio(cell))
+        });
+        least.push(figures.map(|text| width(&text) + 2).max().unwrap_or(0));
+    }
+    for (place, least) in least.into_iter().enumerate() {
+        if let Some(column) = drawn.column_mut(place) {
+            let least = u16::try_from(least).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+        }
+    }
 }
 
 fn draw_lane(lane: &Lane, says: &str) -> String {

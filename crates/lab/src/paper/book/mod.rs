@@ -51,7 +51,7 @@ fn cover(papers: &[PaperResult]) -> Markup {
         p.kicker { "Andante laboratory" }
         h1 { "Papers, run again" }
         p.lead {
-            (papers.len()) " papers about scheduling media on a CPU: the experiments that they published, \
+            (in_words(papers.len())) " papers about scheduling media on a CPU: the experiments that they published, \
             measured again with one policy core in a simulator, and set beside what was published."
         }
         p.verdict-line { (verdict(tally)) "." }
@@ -70,6 +70,17 @@ fn cover(papers: &[PaperResult]) -> Markup {
             }
         }
     }
+}
+
+/// Small numbers as a title page writes them.
+fn in_words(number: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten",
+        "Eleven", "Twelve",
+    ];
+    WORDS
+        .get(number)
+        .map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
 
 /// What the marks mean.
