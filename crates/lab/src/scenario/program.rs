@@ -115,7 +115,7 @@ pub struct Display {
     pub work_ms: f64,
     /// The program, of kind `server`, that it is; none: one of its own.
     pub server: Option<String>,
-    /// In how many turns they do the work of a frame (simulator).
+    /// How often a player waits for it for each frame, the first time for its work (simulator).
     pub exchanges: u32,
     /// How many requests it may be behind, the program not waiting for it (simulator); 0: the
     /// program waits for every answer.
