@@ -27,8 +27,8 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
-    Why(why::Why),
     Paper(paper::Paper),
+    Why(why::Why),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -44,8 +44,8 @@ impl Command {
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),
-            Self::Why(command) => command.run(),
             Self::Paper(command) => command.run(),
+            Self::Why(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

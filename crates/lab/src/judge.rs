@@ -321,9 +321,13 @@ fn is_instance(program: &ProgramResult, name: &str) -> bool {
 
 /// CPU seconds received until `at_s`, from the sample taken then.
 fn cpu_s_at(class: &ClassResult, sample_ns: &[u64], at_s: f64) -> Option<f64> {
+    let off_s = |ns: &u64| (*ns as f64 / 1e9 - at_s).abs();
+    let samples = sample_ns.iter().enumerate();
+    let (index, ns) = samples.min_by(|(_, a), (_, b)| off_s(a).total_cmp(&off_s(b)))?;
     // A sample is taken at the very instant or microseconds later: half a percent is far more.
-    let near = |ns: &&u64| (**ns as f64 / 1e9 - at_s).abs() <= at_s * 0.005;
-    let index = sample_ns.iter().position(|ns| near(&ns))?;
+    if off_s(ns) > at_s * 0.005 {
+        return None;
+    }
     Some(*class.samples.get(index)? as f64 / 1e9)
 }
 
@@ -412,6 +416,18 @@ programs.film.count = 0
             panic!()
         };
         (one.verdict, one.measured.unwrap_or(f64::NAN))
+    }
+
+    #[test]
+    fn the_sample_nearest_to_the_instant_counts() {
+        let class = ClassResult {
+            samples: vec![1_000_000_000, 2_000_000_000, 3_000_000_000],
+            ..ClassResult::default()
+        };
+        let sample_ns = [498_000_000_000, 500_000_000_009, 502_000_000_000];
+        assert_eq!(cpu_s_at(&class, &sample_ns, 500.0), Some(2.0));
+        assert_eq!(cpu_s_at(&class, &sample_ns, 498.1), Some(1.0));
+        assert_eq!(cpu_s_at(&class, &sample_ns, 480.0), None);
     }
 
     #[test]

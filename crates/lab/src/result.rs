@@ -121,7 +121,8 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `server`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`, `mpv`, `make` or `command`.
+    /// `player`, `typist`, `server`, `client`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
+    /// `mpv`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -138,14 +139,10 @@ pub struct ProgramResult {
     /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
-    /// Priority among all, more is served first, at every instant of `sample_ns`; of a program that
-    /// forks, its own and not its children's (simulator, policies with levels).
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub levels: Vec<u32>,
     /// Time per child, from before the fork to the end of the wait (batch) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iteration_ms: Option<Spread>,
-    /// Units of work done: loops, Dhrystones, batch jobs, round trips, objects built.
+    /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].
@@ -169,6 +166,10 @@ pub struct ProgramResult {
     /// Instants at which frames were dropped [ms since the measurement began] (players).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub dropped_ms: Vec<f64>,
+    /// Its priority among all tasks at every instant of `sample_ns`, more being served first
+    /// (simulator, under schedulers that have priorities).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub levels: Vec<u32>,
     /// How it ended, when it ended before the measurement did and should not have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,

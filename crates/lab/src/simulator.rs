@@ -4,7 +4,8 @@
 //! what its programs record goes through the same code as what real ones leave.
 
 use andante_sim::programs::{
-    Answerer, Batch, Client, Desk, FORK_NS, Loop, Pingpong, Player, Server as DisplayServer, Typing,
+    Answerer, Batch, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Server as DisplayServer, Typing,
 };
 use andante_sim::{
     ClassId, ContainerScheduler, ContainerShare, Hierarchy, InstanceId, Machine, NS_PER_MS,
@@ -98,22 +99,22 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     machine.run_until(begin_ns);
     let before = machine.usage();
     let mut samples = Vec::new();
-    let mut levels: Vec<Vec<u32>> = vec![Vec::new(); instances.len()];
+    let mut levels = Vec::new();
     let step_ns = ns(workload.sample_ms / 1e3);
     let mut at_ns = begin_ns;
     while at_ns < end_ns {
         at_ns = (at_ns + step_ns).min(end_ns);
         machine.run_until(at_ns);
         samples.push((at_ns - begin_ns, machine.usage()));
-        for (levels, instance) in levels.iter_mut().zip(&instances) {
-            levels.push(machine.level(instance.id));
-        }
+        let level = |instance: &Instance<'_>| machine.level(instance.id);
+        levels.push(instances.iter().map(level).collect());
     }
     let measured = Measured {
         begin_ns,
         end_ns,
         before,
         samples,
+        levels,
     };
     Ok(SchedulerResult {
         name: choice.name(),
@@ -126,15 +127,8 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
             .collect(),
         programs: instances
             .iter()
-            .zip(levels)
-            .map(|(instance, levels)| ProgramResult {
-                // All zero where the scheduler knows no levels.
-                levels: match levels.iter().any(|level| *level > 0) {
-                    true => levels,
-                    false => Vec::new(),
-                },
-                ..measured.program(&machine, instance)
-            })
+            .enumerate()
+            .map(|(place, instance)| measured.program(&machine, instance, place))
             .collect(),
         runs: runs(&machine, &instances, begin_ns),
         ..SchedulerResult::default()
@@ -151,10 +145,12 @@ fn scheduler(
     choice: &Choice,
 ) -> Result<(Box<dyn Scheduler>, Vec<(String, ClassId)>), LabError> {
     let cpus = workload.cpus as usize;
+    let quantum_ms = workload.simulator.quantum_ms;
+    let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
     match choice {
         Choice::Policy(kind) => {
             // Our scheduler alone knows classes: here all tasks are in one.
-            let hierarchy = Hierarchy::new(cpus, QUANTUM_NS, *kind);
+            let hierarchy = Hierarchy::new(cpus, quantum_ns, *kind);
             let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
             Ok((Box::new(hierarchy), classes))
         }
@@ -169,7 +165,7 @@ fn scheduler(
             Ok((Box::new(containers), classes))
         }
         _ => {
-            let mut hierarchy = Hierarchy::new(cpus, QUANTUM_NS, PolicyKind::Sfq);
+            let mut hierarchy = Hierarchy::new(cpus, quantum_ns, PolicyKind::Sfq);
             let classes = classes(workload, |parent, class| {
                 let kind = class.policy.unwrap_or(PolicyKind::Sfq);
                 hierarchy.create(parent, class.weight, kind)
@@ -289,11 +285,16 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Player {
                 fps,
                 work_ms,
+                drops,
                 display,
             } => {
                 let client = self.client(display, (start_ns, id, &spec));
                 let player =
                     Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
+                let player = match drops {
+                    true => player,
+                    false => player.never_dropping(),
+                };
                 self.machine.start(start_ns, id, spec, player);
             }
             Kind::Typist {
@@ -319,6 +320,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let desk = self.desk(&program.name);
                 self.machine
                     .start(start_ns, id, spec, DisplayServer::new(desk));
+            }
+            Kind::Client {
+                server,
+                work_ms,
+                think_ms,
+            } => {
+                let answer = self.machine.channel(PIPE_BYTES);
+                let server = self.desk(server).client(answer, work(*work_ms));
+                let client = ClosedLoop::new(server, work(*think_ms));
+                self.machine.start(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
@@ -386,6 +397,8 @@ struct Measured {
     before: Usage,
     /// At instants since the measurement began; the last is its end.
     samples: Vec<(Ns, Usage)>,
+    /// The priority of each instance at these instants.
+    levels: Vec<Vec<u32>>,
 }
 
 impl Measured {
@@ -434,22 +447,27 @@ impl Measured {
         &self,
         machine: &Machine<Box<dyn Scheduler>>,
         instance: &Instance<'_>,
+        place: usize,
     ) -> ProgramResult {
         let index = instance.id.0 as usize;
         let cpu_ns = self.after().instances[index] - self.before.instances[index];
+        let work_ns = self.after().work[index] - self.before.work[index];
+        let levels: Vec<u32> = self.levels.iter().map(|all| all[place]).collect();
         let kind = &instance.program.kind;
         let mut result = ProgramResult {
             name: instance.name.clone(),
             class: instance.program.class.clone(),
             kind: kind.name().to_owned(),
             cpu_ns,
+            // Most schedulers have none: then there is nothing to tell.
+            levels: match levels.iter().any(|level| *level > 0) {
+                true => levels,
+                false => Vec::new(),
+            },
             ..ProgramResult::default()
         };
-        if *kind == Kind::Server {
-            return result;
-        }
         let record = machine.record(instance.id);
-        collect::take_samples(kind, &self.samples_of(kind, record, cpu_ns), &mut result);
+        collect::take_samples(kind, &self.samples_of(kind, record, work_ns), &mut result);
         result
     }
 
@@ -458,7 +476,7 @@ impl Measured {
     }
 
     /// What the program would have left on a kernel: `programs/`.
-    fn samples_of(&self, kind: &Kind, record: &Record, cpu_ns: Ns) -> Samples {
+    fn samples_of(&self, kind: &Kind, record: &Record, work_ns: Ns) -> Samples {
         let inside = |list: &[Ns]| -> Vec<Ns> {
             let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
             measured.map(|at_ns| at_ns - self.begin_ns).collect()
@@ -491,8 +509,8 @@ impl Measured {
             Kind::Typist { .. } | Kind::Waker { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)
             }
-            Kind::Loop => samples.iterations = Some(cpu_ns / LOOP_NS),
-            Kind::Dhrystone => samples.iterations = Some(cpu_ns / DHRYSTONE_NS),
+            Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),
+            Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
             _ => samples.iterations = Some(finished),
         }
         match kind {

@@ -19,6 +19,8 @@ const IN_CLASS_WAKE_NS: Ns = 200_000;
 
 struct Class {
     leaf: Leaf,
+    /// Levels below the root.
+    depth: u32,
     kind: PolicyKind,
     policy: Policy,
     /// Tasks by key, then by number.
@@ -47,6 +49,8 @@ struct Service {
     task: Option<TaskId>,
     /// The class whose quantum it is.
     class: Option<usize>,
+    /// Levels of the tree gone down at the last pick.
+    levels: u32,
     /// Of that quantum [ns].
     used_ns: Ns,
     /// Another class should have the CPU although the quantum is not used up.
@@ -87,17 +91,18 @@ impl Hierarchy {
             tick_ns: 0,
             age_ns: 0,
         };
-        hierarchy.enter(Tree::ROOT, kind);
+        hierarchy.enter(Tree::ROOT, 0, kind);
         hierarchy
     }
 
     /// A class below `parent`; none when the tree is full or too deep.
     pub fn create(&mut self, parent: ClassId, weight: u32, kind: PolicyKind) -> Option<ClassId> {
         let leaf = self.tree.create(self.classes[parent.0].leaf, weight)?;
-        Some(self.enter(leaf, kind))
+        let depth = self.classes[parent.0].depth + 1;
+        Some(self.enter(leaf, depth, kind))
     }
 
-    fn enter(&mut self, leaf: Leaf, kind: PolicyKind) -> ClassId {
+    fn enter(&mut self, leaf: Leaf, depth: u32, kind: PolicyKind) -> ClassId {
         let policy = Policy::new(kind, self.quantum_ns);
         self.tick_ns = self.tick_ns.max(policy.tick_ns());
         self.age_ns = self.age_ns.max(policy.age_ns());
@@ -107,6 +112,7 @@ impl Hierarchy {
         self.by_leaf[leaf as usize] = id;
         self.classes.push(Class {
             leaf,
+            depth,
             kind,
             policy,
             queue: BTreeSet::new(),
@@ -211,14 +217,14 @@ impl Hierarchy {
             };
             let class = self.by_leaf[leaf as usize];
             if Some(class) == wanting_class {
-                self.cpus[cpu].class = Some(class);
+                self.begin_quantum(cpu, class);
                 let task = wanting.expect("its class is known");
                 let class = &mut self.classes[class];
                 class.policy.serve(&self.tasks[task.0 as usize].member);
                 return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
             }
             if let Some(head) = self.head(class, cpu) {
-                self.cpus[cpu].class = Some(class);
+                self.begin_quantum(cpu, class);
                 // The one that wanted to go on is queued like the others from here on: the tree
                 // counts it already.
                 if let Some(task) = wanting {
@@ -237,13 +243,18 @@ impl Hierarchy {
         }
     }
 
+    fn begin_quantum(&mut self, cpu: usize, class: usize) {
+        self.cpus[cpu].class = Some(class);
+        self.cpus[cpu].levels = self.classes[class].depth;
+    }
+
     /// The task goes on although its class was not picked: too many classes hold only tasks that
     /// may not run on `cpu`.
     fn unpicked(&mut self, now_ns: Ns, cpu: usize, task: TaskId) -> Slice {
         let class = self.tasks[task.0 as usize].class;
         self.tree.queue_withdraw(self.classes[class].leaf);
         self.tree.serve_unpicked(self.classes[class].leaf);
-        self.cpus[cpu].class = Some(class);
+        self.begin_quantum(cpu, class);
         self.slice(now_ns, cpu, task, Rule::GOES_ON)
     }
 }
@@ -333,7 +344,8 @@ impl Scheduler for Hierarchy {
     }
 
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
-        let service = &self.cpus[cpu];
+        let service = &mut self.cpus[cpu];
+        service.levels = 0;
         let over = service.over || service.used_ns >= self.quantum_ns;
         let Some(task) = wanting else {
             if let Some(class) = service.class.filter(|_| !over)
@@ -353,6 +365,10 @@ impl Scheduler for Hierarchy {
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)
+    }
+
+    fn levels(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].levels
     }
 
     fn level(&self, task: TaskId) -> u32 {

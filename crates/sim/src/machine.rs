@@ -35,6 +35,8 @@ pub struct Costs {
     pub migration_ns: Ns,
     /// Timers expire at multiples of this; 0 and 1: to the nanosecond.
     pub timer_resolution_ns: Ns,
+    /// A quantum, for each level of the tree that the scheduler goes down to give it.
+    pub level_ns: Ns,
 }
 
 /// Interrupts that take a CPU away from whoever has it.
@@ -55,6 +57,8 @@ pub struct Interrupts {
 pub struct Usage {
     /// By each instance.
     pub instances: Vec<Ns>,
+    /// By each instance for its own work: the same without the [`Costs`].
+    pub work: Vec<Ns>,
     /// By the tasks of each class, not counting classes below it.
     pub classes: Vec<Ns>,
     /// By nobody, summed over the CPUs.
@@ -116,6 +120,7 @@ pub struct Machine<S> {
     interrupts: Vec<(Interrupts, Random)>,
     records: Vec<Record>,
     instance_ns: Vec<Ns>,
+    work_ns: Vec<Ns>,
     class_ns: Vec<Ns>,
     costs: Costs,
     scheduler: S,
@@ -142,6 +147,7 @@ impl<S: Scheduler> Machine<S> {
             interrupts: Vec::new(),
             records: Vec::new(),
             instance_ns: Vec::new(),
+            work_ns: Vec::new(),
             class_ns: Vec::new(),
             costs,
             scheduler,
@@ -171,6 +177,7 @@ impl<S: Scheduler> Machine<S> {
     pub fn instance(&mut self) -> InstanceId {
         self.records.push(Record::default());
         self.instance_ns.push(0);
+        self.work_ns.push(0);
         InstanceId(self.records.len() as u32 - 1)
     }
 
@@ -250,17 +257,16 @@ impl<S: Scheduler> Machine<S> {
         &self.records[instance.0 as usize]
     }
 
-    /// Priority among all of the instance's first task that has not ended; 0 if there is none, or
-    /// the scheduler knows no levels.
-    pub fn level(&self, instance: InstanceId) -> u32 {
-        let alive = |task: &Task| task.instance == instance && task.state != State::Dead;
-        let first = self.tasks.iter().position(alive);
-        first.map_or(0, |index| self.scheduler.level(TaskId(index as u32)))
-    }
-
     /// Which instance a task belongs to.
     pub fn instance_of(&self, task: TaskId) -> InstanceId {
         self.tasks[task.0 as usize].instance
+    }
+
+    /// The priority of the instance's first task among all; 0 if it has none yet, or the scheduler
+    /// knows no levels.
+    pub fn level(&self, instance: InstanceId) -> u32 {
+        let first = self.tasks.iter().position(|task| task.instance == instance);
+        first.map_or(0, |index| self.scheduler.level(TaskId(index as u32)))
     }
 
     /// Whether any task of the instance has not ended, or is yet to start.
@@ -280,6 +286,7 @@ impl<S: Scheduler> Machine<S> {
         let stolen: Ns = self.cpus.iter().map(|cpu| cpu.stolen_ns).sum();
         Usage {
             instances: self.instance_ns.clone(),
+            work: self.work_ns.clone(),
             classes: self.class_ns.clone(),
             idle: (self.now_ns * self.cpus.len() as Ns).saturating_sub(busy + stolen),
             stolen,
@@ -682,6 +689,7 @@ impl<S: Scheduler> Machine<S> {
             t.work_ns -= ran_ns - overhead_ns;
         }
         self.instance_ns[t.instance.0 as usize] += ran_ns;
+        self.work_ns[t.instance.0 as usize] += ran_ns - overhead_ns;
         let ClassId(class) = t.spec.class;
         if self.class_ns.len() <= class {
             self.class_ns.resize(class + 1, 0);
@@ -753,8 +761,10 @@ impl<S: Scheduler> Machine<S> {
         c.current = next;
         if let Some(slice) = slice {
             c.until_ns = slice.until_ns;
+            let levels = Ns::from(self.scheduler.levels(cpu));
             let t = &mut self.tasks[slice.task.0 as usize];
             t.rule = slice.rule;
+            t.overhead_ns += self.costs.level_ns * levels;
             if next != wanting {
                 t.state = State::Running(cpu);
                 t.overhead_ns += self.costs.switch_ns;

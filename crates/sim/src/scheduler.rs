@@ -50,6 +50,11 @@ pub trait Scheduler: Send {
     /// Who runs next on `cpu`; `wanting` is in service there and wants to go on.
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice>;
 
+    /// Levels of the tree that the last `pick` of `cpu` went down; 0 within a quantum.
+    fn levels(&self, _cpu: usize) -> u32 {
+        0
+    }
+
     /// The task's priority among all, more is served first; 0 where there are no levels.
     fn level(&self, _task: TaskId) -> u32 {
         0
@@ -113,6 +118,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
         (**self).pick(now_ns, cpu, wanting)
+    }
+    fn levels(&self, cpu: usize) -> u32 {
+        (**self).levels(cpu)
     }
     fn level(&self, task: TaskId) -> u32 {
         (**self).level(task)

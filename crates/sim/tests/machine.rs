@@ -1,7 +1,7 @@
 //! The machine as a whole: golden schedules, shares, waiting, determinism.
 
 use andante_sim::programs::{
-    Answerer, Batch, Desk, FORK_NS, Loop, Pingpong, Player, Server, Typing,
+    Answerer, Batch, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player, Server, Typing,
 };
 use andante_sim::{
     Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec,
@@ -162,6 +162,38 @@ fn a_player_with_a_display_server_keeps_its_frames_beside_a_hog() {
 }
 
 #[test]
+fn a_player_that_never_drops_shows_every_frame_however_late() {
+    let shown = |drops: bool| {
+        let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
+        let player = Player::new(0, 50.0, vec![16 * NS_PER_MS], None);
+        let player = match drops {
+            true => player,
+            false => player.never_dropping(),
+        };
+        let player = start(&mut m, Spec::of(Hierarchy::ROOT), player);
+        start(&mut m, Spec::of(Hierarchy::ROOT), Loop);
+        m.run_until(32 * NS_PER_S);
+        let record = m.record(player).clone();
+        (record, m.usage().instances[0])
+    };
+    // It is always behind, so it never sleeps, and half of the CPU makes 1000 frames of 16 ms.
+    let (record, used_ns) = shown(false);
+    assert_eq!(used_ns, 16 * NS_PER_S);
+    assert!((999..=1000).contains(&record.shown_ns.len()));
+    assert!(
+        record
+            .released_ns
+            .windows(2)
+            .all(|two| two[1] - two[0] == 20 * NS_PER_MS)
+    );
+    assert!(record.dropped_ns.is_empty());
+    assert!(
+        shown(true).0.dropped_ns.len() > 500,
+        "a player that drops gives up the others"
+    );
+}
+
+#[test]
 fn children_are_measured_with_their_parent() {
     let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
     let batch = start(
@@ -238,6 +270,7 @@ fn the_same_seed_decides_the_same() {
                 switch_ns: 2_000,
                 migration_ns: 10_000,
                 timer_resolution_ns: 50_000,
+                level_ns: 200,
             },
             hierarchy,
             0..NS_PER_S,
@@ -270,4 +303,72 @@ fn the_same_seed_decides_the_same() {
     assert_ne!(run(1).0, run(2).0);
     // Of this build of this code: it changes when a decision does, and with nothing else.
     assert!(run(1).1 > 10_000);
+}
+
+#[test]
+fn two_servers_serve_their_clients_by_weight() {
+    let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
+    let mut classes = Vec::new();
+    for weight in [100, 300] {
+        let class = hierarchy.create(Hierarchy::ROOT, weight, PolicyKind::Sfq);
+        classes.push(class.unwrap());
+    }
+    let mut m = machine(1, hierarchy);
+    let mut served = Vec::new();
+    for class in classes {
+        let desk = Desk::new(m.channel(4096));
+        let server = start(&mut m, Spec::of(class), Server::new(desk.clone()));
+        let clients: Vec<_> = (0..4)
+            .map(|_| {
+                let answer = m.channel(4096);
+                let client = ClosedLoop::new(desk.client(answer, 5 * NS_PER_MS), 10 * NS_PER_MS);
+                start(&mut m, Spec::of(Hierarchy::ROOT), client)
+            })
+            .collect();
+        served.push((server, clients));
+    }
+    m.run_until(20 * NS_PER_S);
+    let finished = |id: InstanceId| m.record(id).finished_ns.len();
+    let counts: Vec<_> = served.iter().map(|(server, _)| finished(*server)).collect();
+    assert_eq!(counts, [1000, 3000], "200 requests a second in all");
+    for ((server, clients), per_s) in served.iter().zip([50.0, 150.0]) {
+        let heard = || {
+            clients
+                .iter()
+                .flat_map(|client| &m.record(*client).latency_ns)
+        };
+        assert_eq!(heard().count(), finished(*server), "every reply is heard");
+        // Little's law: four clients at so many requests a second, 10 ms of each cycle thinking.
+        let mean_ms = heard().map(|(_, ns)| *ns as f64 / 1e6).sum::<f64>() / heard().count() as f64;
+        let wanted_ms = 4e3 / per_s - 10.0;
+        assert!(
+            (mean_ms / wanted_ms - 1.0).abs() < 0.01,
+            "{mean_ms} of {wanted_ms} ms"
+        );
+    }
+}
+
+#[test]
+fn depth_costs_what_it_is_told_to_cost_for_every_quantum() {
+    let worked = |depth: u32| {
+        let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
+        let mut class = Hierarchy::ROOT;
+        for _ in 0..depth {
+            class = hierarchy.create(class, 100, PolicyKind::Sfq).unwrap();
+        }
+        let costs = Costs {
+            level_ns: 1_000,
+            ..Costs::default()
+        };
+        let mut m = Machine::new(1, costs, hierarchy, 0..0);
+        start(&mut m, Spec::of(class), Loop);
+        m.run_until(10 * NS_PER_S);
+        assert_eq!(m.usage().instances, [10 * NS_PER_S]);
+        m.usage().work[0]
+    };
+    // 5,000 quanta of 2 ms.
+    for depth in [1, 2, 7] {
+        let lost_ns = 10 * NS_PER_S - worked(depth);
+        assert_eq!(lost_ns, 5_000 * 1_000 * Ns::from(depth));
+    }
 }

@@ -1,8 +1,11 @@
 //! Exhibits that no scenario brings: functions of the core and its crates, called by name.
 //!
 //! A paper names one in `[[computed]]`. A function takes nothing, depends on nothing but itself,
-//! and returns what a table or figure would: published beside measured, judged. To add one, write
-//! it in a module of its own and list it in [`FUNCTIONS`].
+//! and returns what a table or figure would: published beside measured, judged
+//! ([`compare`](super::table::compare)). To add one, write it in a module of its own below this one
+//! and list it in [`FUNCTIONS`].
+
+mod fairness;
 
 use super::result::{Check, Content};
 
@@ -13,7 +16,7 @@ pub(crate) type Output = (Content, Vec<Check>);
 pub(crate) type Function = fn() -> Result<Output, String>;
 
 /// All functions by name.
-const FUNCTIONS: &[(&str, Function)] = &[];
+const FUNCTIONS: &[(&str, Function)] = &[("sfq-fairness", fairness::table)];
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<Function> {

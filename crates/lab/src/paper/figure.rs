@@ -267,7 +267,7 @@ fn samples(spec: &SamplesSpec, runs: &Runs) -> Samples {
             measured: match (&series.subject, spec.quantity) {
                 (Subject::Class(path), Quantity::Share) => shares(path, scheduler, cpus),
                 (Subject::Class(path), _) => cpu_s(path, scheduler),
-                (Subject::Program(name), Quantity::Level) => levels(name, scheduler),
+                (Subject::Program(name), Quantity::Priority) => priorities(name, scheduler),
                 (Subject::Program(name), _) => {
                     frame_rates(name, scheduler, spec.window_s, run.duration_s)
                 }
@@ -301,8 +301,8 @@ fn shares(path: &str, scheduler: &SchedulerResult, cpus: f64) -> Vec<(f64, f64)>
     points.windows(2).map(step).collect()
 }
 
-/// (instant [s], priority) of the program, of its first instance if there are several.
-fn levels(name: &str, scheduler: &SchedulerResult) -> Vec<(f64, f64)> {
+/// (instant [s], priority) of a program's first instance.
+fn priorities(name: &str, scheduler: &SchedulerResult) -> Vec<(f64, f64)> {
     let mut programs = scheduler.programs.iter();
     let program = programs.find(|program| crate::cases::base_name(program) == name);
     let levels = program.map_or(&[][..], |program| &program.levels);

@@ -13,6 +13,8 @@ pub mod result;
 mod run;
 mod table;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

@@ -71,6 +71,25 @@ fn read(source: &Source, runs: &Runs) -> Result<f64, String> {
     Ok(figure * source.scale)
 }
 
+/// A figure beside a published one, for exhibits that are computed: `why` so much is demanded.
+pub(super) fn compare(
+    published: Published,
+    demand: Demand,
+    measured: &Result<f64, String>,
+    why: &str,
+) -> Cell {
+    let spec = CellSpec {
+        source: None,
+        published: Some(published),
+        demand,
+        starves: None,
+        why: why.to_owned(),
+        explained: String::new(),
+        explained_here: false,
+    };
+    judge_cell(&spec, measured, None, true)
+}
+
 fn judge_cell(
     spec: &CellSpec,
     measured: &Result<f64, String>,
@@ -140,15 +159,18 @@ fn starved(
 
 fn words(starves: Starves, lower_is_better: bool) -> String {
     match (starves, lower_is_better) {
-        (Starves::Entirely, _) => "must not complete".to_owned(),
+        (Starves::Entirely, _) => "nothing completed".to_owned(),
         (Starves::Times(times), true) => {
-            format!("must not complete, or at {times} times the baseline or more")
+            format!("nothing completed, or {times} times the baseline or more")
         }
         (Starves::Times(times), false) => {
-            format!("must not complete, or at 1/{times} of the baseline or less")
+            format!("nothing completed, or 1/{times} of the baseline or less")
         }
     }
 }
+
+/// So many pairs that are not in order are named.
+const PAIRS_NAMED: usize = 4;
 
 /// One check for each column that must run in an order.
 fn check_orders(spec: &TableSpec, table: &Table) -> Vec<Check> {
@@ -175,9 +197,10 @@ fn check_orders(spec: &TableSpec, table: &Table) -> Vec<Check> {
             text: match wrong.len() {
                 0 => format!("{title}: {order}, {} pairs", pairs.len()),
                 n => format!(
-                    "{title}: {order}, {n} of {} pairs are not: {}",
+                    "{title}: {order}, {n} of {} pairs are not: {}{}",
                     pairs.len(),
-                    wrong.join("; ")
+                    wrong[..n.min(PAIRS_NAMED)].join("; "),
+                    if n > PAIRS_NAMED { " …" } else { "" }
                 ),
             },
             mark: if holds {

@@ -1,6 +1,6 @@
 //! Papers as text for the terminal.
 
-use comfy_table::{Attribute, Cell as TextCell, CellAlignment, Color};
+use comfy_table::{Attribute, Cell as TextCell, CellAlignment, Color, ColumnConstraint, Width};
 
 use super::result::{
     Cell, Check, Content, Exhibit, Lane, Mark, PaperResult, Published, STARVED, Table, Tally,
@@ -39,6 +39,10 @@ pub(super) fn verdict(tally: Tally) -> String {
             "{} of {judged} figures compared hold, {explained} deviate for a known reason",
             tally.passed
         ),
+        (judged, 0, deviations) => format!(
+            "{} of {judged} figures compared hold, {deviations} deviate and nobody knows why",
+            tally.passed
+        ),
         (judged, explained, deviations) => format!(
             "{} of {judged} figures compared hold, {explained} deviate for a known reason, \
              {deviations} without one",
@@ -49,45 +53,67 @@ pub(super) fn verdict(tally: Tally) -> String {
 
 fn show(exhibit: &Exhibit, width: usize, colour: bool) -> String {
     let mut text = format!("\n{}  {}\n", exhibit.id, exhibit.title);
-    let mut notes = Vec::new();
     match &exhibit.content {
-        Content::Table(table) => {
-            text += &draw_table(table, &exhibit.says, width, colour);
-            notes = deviations(table);
-        }
-        Content::Timeline(timeline) => {
+        Content::Table(table) => text += &draw_table(table, &exhibit.says, width, colour),
+        Content::Timeline(timeline) if timeline.slot_ms.is_some() => {
             for lane in &timeline.lanes {
                 text += &draw_lane(lane, &exhibit.says);
             }
         }
-        _ => text += "  (see the book)\n",
+        _ => text += "  (drawn in the book: --report)\n",
     }
-    let paint = |mark: Mark, text: &str| match (colour, mark) {
-        (true, Mark::Deviation) => format!("\u{1b}[31m{text}\u{1b}[0m"),
-        (true, Mark::Explained) => format!("\u{1b}[33m{text}\u{1b}[0m"),
-        (true, Mark::Pass) => format!("\u{1b}[32m{text}\u{1b}[0m"),
-        _ => text.to_owned(),
+    let paint = |mark: Mark| match (colour, mark) {
+        (true, Mark::Deviation) => format!("\u{1b}[31m{}\u{1b}[0m", sign(mark)),
+        (true, Mark::Explained) => format!("\u{1b}[33m{}\u{1b}[0m", sign(mark)),
+        (true, Mark::Pass) => format!("\u{1b}[32m{}\u{1b}[0m", sign(mark)),
+        _ => sign(mark).to_owned(),
     };
-    for Check {
-        text: what,
-        mark,
-        why,
-        explained,
-    } in &exhibit.checks
-    {
-        text += &format!("  {} {what}\n", paint(*mark, sign(*mark)));
-        if *mark != Mark::Pass {
-            notes.push((*mark, what.clone(), why.clone(), explained.clone()));
+    for note in notes(exhibit) {
+        for what in &note.what {
+            text += &format!("  {} {what}\n", paint(note.mark));
         }
-    }
-    for (mark, what, why, explained) in notes {
-        text += &format!("  {} {what}\n", paint(mark, sign(mark)));
-        text += &wrapped("wanted because", &why, width);
-        if mark == Mark::Explained {
-            text += &wrapped("deviates because", &explained, width);
+        if note.mark != Mark::Pass {
+            text += &wrapped("wanted because", &note.why, width);
+        }
+        if note.mark == Mark::Explained {
+            text += &wrapped("deviates because", &note.explained, width);
         }
     }
     text
+}
+
+/// What there is to say about figures and checks, those with the same reasons together.
+pub(super) struct Note {
+    pub mark: Mark,
+    /// What was demanded and what came out.
+    pub what: Vec<String>,
+    pub why: String,
+    pub explained: String,
+}
+
+/// Every figure that deviates, and every check.
+pub(super) fn notes(exhibit: &Exhibit) -> Vec<Note> {
+    let mut found = match &exhibit.content {
+        Content::Table(table) => deviations(table),
+        _ => Vec::new(),
+    };
+    found.extend(exhibit.checks.iter().cloned());
+    let mut notes: Vec<Note> = Vec::new();
+    for check in found {
+        let same = |note: &&mut Note| {
+            note.mark == check.mark && note.why == check.why && note.explained == check.explained
+        };
+        match notes.iter_mut().find(same) {
+            Some(note) => note.what.push(check.text),
+            None => notes.push(Note {
+                mark: check.mark,
+                what: vec![check.text],
+                why: check.why,
+                explained: check.explained,
+            }),
+        }
+    }
+    notes
 }
 
 /// How a mark is written.
@@ -136,8 +162,8 @@ pub(super) fn ratio(cell: &Cell) -> Option<String> {
     }
 }
 
-/// What deviates in a table, with the demand and the reasons.
-pub(super) fn deviations(table: &Table) -> Vec<(Mark, String, String, String)> {
+/// What deviates in a table.
+fn deviations(table: &Table) -> Vec<Check> {
     let mut found = Vec::new();
     for row in &table.rows {
         for (column, cell) in table.columns.iter().zip(&row.cells) {
@@ -152,14 +178,22 @@ pub(super) fn deviations(table: &Table) -> Vec<(Mark, String, String, String)> {
                 Some(reason) => reason.clone(),
                 None => format!("{}{unit}", measured(cell, column.decimals)),
             };
-            let what = format!(
-                "{}, {}: {came}, wanted {}{unit} ({})",
-                row.title,
-                column.title,
-                published(cell, column.decimals),
-                cell.demand
-            );
-            found.push((cell.mark, what, cell.why.clone(), cell.explained.clone()));
+            let wanted = match cell.published {
+                Some(Published::Number(_)) => {
+                    format!(
+                        "{}{unit} ({})",
+                        published(cell, column.decimals),
+                        cell.demand
+                    )
+                }
+                _ => cell.demand.clone(),
+            };
+            found.push(Check {
+                text: format!("{}, {}: {came}, wanted {wanted}", row.title, column.title),
+                mark: cell.mark,
+                why: cell.why.clone(),
+                explained: cell.explained.clone(),
+            });
         }
     }
     found
@@ -224,8 +258,41 @@ fn draw_table(table: &Table, says: &str, width: usize, colour: bool) -> String {
             drawn.add_row(line);
         }
     }
+    keep_words_whole(&mut drawn, table, says);
     let lines = drawn.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
+}
+
+/// Where the table is too wide, titles of columns may be broken, but neither names nor figures.
+fn keep_words_whole(drawn: &mut comfy_table::Table, table: &Table, says: &str) {
+    const PADDING: usize = 2;
+    let width = |text: &str| text.chars().count() + PADDING;
+    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|t| width(t)).max();
+    let mut least = vec![widest(&mut table.rows.iter().map(|row| &row.title)).unwrap_or(0)];
+    for place in 0..table.label_titles.len() {
+        let labels = &mut table.rows.iter().filter_map(|row| row.labels.get(place));
+        least.push(widest(labels).unwrap_or(0));
+    }
+    least.push(width("measured").max(width(says)));
+    for (place, column) in table.columns.iter().enumerate() {
+        // Beside a figure stand a space and its mark, before a ratio a cross and a space.
+        let cells = table.rows.iter().map(|row| &row.cells[place]);
+        let figures = cells.flat_map(|cell| {
+            [
+                published(cell, column.decimals),
+                measured(cell, column.decimals),
+            ]
+            .into_iter()
+            .chain(ratio(cell))
+        });
+        least.push(figures.map(|text| width(&text) + 2).max().unwrap_or(0));
+    }
+    for (place, least) in least.into_iter().enumerate() {
+        if let Some(column) = drawn.column_mut(place) {
+            let least = u16::try_from(least).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+        }
+    }
 }
 
 fn draw_lane(lane: &Lane, says: &str) -> String {

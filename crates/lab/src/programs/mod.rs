@@ -123,8 +123,10 @@ fn run(order: &Order) -> Result<Samples, String> {
             fps,
             work_ms,
             display,
+            drops,
             ..
-        } => player::run(order, *fps, work_ms, display.work_ms).map_err(|e| format!("player: {e}")),
+        } => player::run(order, *fps, work_ms, display.work_ms, *drops)
+            .map_err(|e| format!("player: {e}")),
         Kind::Typist {
             keys_per_s,
             work_ms,
@@ -136,9 +138,11 @@ fn run(order: &Order) -> Result<Samples, String> {
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
-        Kind::Server | Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
-            Err(format!("{} is no built-in program", order.kind.name()))
-        }
+        Kind::Server
+        | Kind::Client { .. }
+        | Kind::Mpv { .. }
+        | Kind::Make { .. }
+        | Kind::Command { .. } => Err(format!("{} is no built-in program", order.kind.name())),
     }
 }
 
@@ -190,6 +194,7 @@ mod tests {
                 work_ms: 0.1,
                 ..Display::NONE
             },
+            drops: true,
         };
         let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
@@ -198,9 +203,20 @@ mod tests {
             fps: 100.0,
             work_ms: vec![35.0],
             display: Display::NONE,
+            drops: true,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
+
+        let kind = Kind::Player {
+            fps: 100.0,
+            work_ms: vec![12.0],
+            display_ms: 0.0,
+            server: None,
+            drops: false,
+        };
+        let late = measure_enough(&kind, |s| s.late > Some(0));
+        assert!(late.dropped_ns.is_empty(), "{late:?}");
 
         let kind = Kind::Waker {
             interval_us: 10_000.0,

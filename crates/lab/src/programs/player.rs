@@ -7,7 +7,8 @@
 //!
 //! - A frame is **late** if it is shown after its deadline, the release of the next one.
 //! - A frame is **dropped** if its deadline has passed before work on it could begin: the player
-//!   is a whole period behind and goes on with the newest frame that can still be in time.
+//!   is a whole period behind and goes on with the newest frame that can still be in time. A
+//!   player told not to drop shows every frame, however late, and never sleeps while behind.
 //!
 //! With a display server, a frame is shown when the server, a process of its own, has done its
 //! part and answered: as with a real one, the player's smoothness then needs both to run.
@@ -27,20 +28,26 @@ pub(super) fn run(
     fps: f64,
     work_ms: &[f64],
     display_ms: f64,
+    drops: bool,
 ) -> io::Result<Samples> {
     let mut display = if display_ms > 0.0 {
         Some(Display::start(order.steps(display_ms))?)
     } else {
         None
     };
-    let samples = play(order, fps, work_ms, &mut display);
+    let samples = play(order, (fps, drops), work_ms, &mut display);
     match display {
         None => Ok(samples),
         Some(display) => display.stop().map(|()| samples),
     }
 }
 
-fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>) -> Samples {
+fn play(
+    order: &Order,
+    (fps, drops): (f64, bool),
+    work_ms: &[f64],
+    display: &mut Option<Display>,
+) -> Samples {
     let period_ns = NS_PER_S / fps;
     let steps: Vec<u64> = work_ms.iter().map(|ms| order.steps(*ms)).collect();
     let mut shown_ns = preallocated(order.capacity(fps), u64::MAX);
@@ -58,7 +65,7 @@ fn play(order: &Order, fps: f64, work_ms: &[f64], display: &mut Option<Display>)
             sleep_until(release_ns(frame));
         }
         let ready_ns = now_ns();
-        while ready_ns >= release_ns(frame + 1) {
+        while drops && ready_ns >= release_ns(frame + 1) {
             if order.measures(release_ns(frame)) {
                 record(&mut dropped_ns, release_ns(frame) - order.begin_ns);
             }

@@ -48,6 +48,8 @@ pub enum Kind {
         fps: f64,
         /// Work per frame [ms], repeated like a group of pictures.
         work_ms: Vec<f64>,
+        /// Whether frames that are a period late are given up.
+        drops: bool,
         /// Who draws its frames.
         display: Display,
     },
@@ -68,6 +70,15 @@ pub enum Kind {
     },
     /// Does for its clients what they ask for, one request after the other.
     Server,
+    /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
+    Client {
+        /// The program of kind `server` that it asks.
+        server: String,
+        /// Work the server does per request [ms].
+        work_ms: f64,
+        /// Time between a reply and the next request [ms].
+        think_ms: f64,
+    },
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -159,6 +170,7 @@ impl Kind {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
             Self::Server => "server",
+            Self::Client { .. } => "client",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -170,12 +182,13 @@ impl Kind {
         }
     }
 
-    /// The program of kind `server` that it asks to draw.
+    /// The program of kind `server` that it asks.
     pub fn server(&self) -> Option<&str> {
         match self {
             Self::Player { display, .. } | Self::Typist { display, .. } => {
                 display.server.as_deref()
             }
+            Self::Client { server, .. } => Some(server),
             _ => None,
         }
     }
@@ -189,7 +202,7 @@ impl Kind {
                 .or(given(display.ahead > 0, "ahead"))
         };
         match self {
-            Self::Server => Some("kind"),
+            Self::Server | Self::Client { .. } => Some("kind"),
             Self::Player { display, .. } => of_display(display),
             Self::Typist {
                 input_ms,
@@ -213,10 +226,11 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 11] = [
+pub(super) const KINDS: [&str; 12] = [
     "player",
     "typist",
     "server",
+    "client",
     "loop",
     "batch",
     "dhrystone",
@@ -329,6 +343,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_times(section, "work_ms", None)?,
+            drops: section.get("drops")?.unwrap_or(true),
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?
@@ -343,6 +358,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             display: read_display(section)?,
         },
         "server" => Kind::Server,
+        "client" => Kind::Client {
+            server: section.need("server")?,
+            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            think_ms: section.number("think_ms", 0.0, WORK_MS)?,
+        },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
             work_ms: read_times(section, "work_ms", Some(10.0))?,

@@ -7,7 +7,10 @@ use super::document::{Node, ScenarioError, Section};
 /// What only a simulated machine can be told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Simulator {
-    /// Of switches, migrations and timers.
+    /// What a class gets at a pick, and a policy that gives quanta its tasks in one go [ms]; none:
+    /// as the kernel's scheduler does.
+    pub quantum_ms: Option<f64>,
+    /// Of switches, migrations, timers and the tree's levels.
     pub costs: Costs,
     /// What takes CPUs away.
     pub interrupts: Vec<InterruptSource>,
@@ -30,6 +33,11 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
         switch_ns: time("switch_us")?,
         migration_ns: time("migration_us")?,
         timer_resolution_ns: time("timer_resolution_us")?,
+        level_ns: time("level_us")?,
+    };
+    let quantum_ms = match section.get::<f64>("quantum_ms")? {
+        None => None,
+        Some(_) => Some(section.number("quantum_ms", 0.0, 0.01..=10_000.0)?),
     };
     let mut interrupts = Vec::new();
     if let Some(sources) = section.node("interrupts") {
@@ -38,7 +46,11 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
         }
     }
     section.finish()?;
-    Ok(Simulator { costs, interrupts })
+    Ok(Simulator {
+        quantum_ms,
+        costs,
+        interrupts,
+    })
 }
 
 fn read_interrupts(node: &Node, path: &str, cpus: u32) -> Result<InterruptSource, ScenarioError> {

@@ -156,6 +156,8 @@ impl Server {
 impl Program for Server {
     fn step(&mut self, world: &mut World<'_>) -> Step {
         if let Some(request) = self.serving.take() {
+            let now_ns = world.now_ns;
+            world.record().finished_ns.push(now_ns);
             if let Some((instance, note)) = request.note {
                 note.write(world, instance);
             }

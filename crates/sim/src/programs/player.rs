@@ -14,6 +14,8 @@ pub struct Player {
     /// A display server that has to draw each frame.
     display: Option<Client>,
     exchanges: u32,
+    /// Whether frames that are a period late are given up.
+    drops: bool,
     frame: Option<i64>,
     /// Exchanges with the display server for this frame.
     exchanged: u32,
@@ -40,6 +42,7 @@ impl Player {
             work_ns,
             display,
             exchanges: 1,
+            drops: true,
             frame: None,
             exchanged: 0,
             phase: Phase::Waits,
@@ -53,6 +56,14 @@ impl Player {
         Self { exchanges, ..self }
     }
 
+    /// The same player, which shows every frame, however late.
+    pub fn never_dropping(self) -> Self {
+        Self {
+            drops: false,
+            ..self
+        }
+    }
+
     fn release_ns(&self, frame: i64) -> Ns {
         (self.begin_ns as i64 + (frame as f64 * self.period_ns) as i64) as Ns
     }
@@ -64,7 +75,7 @@ impl Player {
 
     /// The frame to work on, `frame` or one after it.
     fn begin(&self, mut frame: i64, world: &mut World<'_>) -> i64 {
-        while world.now_ns >= self.release_ns(frame + 1) {
+        while self.drops && world.now_ns >= self.release_ns(frame + 1) {
             world.record().dropped_ns.push(self.release_ns(frame));
             frame += 1;
         }

@@ -220,8 +220,8 @@ pub(super) fn bars(chart: &Chart, exhibit: &Exhibit) -> Markup {
                         g class=(colour(place)) {
                             @if let Some(value) = series.measured[row] {
                                 rect x="0" y=(y_px) width=(at(value)) height=(BAR_PX) {}
-                                @let end = series.published[row].unwrap_or(0.0).max(value);
-                                text.value x=(at(end)) dx="10" y=(y_px + 9.5) { (significant(value)) }
+                                text.value x=(at(behind(value, series.published[row], &axis))) dx="10"
+                                    y=(y_px + 9.5) { (significant(value)) }
                             }
                             @if let Some(value) = series.published[row] {
                                 circle.published cx=(at(value)) cy=(y_px + BAR_PX / 2.0) r="5" {}
@@ -232,5 +232,15 @@ pub(super) fn bars(chart: &Chart, exhibit: &Exhibit) -> Markup {
             }
             @if !chart.y_label.is_empty() { p.key { (chart.y_label) } }
         }
+    }
+}
+
+/// Where a bar's figure goes: behind its end, or behind the ring if that is in the way.
+fn behind(value: f64, published: Option<f64>, axis: &Axis) -> f64 {
+    /// Width of a figure, as part of the axis.
+    const FIGURE: f64 = 0.12;
+    match published {
+        Some(ring) if ring > value && axis.at(ring) - axis.at(value) < FIGURE => ring,
+        _ => value,
     }
 }

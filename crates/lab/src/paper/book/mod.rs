@@ -10,8 +10,8 @@ mod timeline;
 
 use maud::{Markup, html};
 
-use super::result::{Check, Content, Exhibit, Mark, PaperResult, Tally};
-use super::terminal::{deviations, sign, verdict};
+use super::result::{Content, Exhibit, Mark, PaperResult, Tally};
+use super::terminal::{notes, sign, verdict};
 use crate::report::document;
 use crate::simulator;
 
@@ -32,26 +32,27 @@ pub fn html(papers: &[PaperResult]) -> String {
         _ => "Papers, run again".to_owned(),
     };
     let body = html! {
-        header.cover { (cover(papers)) }
+        header.cover {
+            @if papers.len() == 1 { p.kicker { "Andante laboratory · papers, run again" } }
+            @else { (cover(papers)) }
+            (legend())
+        }
         main { @for paper in papers { (chapter(paper)) } }
         footer { (colophon(papers)) }
     };
     document(&title, include_str!("book.css"), body).into_string()
 }
 
+/// The title page; a single paper needs none.
 fn cover(papers: &[PaperResult]) -> Markup {
     let tally = papers.iter().map(PaperResult::tally);
     let tally = tally.fold(Tally::default(), |sum, one| sum + one);
-    let count = match papers.len() {
-        1 => "One paper".to_owned(),
-        n => format!("{n} papers"),
-    };
     html! {
         p.kicker { "Andante laboratory" }
         h1 { "Papers, run again" }
         p.lead {
-            (count) " about scheduling media on a CPU: the experiments that they published, measured \
-            again with one policy core in a simulator, and set beside what was published."
+            (in_words(papers.len())) " papers about scheduling media on a CPU: the experiments that they published, \
+            measured again with one policy core in a simulator, and set beside what was published."
         }
         p.verdict-line { (verdict(tally)) "." }
         nav aria-label="Contents" {
@@ -68,8 +69,18 @@ fn cover(papers: &[PaperResult]) -> Markup {
                 }
             }
         }
-        (legend())
     }
+}
+
+/// Small numbers as a title page writes them.
+fn in_words(number: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten",
+        "Eleven", "Twelve",
+    ];
+    WORDS
+        .get(number)
+        .map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
 
 /// What the marks mean.
@@ -168,7 +179,7 @@ fn show(exhibit: &Exhibit) -> Markup {
                 details { summary { "The figures as a table" } (content) }
             } @else { (content) }
             @if !exhibit.caption.is_empty() { p.caption { (exhibit.caption.trim()) } }
-            (notes(exhibit))
+            (reasons(exhibit))
         }
     }
 }
@@ -180,29 +191,19 @@ fn folded(exhibit: &Exhibit) -> bool {
 }
 
 /// The checks, and what deviates with the reasons.
-fn notes(exhibit: &Exhibit) -> Markup {
-    let mut found = match &exhibit.content {
-        Content::Table(table) => deviations(table),
-        _ => Vec::new(),
-    };
-    for check in &exhibit.checks {
-        let Check {
-            text,
-            mark,
-            why,
-            explained,
-        } = check.clone();
-        found.push((mark, text, why, explained));
-    }
+fn reasons(exhibit: &Exhibit) -> Markup {
+    let notes = notes(exhibit);
     html! {
-        @if !found.is_empty() {
+        @if !notes.is_empty() {
             ul.notes {
-                @for (of, what, why, explained) in &found {
-                    li class=(class_of(*of)) {
-                        (mark(*of)) " " (what)
-                        @if *of != Mark::Pass {
-                            p { em { "Wanted because " } (why.trim()) }
-                            @if !explained.is_empty() { p { em { "Deviates because " } (explained.trim()) } }
+                @for note in &notes {
+                    li class=(class_of(note.mark)) {
+                        @for what in &note.what { p.what { (mark(note.mark)) " " (what) } }
+                        @if note.mark != Mark::Pass {
+                            p { em { "Wanted because " } (note.why.trim()) }
+                            @if !note.explained.is_empty() {
+                                p { em { "Deviates because " } (note.explained.trim()) }
+                            }
                         }
                     }
                 }

@@ -6,6 +6,9 @@ use super::{class_of, mark};
 use crate::paper::result::{Cell, Column, Mark, Table};
 use crate::paper::terminal::{measured, published, ratio};
 
+/// Tables of more columns are set closer.
+const ROOMY: usize = 5;
+
 /// The table; `says` is what its published figures are called.
 pub(super) fn draw(table: &Table, says: &str) -> Markup {
     let compares = table
@@ -13,9 +16,13 @@ pub(super) fn draw(table: &Table, says: &str) -> Markup {
         .iter()
         .flat_map(|row| &row.cells)
         .any(|cell| cell.published.is_some());
+    let class = match table.columns.len() + table.label_titles.len() > ROOMY {
+        true => "compared wide",
+        false => "compared",
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label=(table.row_title) {
-            table.compared {
+            table class=(class) {
                 thead { tr {
                     th scope="col" { (table.row_title) }
                     @for title in &table.label_titles { th.label scope="col" { (title) } }

@@ -1,4 +1,4 @@
-//! Who ran when, as strips.
+//! Who ran when: slots as strips, published above measured; what has no slots as a row for each.
 
 use maud::{Markup, html};
 
@@ -7,24 +7,43 @@ use crate::paper::result::{Exhibit, Lane, Slot, Timeline};
 use crate::report::svg::{Axis, percent};
 
 const STRIP_PX: f64 = 26.0;
+const ROW_PX: f64 = 16.0;
 const GAP_PX: f64 = 4.0;
 const AXIS_PX: f64 = 24.0;
 /// More slots than this are too narrow for letters.
 const MOST_LETTERS: usize = 64;
 /// Labels that are nobody's.
-const NOBODY: [&str; 2] = ["", "·"];
+const NOBODY: [&str; 3] = ["", "·", "?"];
 
-/// A strip for each lane, and one above it for what was published.
+/// One line of a lane.
+struct Strip<'a> {
+    name: &'a str,
+    slots: Vec<&'a Slot>,
+    letters: bool,
+    /// Whether slots that are not as published are to be set apart.
+    compared: bool,
+}
+
+/// The strips of every lane.
 pub(super) fn draw(timeline: &Timeline, exhibit: &Exhibit) -> Markup {
     let labels = labels(timeline);
+    let in_slots = timeline.slot_ms.is_some();
     html! {
         div.chart {
-            ul.legend {
-                @for (place, label) in labels.iter().enumerate() {
-                    li { span class=(format!("swatch {}", colour(place))) {} (label) }
+            @if in_slots {
+                ul.legend {
+                    @for (place, label) in labels.iter().enumerate() {
+                        li { span class=(format!("swatch {}", colour(place))) {} (label) }
+                    }
                 }
             }
-            @for lane in &timeline.lanes { (draw_lane(lane, &labels, &exhibit.says)) }
+            @for lane in &timeline.lanes {
+                @let strips = match in_slots {
+                    true => slots(lane, &exhibit.says),
+                    false => rows(lane, &labels),
+                };
+                (draw_lane(lane, &strips, &labels, if in_slots { STRIP_PX } else { ROW_PX }))
+            }
         }
     }
 }
@@ -42,27 +61,57 @@ fn labels(timeline: &Timeline) -> Vec<&str> {
     labels
 }
 
-fn draw_lane(lane: &Lane, labels: &[&str], says: &str) -> Markup {
-    let axis = Axis::linear_exact(lane.from_ms, lane.to_ms, 10);
-    let strips: Vec<(&str, &[Slot])> = match lane.published.is_empty() {
-        true => vec![("measured", &lane.measured)],
-        false => vec![(says, &lane.published), ("measured", &lane.measured)],
+/// A strip of what was measured, below one of what was published, if anything was.
+fn slots<'a>(lane: &'a Lane, says: &'a str) -> Vec<Strip<'a>> {
+    let strip = |name, slots: &'a [Slot], compared| Strip {
+        name,
+        slots: slots.iter().collect(),
+        letters: slots.len() <= MOST_LETTERS,
+        compared,
     };
-    let height_px = strips.len() as f64 * (STRIP_PX + GAP_PX);
     let compared = !lane.published.is_empty();
+    let published = compared.then(|| strip(says, &lane.published, false));
+    let measured = strip("measured", &lane.measured, compared);
+    published.into_iter().chain([measured]).collect()
+}
+
+/// A row for each label that ran in the lane.
+fn rows<'a>(lane: &'a Lane, labels: &[&'a str]) -> Vec<Strip<'a>> {
+    let row = |label: &&'a str| Strip {
+        name: label,
+        slots: lane
+            .measured
+            .iter()
+            .filter(|slot| slot.label == **label)
+            .collect(),
+        letters: false,
+        compared: false,
+    };
+    let mut rows: Vec<Strip<'a>> = labels.iter().map(row).collect();
+    rows.retain(|row| !row.slots.is_empty());
+    rows
+}
+
+fn draw_lane(lane: &Lane, strips: &[Strip<'_>], labels: &[&str], strip_px: f64) -> Markup {
+    let axis = Axis::linear_exact(lane.from_ms, lane.to_ms, 10);
+    let step_px = strip_px + GAP_PX;
+    let height_px = strips.len() as f64 * step_px;
     html! {
         div.lane {
             h4 { (lane.title) }
             div.strips {
-                div.names { @for (name, _) in &strips { span { (name) } } }
+                div.names {
+                    @for strip in strips { span style=(format!("height:{step_px}px")) { (strip.name) } }
+                }
                 svg role="img" width="100%" height=(height_px + AXIS_PX) {
                     title { "Who ran when: " (lane.title) }
-                    desc { (spoken(&lane.measured)) }
-                    @for (row, (_, slots)) in strips.iter().enumerate() {
-                        @let top_px = row as f64 * (STRIP_PX + GAP_PX);
-                        @for (place, slot) in slots.iter().enumerate() {
-                            @let differs = compared && row == 1 && differs(lane, place, slot);
-                            (draw_slot(slot, &axis, labels, top_px, (slots.len(), differs)))
+                    desc { (spoken(strips)) }
+                    @for (row, strip) in strips.iter().enumerate() {
+                        @let top_px = row as f64 * step_px;
+                        @for (place, slot) in strip.slots.iter().enumerate() {
+                            @let differs = strip.compared && differs(lane, place, slot);
+                            @let class = class(slot, labels, differs);
+                            (draw_slot(slot, &axis, &class, (top_px, strip_px), strip.letters))
                         }
                     }
                     @for (value, name) in &axis.ticks {
@@ -82,37 +131,50 @@ fn differs(lane: &Lane, place: usize, measured: &Slot) -> bool {
     !lane.published.get(place).is_some_and(same)
 }
 
+fn class(slot: &Slot, labels: &[&str], differs: bool) -> String {
+    let class = match labels.iter().position(|label| *label == slot.label) {
+        Some(place) => colour(place),
+        None => "nobody".to_owned(),
+    };
+    format!("slot {class}{}", if differs { " differs" } else { "" })
+}
+
 fn draw_slot(
     slot: &Slot,
     axis: &Axis,
-    labels: &[&str],
-    top_px: f64,
-    (count, differs): (usize, bool),
+    class: &str,
+    (top_px, strip_px): (f64, f64),
+    letters: bool,
 ) -> Markup {
     let (from, to) = (
         axis.at(slot.start_ms),
         axis.at(slot.start_ms + slot.length_ms),
     );
-    let class = match labels.iter().position(|label| *label == slot.label) {
-        Some(place) => colour(place),
-        None => "nobody".to_owned(),
-    };
     let label = format!("{}{}", slot.label, if slot.marked { "*" } else { "" });
+    let class = match letters {
+        true => class.to_owned(),
+        false => format!("{class} solid"),
+    };
     html! {
-        g class=(format!("slot {class}{}", if differs { " differs" } else { "" })) {
-            rect x=(percent(from)) y=(top_px) width=(percent(to - from)) height=(STRIP_PX) {
+        g class=(class) {
+            rect x=(percent(from)) y=(top_px) width=(percent(to - from)) height=(strip_px) {
                 title { (label) }
             }
-            @if count <= MOST_LETTERS {
-                text x=(percent((from + to) / 2.0)) y=(top_px + STRIP_PX / 2.0 + 4.0)
+            @if letters {
+                text x=(percent((from + to) / 2.0)) y=(top_px + strip_px / 2.0 + 4.0)
                     text-anchor="middle" { (label) }
             }
         }
     }
 }
 
-/// The strip for those who do not see it.
-fn spoken(slots: &[Slot]) -> String {
-    let names: Vec<&str> = slots.iter().map(|slot| slot.label.as_str()).collect();
+/// The strip that was measured, or the names of the rows, for those who do not see it.
+fn spoken(strips: &[Strip<'_>]) -> String {
+    let names: Vec<&str> = match strips.last() {
+        Some(strip) if strip.letters => {
+            strip.slots.iter().map(|slot| slot.label.as_str()).collect()
+        }
+        _ => strips.iter().map(|strip| strip.name).collect(),
+    };
     names.join(" ")
 }

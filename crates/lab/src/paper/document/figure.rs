@@ -89,8 +89,8 @@ pub(crate) enum Quantity {
     CpuS,
     /// Frames a program showed in the window that ends there [1/s].
     FrameRate,
-    /// Priority among all that a program has, where the scheduler knows levels.
-    Level,
+    /// Priority of a program among all, under schedulers that have priorities.
+    Priority,
 }
 
 impl Quantity {
@@ -98,7 +98,7 @@ impl Quantity {
         ("share", Self::Share),
         ("cpu_s", Self::CpuS),
         ("frame_rate", Self::FrameRate),
-        ("level", Self::Level),
+        ("priority", Self::Priority),
     ];
 }
 
@@ -341,7 +341,7 @@ fn read_samples(
         Quantity::Share => "of all CPU time [%]".to_owned(),
         Quantity::CpuS => "CPU time [s]".to_owned(),
         Quantity::FrameRate => "frames per second".to_owned(),
-        Quantity::Level => "priority".to_owned(),
+        Quantity::Priority => "priority".to_owned(),
     });
     let outer = Keys::read_figure(section)?;
     let mut series = Vec::new();
@@ -376,7 +376,7 @@ fn read_series(
     let measure = match quantity {
         Quantity::Share | Quantity::CpuS => "class_cpu_s",
         Quantity::FrameRate => "frames",
-        Quantity::Level => "cpu_s",
+        Quantity::Priority => "cpu_s",
     };
     let subject = keys.subject.clone().unwrap_or(Subject::Machine);
     let of_kind = match measure_kind(measure) {
@@ -386,7 +386,7 @@ fn read_series(
     if !of_kind {
         return Err(at.error(match quantity {
             Quantity::Share | Quantity::CpuS => "is of a class: give `class = \"/…\"`",
-            Quantity::FrameRate | Quantity::Level => "is of a program: give `program = \"…\"`",
+            Quantity::FrameRate | Quantity::Priority => "is of a program: give `program = \"…\"`",
         }));
     }
     let figure = Figure {

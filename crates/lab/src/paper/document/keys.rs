@@ -219,7 +219,7 @@ impl Keys {
         };
         let scheduler = self.scheduler.as_deref().unwrap_or("andante");
         match Choice::parse(scheduler) {
-            Ok(Choice::Andante | Choice::Policy(_)) => {}
+            Ok(Choice::Andante | Choice::Policy(_) | Choice::Containers(_)) => {}
             _ => {
                 let known = scenarios.schedulers().join(", ");
                 let message = format!("`{scheduler}` cannot be simulated; known here: {known}");
@@ -332,9 +332,6 @@ impl OverKeys {
                 ..base.clone()
             };
             check_figure(&left, run, scenarios, at)?;
-        } else if base == *figure && base_run == *run {
-            // The row a ratio is taken over is 1 by definition, which a table may well show.
-            return Ok((base, base_run));
         }
         if scenarios.instances(&base_run, &base.subject) > 1 {
             return Err(at.error(format!("{base} is no single figure to divide by")));

@@ -43,7 +43,8 @@ impl<'a> Scenarios<'a> {
     /// Names of the schedulers that can be simulated.
     pub fn schedulers(&self) -> Vec<&'static str> {
         let policies = PolicyKind::ALL.into_iter().map(PolicyKind::name);
-        std::iter::once("andante").chain(policies).collect()
+        let others = ["andante", "containers", "containers-ticked"];
+        others.into_iter().chain(policies).collect()
     }
 
     /// Refuses a case that the scenario does not have, and no case where it has some.
