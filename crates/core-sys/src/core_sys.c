@@ -253,6 +253,11 @@ void an_sys_contracts_init(struct an_contracts *cs, u32 options)
 	an_contracts_init(cs, options);
 }
 
+bool an_sys_promise_valid(const struct an_promise *promise)
+{
+	return an_promise_valid(promise);
+}
+
 u32 an_sys_contract_create(struct an_contracts *cs, const struct an_promise *promise)
 {
 	return an_contract_create(cs, promise);

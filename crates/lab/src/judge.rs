@@ -37,6 +37,12 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("late", |program| program.late.map(|n| n as f64)),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
+    ("deadlines", |program| program.deadlines.map(|n| n as f64)),
+    ("missed", |program| program.missed.map(|n| n as f64)),
+    ("violations", |program| program.violations.map(|n| n as f64)),
+    ("exhaustions", |program| {
+        program.exhaustions.map(|n| n as f64)
+    }),
     ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
     ("longest_freeze_ms", |program| program.longest_freeze_ms),
     ("gaps_over_100ms", |program| {

@@ -145,6 +145,12 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 class.path
             ));
         }
+        if let Some(program) = case.workload.programs.iter().find(|p| p.contract.is_some()) {
+            return refuse(format!(
+                "program `{}` asks for a contract, which only the simulator gives so far",
+                program.name
+            ));
+        }
         let programs = &case.workload.programs;
         let simulated = |p: &Program| p.kind.only_simulated().map(|key| (p.name.clone(), key));
         if let Some((name, key)) = programs.iter().find_map(simulated) {

@@ -305,6 +305,24 @@ impl Scheduler for Hierarchy {
         service.task_left_ns = service.task_left_ns.saturating_sub(ran_ns);
     }
 
+    fn displace(&mut self, _now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
+        if let Some(task) = wanting {
+            let entry = &mut self.tasks[task.0 as usize];
+            let why = match self.cpus[cpu].task_left_ns {
+                0 => Requeue::UsedUp,
+                _ => Requeue::Preempted,
+            };
+            let key = self.classes[entry.class]
+                .policy
+                .requeue(&mut entry.member, why);
+            self.enqueue(task, key);
+        }
+        let service = std::mem::take(&mut self.cpus[cpu]);
+        if let Some(class) = service.class {
+            self.tree.stop(self.classes[class].leaf, service.used_ns);
+        }
+    }
+
     fn remove(&mut self, task: TaskId) {
         self.tasks[task.0 as usize].state = Place::Gone;
     }

@@ -63,7 +63,10 @@ impl World<'_> {
     pub fn fork(&mut self, program: impl Program + 'static) {
         self.forked.push(NewTask {
             program: Box::new(program),
-            spec: self.spec.clone(),
+            spec: Spec {
+                contract: None,
+                ..self.spec.clone()
+            },
             instance: self.instance,
             parent: Some(self.parent),
         });

@@ -6,55 +6,12 @@ mod display;
 mod player;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
-pub use display::{Client, Desk, Server};
+pub use display::{Client, ClosedLoop, Desk, Server};
 pub use player::Player;
 
 use crate::Ns;
 use crate::channel::ChannelId;
 use crate::program::{Program, Step, World};
-
-/// Asks a server, waits for the answer, thinks, asks again: a client of a closed loop, whose next
-/// request waits for the reply to the one before.
-#[derive(Debug)]
-pub struct ClosedLoop {
-    server: Client,
-    think_ns: Ns,
-    asked_ns: Ns,
-    phase: u8,
-}
-
-impl ClosedLoop {
-    /// A client that lets `think_ns` pass between a reply and the next request.
-    pub fn new(server: Client, think_ns: Ns) -> Self {
-        Self {
-            server,
-            think_ns,
-            asked_ns: 0,
-            phase: 0,
-        }
-    }
-}
-
-impl Program for ClosedLoop {
-    fn step(&mut self, world: &mut World<'_>) -> Step {
-        let phase = self.phase;
-        self.phase = (phase + 1) % 3;
-        match phase {
-            0 => {
-                self.asked_ns = world.now_ns;
-                self.server.ask(world, None)
-            }
-            1 => self.server.hear(),
-            _ => {
-                let latency_ns = world.now_ns - self.asked_ns;
-                world.record().latency_ns.push((self.asked_ns, latency_ns));
-                let now_ns = world.now_ns;
-                world.record().finished_ns.push(now_ns);
-                Step::SleepUntil(world.now_ns + self.think_ns)
-            }
-        }
-    }
-}
 
 /// Forks a child that computes and exits, waits for it, forks the next.
 #[derive(Debug)]

@@ -259,6 +259,13 @@ fn suspending_costs_what_is_missed_and_no_more() {
 
 #[test]
 fn the_same_seed_decides_the_same() {
+    let typing = |seed| Typing {
+        keys_per_s: 50.0,
+        input_ns: vec![0],
+        work_ns: vec![3 * NS_PER_MS],
+        seed,
+        until_ns: Ns::MAX,
+    };
     let run = |seed: u32| {
         let mut hierarchy = Hierarchy::new(3, QUANTUM_NS, PolicyKind::Sfq);
         let class = hierarchy
@@ -279,7 +286,7 @@ fn the_same_seed_decides_the_same() {
             start(
                 &mut m,
                 Spec::of(class),
-                Answerer::typist(0, 50.0, 3 * NS_PER_MS, seed + n, None),
+                Answerer::typist(0, typing(seed + n), None),
             );
             start(
                 &mut m,

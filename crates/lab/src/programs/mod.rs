@@ -208,14 +208,15 @@ mod tests {
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
 
+        // Little more than a period: on a busy machine the frames of the warm-up, which it does not
+        // drop either, would outlast the measurement.
         let kind = Kind::Player {
             fps: 100.0,
-            work_ms: vec![12.0],
-            display_ms: 0.0,
-            server: None,
+            work_ms: vec![11.0],
+            display: Display::NONE,
             drops: false,
         };
-        let late = measure_enough(&kind, |s| s.late > Some(0));
+        let late = measure_enough(&kind, |s| s.late > Some(5));
         assert!(late.dropped_ns.is_empty(), "{late:?}");
 
         let kind = Kind::Waker {

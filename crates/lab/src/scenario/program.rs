@@ -3,8 +3,8 @@
 use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
-use super::{Class, check_class_known};
+use super::document::{FromNode, Node, ScenarioError, Section, Value, join, suggest};
+use super::{Class, Contract, check_class_known, contract};
 
 const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
 /// Most requests that a display server may be behind.
@@ -35,6 +35,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// What each instance is promised; none: its class's share (simulator).
+    pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
 }
@@ -48,10 +50,10 @@ pub enum Kind {
         fps: f64,
         /// Work per frame [ms], repeated like a group of pictures.
         work_ms: Vec<f64>,
-        /// Whether frames that are a period late are given up.
-        drops: bool,
         /// Who draws its frames.
         display: Display,
+        /// Whether frames that are a period late are given up.
+        drops: bool,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -258,8 +260,13 @@ pub(super) fn read(
     }
     let kind_name: String = section.need("kind")?;
     let kind = read_kind(&kind_name, &mut section)?;
+    let contract = match section.node("contract") {
+        None => None,
+        Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
+    };
     let program = Program {
         name: name.to_owned(),
+        contract,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,
@@ -343,11 +350,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_times(section, "work_ms", None)?,
-            drops: section.get("drops")?.unwrap_or(true),
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?
             },
+            drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,

@@ -173,3 +173,47 @@ impl Program for Server {
         Step::Compute(request.work_ns)
     }
 }
+
+/// Asks a server, waits for the answer, thinks, asks again: a client of a closed loop, whose next
+/// request waits for the reply to the one before.
+#[derive(Debug)]
+pub struct ClosedLoop {
+    server: Client,
+    think_ns: Ns,
+    asked_ns: Ns,
+    phase: u8,
+}
+
+impl ClosedLoop {
+    /// A client that lets `think_ns` pass between a reply and the next request.
+    pub fn new(server: Client, think_ns: Ns) -> Self {
+        Self {
+            server,
+            think_ns,
+            asked_ns: 0,
+            phase: 0,
+        }
+    }
+}
+
+impl Program for ClosedLoop {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        let phase = self.phase;
+        self.phase = (phase + 1) % 3;
+        match phase {
+            0 => {
+                self.asked_ns = world.now_ns;
+                self.server.ask(world, None)
+            }
+            1 => self.server.hear(),
+            _ => {
+                let latency_ns = world.now_ns - self.asked_ns;
+                let now_ns = world.now_ns;
+                let record = world.record();
+                record.latency_ns.push((self.asked_ns, latency_ns));
+                record.finished_ns.push(now_ns);
+                Step::SleepUntil(now_ns + self.think_ns)
+            }
+        }
+    }
+}
