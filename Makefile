@@ -23,7 +23,7 @@ SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
              qlinux-5-depth
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement bench soak fuzz clean
+        scenarios-alone scenarios-compared agreement papers bench soak fuzz clean
 all: build
 
 build:
@@ -34,7 +34,7 @@ demo:
 	$(CARGO) build --release --locked
 	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
 
-test: test-setup lint build core-test unit-test kernel-test scenarios agreement
+test: test-setup lint build core-test unit-test kernel-test scenarios agreement papers
 	@echo "make test: all passed"
 
 test-setup:
@@ -68,6 +68,9 @@ scenarios-compared:
 
 agreement: scenarios
 	$(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim $(SIMULATED)
+
+papers: build
+	$(ANDANTE) paper all --report
 
 bench: build
 	$(MAKE) -s -C core bench
