@@ -43,6 +43,8 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("exhaustions", |program| {
         program.exhaustions.map(|n| n as f64)
     }),
+    ("events", |program| program.events.map(|n| n as f64)),
+    ("swaps", |program| program.swaps.map(|n| n as f64)),
     ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
     ("longest_freeze_ms", |program| program.longest_freeze_ms),
     ("gaps_over_100ms", |program| {

@@ -158,6 +158,13 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 program.name
             ));
         }
+        let waits = |p: &&Program| matches!(p.kind, Kind::Sink { .. });
+        if let Some(program) = case.workload.programs.iter().find(waits) {
+            return refuse(format!(
+                "program `{}` is of kind `sink`, which only the simulator has so far",
+                program.name
+            ));
+        }
     }
     Ok(())
 }

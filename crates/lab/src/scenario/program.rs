@@ -77,6 +77,17 @@ pub enum Kind {
         /// Time between a reply and the next request [ms].
         think_ms: f64,
     },
+    /// The sink of events: a player with timed waits, whose frames come due (simulator).
+    Sink {
+        /// Events per second.
+        events_per_s: f64,
+        /// Each comes up to so much later than its beat [ms].
+        jitter_ms: f64,
+        /// Work per event [ms], repeated like a group of pictures.
+        work_ms: Vec<f64>,
+        /// Of the phase and the jitter; of each further instance one more.
+        seed: u32,
+    },
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -143,6 +154,7 @@ impl Kind {
             Self::Typist { .. } => "typist",
             Self::Server => "server",
             Self::Client { .. } => "client",
+            Self::Sink { .. } => "sink",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -172,11 +184,12 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 12] = [
+pub(super) const KINDS: [&str; 13] = [
     "player",
     "typist",
     "server",
     "client",
+    "sink",
     "loop",
     "batch",
     "dhrystone",
@@ -311,6 +324,12 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             server: section.need("server")?,
             work_ms: section.number("work_ms", 1.0, WORK_MS)?,
             think_ms: section.number("think_ms", 0.0, WORK_MS)?,
+        },
+        "sink" => Kind::Sink {
+            events_per_s: section.number("events_per_s", 10.0, 0.01..=1000.0)?,
+            jitter_ms: section.number("jitter_ms", 0.0, WORK_MS)?,
+            work_ms: read_work(section)?,
+            seed: section.get("seed")?.unwrap_or(1),
         },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
