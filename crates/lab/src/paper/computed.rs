@@ -4,6 +4,8 @@
 //! and returns what a table or figure would: published beside measured, judged. To add one, write
 //! it in a module of its own and list it in [`FUNCTIONS`].
 
+mod edf_wm;
+
 use super::result::{Check, Content};
 
 /// What a function returns: the exhibit's content and what was demanded of it as a whole.
@@ -13,7 +15,11 @@ pub(crate) type Output = (Content, Vec<Check>);
 pub(crate) type Function = fn() -> Result<Output, String>;
 
 /// All functions by name.
-const FUNCTIONS: &[(&str, Function)] = &[];
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("edf-wm-curves", edf_wm::curves),
+    ("edf-wm-overview", edf_wm::overview),
+    ("edf-wm-reference", edf_wm::reference),
+];
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<Function> {

@@ -1,5 +1,7 @@
 //! The programs of a scenario: which kinds there are and what each can be told.
 
+use std::path::Path;
+
 use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
@@ -307,7 +309,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
     Ok(match name {
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
-            work_ms: read_work(section)?,
+            work_ms: read_frame_work(section)?,
             display_ms: section.number("display_ms", 0.0, WORK_MS)?,
             server: section.get("server")?,
             drops: section.get("drops")?.unwrap_or(true),
@@ -369,6 +371,49 @@ fn read_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
         return Err(section.error("work_ms", "give one or more times from 0 to 60000"));
     }
     Ok(work_ms)
+}
+
+/// The work of a player's frames: `work_ms`, or what was recorded of a film.
+fn read_frame_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
+    let Some(trace) = section.node("work_trace") else {
+        return read_work(section);
+    };
+    let file: String = section.need("work_trace")?;
+    // Beside the scenario, wherever that is read from.
+    let folder = Path::new(&trace.origin.file).parent();
+    let path = folder.unwrap_or(Path::new("")).join(&file);
+    let fail = |section: &Section<'_>, message: String| {
+        section.error("work_trace", format!("{}: {message}", path.display()))
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| fail(section, format!("cannot be read: {error}")))?;
+    let scale = section.number("work_scale", 1.0, 0.001..=1000.0)?;
+    let mut work_ms = parse_trace(&text).map_err(|message| fail(section, message))?;
+    for ms in &mut work_ms {
+        *ms *= scale;
+    }
+    let first = section.number("work_first", 0.0, 0.0..=1e6)? as usize % work_ms.len();
+    work_ms.rotate_left(first);
+    Ok(work_ms)
+}
+
+/// A number [ms] a line; `#` begins a comment.
+fn parse_trace(text: &str) -> Result<Vec<f64>, String> {
+    let mut work_ms = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let ms = line.parse().ok().filter(|ms| (0.0..=60_000.0).contains(ms));
+        work_ms.push(ms.ok_or_else(|| {
+            format!("line {}: `{line}` is no time from 0 to 60000", number + 1)
+        })?);
+    }
+    match work_ms.is_empty() {
+        true => Err("has no frame".to_owned()),
+        false => Ok(work_ms),
+    }
 }
 
 fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
