@@ -78,6 +78,21 @@ pub(crate) fn frame_rate(program: &ProgramResult) -> Option<f64> {
     (frames > 1 && span_s > 0.0).then(|| (frames - 1) as f64 / span_s)
 }
 
+/// Fewest frames shown in any whole second between the first frame and the last [1/s]; none if no
+/// whole second lies there.
+pub(crate) fn least_frame_rate(program: &ProgramResult) -> Option<f64> {
+    let (first_ms, last_ms) = (*program.shown_ms.first()?, *program.shown_ms.last()?);
+    let seconds = (first_ms / 1e3).ceil() as usize..(last_ms / 1e3).floor() as usize;
+    let mut shown = vec![0_u32; seconds.len()];
+    for at_ms in &program.shown_ms {
+        let second = (at_ms / 1e3).floor() as usize;
+        if seconds.contains(&second) {
+            shown[second - seconds.start] += 1;
+        }
+    }
+    shown.into_iter().min().map(f64::from)
+}
+
 macro_rules! measures {
     ($($name:literal $unit:literal $detail:ident $better:ident $join:ident $decimals:literal
        $of:expr, $meaning:literal;)*) => {

@@ -4,7 +4,7 @@
 //! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
 //! nor failed, and says so.
 
-use crate::figures::frame_rate;
+use crate::figures::{frame_rate, least_frame_rate};
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
 };
@@ -52,6 +52,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     }),
     ("span_s", |program| program.span_s),
     ("frame_rate", frame_rate),
+    ("least_frame_rate", least_frame_rate),
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),

@@ -6,10 +6,12 @@
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Batch, Beats, Client, ClosedLoop, Desk, Loop, Pingpong, Player, Server as DisplayServer, Sink,
+    Answerer, Batch, Beats, Client, ClosedLoop, Desk, Loop, Pingpong, Player,
+    Server as DisplayServer, Sink,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler, Spec, Usage,
+    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler,
+    Spec, Usage,
 };
 
 use crate::error::LabError;
@@ -146,9 +148,7 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
 }
 
 /// Adds what became of its contract to a program's figures.
-fn with_contract(
-    (mut result, kept): (ProgramResult, Option<(Kept, Delivered)>),
-) -> ProgramResult {
+fn with_contract((mut result, kept): (ProgramResult, Option<(Kept, Delivered)>)) -> ProgramResult {
     if let Some((kept, delivered)) = kept {
         result.deadlines = Some(kept.deadlines);
         result.missed = Some(kept.misses);
@@ -322,6 +322,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 jitter_ms,
                 work_ms,
                 seed,
+                to_end,
             } => {
                 let beats = Beats {
                     begin_ns: start_ns,
@@ -331,7 +332,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                     resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
                 };
                 let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let sink = Sink::new(beats.instants(), work_ns);
+                let sink = Sink::new(beats.instants(), work_ns, *to_end);
                 self.machine.start(start_ns, id, spec, sink);
                 if program.contract.as_ref().is_some_and(|c| c.terms.events) {
                     self.machine.raise(id, beats.instants());

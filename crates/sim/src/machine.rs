@@ -226,11 +226,7 @@ impl<S: Scheduler> Machine<S> {
     }
 
     /// At each of these instants, which never go back, the first task of `sink` has an event.
-    pub fn raise(
-        &mut self,
-        sink: InstanceId,
-        instants: impl Iterator<Item = Ns> + Send + 'static,
-    ) {
+    pub fn raise(&mut self, sink: InstanceId, instants: impl Iterator<Item = Ns> + Send + 'static) {
         let instants = Box::new(instants);
         self.sources.push(EventSource { sink, instants });
         self.next_event(self.sources.len() as u32 - 1);

@@ -355,45 +355,71 @@ impl Beats {
 }
 
 /// The sink of events: for each it does some work, one after the other, and notes how long after
-/// the event it began.
+/// the event it began, or ended.
 pub struct Sink {
     instants: Box<dyn Iterator<Item = Ns> + Send>,
     /// Repeated like a group of pictures.
     work_ns: Vec<Ns>,
+    /// Whether the latency is to the end of the work, not to its beginning.
+    to_end: bool,
     events: usize,
-    at_ns: Option<Ns>,
+    at_ns: Ns,
+    phase: SinkPhase,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum SinkPhase {
+    Waits,
+    Begins,
+    Ends,
 }
 
 impl Sink {
-    /// Its events come at `instants`.
-    pub fn new(instants: impl Iterator<Item = Ns> + Send + 'static, work_ns: Vec<Ns>) -> Self {
+    /// Its events come at `instants`. Latencies are to the end of the work if `to_end`, else to its
+    /// beginning.
+    pub fn new(
+        instants: impl Iterator<Item = Ns> + Send + 'static,
+        work_ns: Vec<Ns>,
+        to_end: bool,
+    ) -> Self {
         Self {
             instants: Box::new(instants),
             work_ns,
+            to_end,
             events: 0,
-            at_ns: None,
+            at_ns: 0,
+            phase: SinkPhase::Waits,
         }
+    }
+
+    fn note(&self, world: &mut World<'_>) {
+        let latency_ns = world.now_ns - self.at_ns;
+        world.record.latency_ns.push((self.at_ns, latency_ns));
     }
 }
 
 impl Program for Sink {
     fn step(&mut self, world: &mut World<'_>) -> Step {
-        match self.at_ns.take() {
-            None => {
-                let Some(at_ns) = self.instants.next() else {
-                    return Step::Exit;
-                };
-                self.at_ns = Some(at_ns);
-                Step::SleepUntil(at_ns)
+        if let SinkPhase::Begins = self.phase {
+            if !self.to_end {
+                self.note(world);
             }
-            Some(at_ns) => {
-                let latency_ns = world.now_ns - at_ns;
-                world.record.latency_ns.push((at_ns, latency_ns));
-                let work_ns = self.work_ns[self.events % self.work_ns.len()];
-                self.events += 1;
-                Step::Compute(work_ns)
-            }
+            let work_ns = self.work_ns[self.events % self.work_ns.len()];
+            self.events += 1;
+            self.phase = SinkPhase::Ends;
+            return Step::Compute(work_ns);
         }
+        if let SinkPhase::Ends = self.phase
+            && self.to_end
+        {
+            self.note(world);
+        }
+        let Some(at_ns) = self.instants.next() else {
+            return Step::Exit;
+        };
+        self.at_ns = at_ns;
+        self.phase = SinkPhase::Begins;
+        Step::SleepUntil(at_ns)
     }
 }
 

@@ -72,7 +72,10 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
     let events = section.get("events")?.unwrap_or(false);
     let event_ms: Vec<f64> = section.get("event_ms")?.unwrap_or_default();
     if event_ms.iter().any(|ms| !(0.0..=3.6e6).contains(ms)) || !event_ms.is_sorted() {
-        return Err(section.error("event_ms", "give instants from 0 to 3600000, in their order"));
+        return Err(section.error(
+            "event_ms",
+            "give instants from 0 to 3600000, in their order",
+        ));
     }
     let event_ns = event_ms.iter().map(|ms| (ms * 1e6) as u64).collect();
     section.finish()?;

@@ -89,6 +89,8 @@ pub enum Kind {
         work_ms: Vec<f64>,
         /// Of the phase and the jitter; of each further instance one more.
         seed: u32,
+        /// Whether its latency is to the end of the work, not to its beginning.
+        to_end: bool,
     },
     /// Runs without end.
     Loop,
@@ -332,6 +334,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             jitter_ms: section.number("jitter_ms", 0.0, WORK_MS)?,
             work_ms: read_work(section)?,
             seed: section.get("seed")?.unwrap_or(1),
+            to_end: section.get("to_end")?.unwrap_or(false),
         },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
@@ -406,9 +409,9 @@ fn parse_trace(text: &str) -> Result<Vec<f64>, String> {
             continue;
         }
         let ms = line.parse().ok().filter(|ms| (0.0..=60_000.0).contains(ms));
-        work_ms.push(ms.ok_or_else(|| {
-            format!("line {}: `{line}` is no time from 0 to 60000", number + 1)
-        })?);
+        work_ms.push(
+            ms.ok_or_else(|| format!("line {}: `{line}` is no time from 0 to 60000", number + 1))?,
+        );
     }
     match work_ms.is_empty() {
         true => Err("has no frame".to_owned()),

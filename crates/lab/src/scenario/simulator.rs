@@ -62,7 +62,10 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
     }
     if let Some(rules) = section.get::<Vec<u32>>("event_rules")? {
         if rules.iter().any(|rule| !(2..=5).contains(rule)) {
-            return Err(section.error("event_rules", "give some of the rules 2 to 5; 1 changes nothing"));
+            return Err(section.error(
+                "event_rules",
+                "give some of the rules 2 to 5; 1 changes nothing",
+            ));
         }
         for (rule, without) in [
             (2, Contracts::EVENT_NO_RULE_2),

@@ -39,11 +39,26 @@ const REFERENCES: &[Reference] = &[
         sets: SETS,
         loads_percent: &[70, 75, 80, 85, 90, 95],
         ratios: &[
-            (Algorithm::FirstFit, &[0.999, 0.987, 0.947, 0.830, 0.547, 0.182]),
-            (Algorithm::FirstFitDecreasing, &[0.999, 0.996, 0.968, 0.911, 0.735, 0.373]),
-            (Algorithm::WorstFit, &[0.866, 0.748, 0.578, 0.398, 0.190, 0.033]),
-            (Algorithm::EdfWmFirstFit, &[1.0, 1.0, 0.998, 0.978, 0.886, 0.608]),
-            (Algorithm::EdfWmDecreasing, &[1.0, 1.0, 0.999, 0.997, 0.978, 0.866]),
+            (
+                Algorithm::FirstFit,
+                &[0.999, 0.987, 0.947, 0.830, 0.547, 0.182],
+            ),
+            (
+                Algorithm::FirstFitDecreasing,
+                &[0.999, 0.996, 0.968, 0.911, 0.735, 0.373],
+            ),
+            (
+                Algorithm::WorstFit,
+                &[0.866, 0.748, 0.578, 0.398, 0.190, 0.033],
+            ),
+            (
+                Algorithm::EdfWmFirstFit,
+                &[1.0, 1.0, 0.998, 0.978, 0.886, 0.608],
+            ),
+            (
+                Algorithm::EdfWmDecreasing,
+                &[1.0, 1.0, 0.999, 0.997, 0.978, 0.866],
+            ),
         ],
     },
     Reference {
@@ -109,7 +124,11 @@ fn draw(
         sets,
         seed: SEED,
     });
-    table.series.into_iter().next().expect("one kind was asked for")
+    table
+        .series
+        .into_iter()
+        .next()
+        .expect("one kind was asked for")
 }
 
 /// Sets admitted of 100; none if nothing was drawn.
@@ -159,7 +178,11 @@ fn judged(measured: f64, reference: f64, sets: u32) -> Cell {
 pub(super) fn reference() -> Result<Output, String> {
     let mut rows = Vec::new();
     for kind in REFERENCES {
-        let series = draw((kind.cpus, kind.class, kind.deadlines), kind.loads_percent, kind.sets);
+        let series = draw(
+            (kind.cpus, kind.class, kind.deadlines),
+            kind.loads_percent,
+            kind.sets,
+        );
         for (at, &load) in kind.loads_percent.iter().enumerate() {
             let cell = |algorithm: Algorithm| {
                 let measured = percent(&series, algorithm, load).expect("it was drawn");
@@ -209,9 +232,8 @@ pub(super) fn overview() -> Result<Output, String> {
         ] {
             let series = draw((cpus, class, Deadlines::Implicit), &loads, OVERVIEW_SETS);
             for &load in &loads {
-                let cell = |algorithm| {
-                    shown(percent(&series, algorithm, load).expect("it was drawn"))
-                };
+                let cell =
+                    |algorithm| shown(percent(&series, algorithm, load).expect("it was drawn"));
                 rows.push(Row {
                     title: format!("{cpus} CPUs, {words}, {load} %"),
                     x: None,
@@ -228,7 +250,11 @@ pub(super) fn overview() -> Result<Output, String> {
 pub(super) fn curves() -> Result<Output, String> {
     let kind = &REFERENCES[0];
     let loads: Vec<u32> = (50..=100).step_by(5).collect();
-    let series = draw((kind.cpus, kind.class, kind.deadlines), &loads, OVERVIEW_SETS);
+    let series = draw(
+        (kind.cpus, kind.class, kind.deadlines),
+        &loads,
+        OVERVIEW_SETS,
+    );
     let curve = |algorithm: Algorithm| {
         let known = kind.ratios.iter().find(|(known, _)| *known == algorithm);
         let published = |load: &u32| {
@@ -274,7 +300,12 @@ mod tests {
         for kind in REFERENCES {
             for (algorithm, ratios) in kind.ratios {
                 let title = algorithm.title();
-                assert_eq!(ratios.len(), kind.loads_percent.len(), "{}: {title}", kind.title);
+                assert_eq!(
+                    ratios.len(),
+                    kind.loads_percent.len(),
+                    "{}: {title}",
+                    kind.title
+                );
             }
         }
     }
