@@ -11,7 +11,7 @@ use crate::paper::result::{self, Cell, Chart, Column, Content, Mark, Published, 
 /// Sets at each point of the reference, as the reference drew.
 const SETS: u32 = 1000;
 /// Sets at each point of the overview.
-const OVERVIEW_SETS: u32 = 100;
+const OVERVIEW_SETS: u32 = 200;
 /// Where the random numbers begin.
 const SEED: u64 = 1;
 /// How far a ratio may be from the reference [points of 100].
