@@ -97,6 +97,9 @@ pub struct Contracted<S> {
     cpus: Vec<Service>,
     /// When to look at each CPU's contracts and events again [ns].
     due_ns: Vec<Ns>,
+    /// CPUs to pick again, and when: a split contract's task has left another CPU for them.
+    kick: u64,
+    kick_ns: Ns,
 }
 
 impl<S: Scheduler> Contracted<S> {
@@ -112,6 +115,8 @@ impl<S: Scheduler> Contracted<S> {
             tasks: Vec::new(),
             cpus: vec![Service::default(); cpus],
             due_ns: vec![Ns::MAX; cpus],
+            kick: 0,
+            kick_ns: Ns::MAX,
         }
     }
 
@@ -262,10 +267,22 @@ impl<S: Scheduler> Contracted<S> {
         })
     }
 
-    /// The task of a contract leaves the CPU and goes on wanting to run.
-    fn put_back(&mut self, task: TaskId, held: usize) {
+    /// The task of a contract leaves the CPU and goes on wanting to run; perhaps on another CPU,
+    /// where its next piece is, and which may have looked for it already.
+    fn put_back(&mut self, now_ns: Ns, cpu: usize, task: TaskId, held: usize) {
         self.held[held].serving = None;
         self.held[held].queue.push_front(task);
+        let home = self.cpu_of(held);
+        if home != cpu {
+            self.kick |= 1 << home;
+            self.kick_ns = now_ns;
+        }
+    }
+
+    /// Whether the contract's only task is still on the CPU of the piece before, which is to pick in
+    /// this instant too.
+    fn is_elsewhere(&self, run: Option<usize>) -> bool {
+        run.is_some_and(|run| self.held[run].queue.is_empty())
     }
 
     /// The slice of what was chosen. None: it was the task server's slot, nobody can use it, and
@@ -405,11 +422,14 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         if let Some(task) = wanting
             && let Some(held) = self.tasks[task.0 as usize]
         {
-            self.put_back(task, held);
+            self.put_back(now_ns, cpu, task, held);
             shared = None;
         }
         self.cpus[cpu] = Service::default();
         while let Some(chosen) = self.choose(now_ns, cpu, false) {
+            if self.is_elsewhere(chosen.run) {
+                break;
+            }
             if let Some(slice) = self.serve(now_ns, cpu, chosen, shared) {
                 return Some(slice);
             }
@@ -418,7 +438,9 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         if let Some(slice) = self.inner.pick(now_ns, cpu, shared) {
             return Some(slice);
         }
-        let chosen = self.choose(now_ns, cpu, true)?;
+        let chosen = self
+            .choose(now_ns, cpu, true)
+            .filter(|chosen| !self.is_elsewhere(chosen.run))?;
         self.serve(now_ns, cpu, chosen, None)
     }
 
@@ -468,11 +490,12 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
     fn next_timer_ns(&self) -> Option<Ns> {
         let due_ns = self.due_ns.iter().copied().min().unwrap_or(Ns::MAX);
         let inner_ns = self.inner.next_timer_ns().unwrap_or(Ns::MAX);
-        Some(due_ns.min(inner_ns)).filter(|at_ns| *at_ns != Ns::MAX)
+        Some(due_ns.min(inner_ns).min(self.kick_ns)).filter(|at_ns| *at_ns != Ns::MAX)
     }
 
     fn timer(&mut self, now_ns: Ns) -> u64 {
-        let mut kick = 0;
+        let mut kick = std::mem::take(&mut self.kick);
+        self.kick_ns = Ns::MAX;
         for cpu in 0..self.cpus.len() {
             if self.due_ns[cpu] > now_ns {
                 continue;

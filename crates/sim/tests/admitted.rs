@@ -7,10 +7,10 @@
 //!     ADMITTED_SETS=10000 ADMITTED_JOBS=1000 cargo test --release -p andante-sim --test admitted
 
 use andante_admission::Placement;
-use andante_admission::experiment::{Algorithm, Deadlines, Generator, LoadClass, admitted_sets};
 use andante_admission::experiment::{AdmittedSet, Random};
+use andante_admission::experiment::{Algorithm, Deadlines, Generator, LoadClass, admitted_sets};
 use andante_sim::{
-    Contracted, ContractId, Costs, EventOptions, Hierarchy, Machine, NS_PER_MS, Ns, Piece,
+    ContractId, Contracted, Costs, EventOptions, Hierarchy, Machine, NS_PER_MS, Ns, Piece,
     PolicyKind, Program, Promise, Scheduler, Spec, Step, Terms, World,
 };
 
@@ -59,9 +59,9 @@ fn terms(task: &andante_admission::Task, placement: &Placement) -> Terms {
     };
     Terms {
         promise: Promise {
-            budget_ns: task.budget_ns,
-            period_ns: task.period_ns,
-            deadline_rel_ns: task.deadline_ns,
+            budget_ns: task.budget_ns(),
+            period_ns: task.period_ns(),
+            deadline_rel_ns: task.deadline_ns(),
             flags,
             cpu,
             ..Promise::default()
@@ -94,13 +94,22 @@ fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
         // Released together, which is worst on one CPU, or at random: for pieces that may be worse.
         let first_ns = match together {
             true => 0,
-            false => random.within(0, task.period_ns - 1),
+            false => random.within(0, task.period_ns() - 1),
         };
-        let program = periodic(first_ns, task.period_ns, task.budget_ns);
+        let program = periodic(first_ns, task.period_ns(), task.budget_ns());
         m.start(first_ns, instance, spec, program);
     }
-    let rate_per_s: f64 = set.tasks.iter().map(|task| 1e9 / task.period_ns as f64).sum();
-    let longest_ns = set.tasks.iter().map(|task| task.period_ns).max().unwrap_or(0);
+    let rate_per_s: f64 = set
+        .tasks
+        .iter()
+        .map(|task| 1e9 / task.period_ns() as f64)
+        .sum();
+    let longest_ns = set
+        .tasks
+        .iter()
+        .map(|task| task.period_ns())
+        .max()
+        .unwrap_or(0);
     m.run_until((jobs as f64 / rate_per_s * 1e9) as Ns + 2 * longest_ns);
     ids.iter().fold((0, 0), |(ended, missed), id| {
         let kept = m.scheduler_mut().kept(*id).expect("it was made");
@@ -116,12 +125,48 @@ fn every_admitted_set_runs_without_a_miss() {
     );
     // Loads at which sets are split as often as not.
     let kinds = [
-        (4, 90, LoadClass::Mixed, Deadlines::Implicit, Algorithm::EdfWmDecreasing),
-        (4, 90, LoadClass::Mixed, Deadlines::Implicit, Algorithm::EdfWmFirstFit),
-        (4, 90, LoadClass::Heavy, Deadlines::Implicit, Algorithm::EdfWmDecreasing),
-        (8, 95, LoadClass::Mixed, Deadlines::Implicit, Algorithm::EdfWmDecreasing),
-        (4, 80, LoadClass::Mixed, Deadlines::Constrained, Algorithm::EdfWmDecreasing),
-        (4, 95, LoadClass::Mixed, Deadlines::Implicit, Algorithm::ZeroLaxityDecreasing),
+        (
+            4,
+            90,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            90,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmFirstFit,
+        ),
+        (
+            4,
+            90,
+            LoadClass::Heavy,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            8,
+            95,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            80,
+            LoadClass::Mixed,
+            Deadlines::Constrained,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            95,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::ZeroLaxityDecreasing,
+        ),
     ];
     let each = u32::try_from(sets.div_ceil(kinds.len() as u64)).expect("so many sets");
     let (mut ran, mut split, mut ended) = (0, 0, 0);
@@ -137,7 +182,11 @@ fn every_admitted_set_runs_without_a_miss() {
         for set in admitted {
             let (deadlines, missed) = run(&set, cpus, jobs);
             assert_eq!(missed, 0, "{algorithm:?} on {cpus} CPUs, seed {}", set.seed);
-            assert!(deadlines >= jobs * 9 / 10, "seed {}: {deadlines} jobs", set.seed);
+            assert!(
+                deadlines >= jobs * 9 / 10,
+                "seed {}: {deadlines} jobs",
+                set.seed
+            );
             ran += 1;
             split += set.placements.iter().filter(|one| one.is_split()).count();
             ended += deadlines;
