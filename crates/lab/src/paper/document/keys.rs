@@ -336,7 +336,8 @@ impl OverKeys {
             // The row a ratio is taken over is 1 by definition, which a table may well show.
             return Ok((base, base_run));
         }
-        if scenarios.instances(&base_run, &base.subject) > 1 {
+        let several = scenarios.instances(&base_run, &base.subject) > 1;
+        if several && (of.instances.is_none() || self.left_by.is_some()) {
             return Err(at.error(format!("{base} is no single figure to divide by")));
         }
         Ok((base, base_run))
