@@ -442,6 +442,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_least_rate_counts_whole_seconds_only() {
+        let mut program = ProgramResult::default();
+        assert_eq!(least_frame_rate(&program), None);
+        // From 0.9 to 3.5 s: the seconds from 1 and from 2.
+        program.shown_ms = vec![900.0, 1000.0, 1400.0, 1900.0, 2000.0, 2500.0, 3500.0];
+        assert_eq!(least_frame_rate(&program), Some(2.0));
+    }
+
+    #[test]
     fn thousands_are_set_apart() {
         assert_eq!(number(1_234_567.0, 0), "1,234,567");
         assert_eq!(number(-1234.5, 1), "-1,234.5");

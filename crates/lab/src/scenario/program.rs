@@ -450,3 +450,17 @@ fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
     clip.length_s = section.number("length_s", 12.0, 1.0..=600.0)? as u32;
     Ok(clip)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::parse_trace;
+
+    #[test]
+    fn a_trace_is_a_number_a_line() {
+        assert_eq!(parse_trace("# ms\n1.5\n\n 2 \n").unwrap(), [1.5, 2.0]);
+        assert!(parse_trace("# nothing\n").is_err());
+        let error = parse_trace("1\n1,5\n").unwrap_err();
+        assert!(error.starts_with("line 2: `1,5`"), "{error}");
+        assert!(parse_trace("-1\n").is_err());
+    }
+}
