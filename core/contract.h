@@ -184,6 +184,11 @@ enum an_contract_option {
 	AN_TIE_INDEX = 1 << 1,	  /* ties to the lower index, whatever the constraint was */
 	AN_EXTRA_COUNTS = 1 << 2, /* rule a for every C of extra service too */
 	AN_EVENT_STRICT = 1 << 3, /* event rule 4 with > as printed, not >= */
+	/* Event rules left out, to see the others' effect; rule n is 1 << (n + 2). */
+	AN_EVENT_NO_RULE_2 = 1 << 4,
+	AN_EVENT_NO_RULE_3 = 1 << 5,
+	AN_EVENT_NO_RULE_4 = 1 << 6,
+	AN_EVENT_NO_RULE_5 = 1 << 7,
 };
 
 /* All contracts of a machine. In memory that is zero, or after an_contracts_init(). */

@@ -189,12 +189,14 @@ an_inline enum an_rule an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 
 	if (i == j)
 		return AN_RULE_EVENT_1;
 	if (!i || c->rank == AN_RANK_BORROW)
-		return AN_RULE_EVENT_2;
+		return cs->options & AN_EVENT_NO_RULE_2 ? AN_RULE_NONE : AN_RULE_EVENT_2;
 	if (c->rank == AN_RANK_EXTRA)
-		return AN_RULE_EVENT_3;
-	if (an_event_swaps(cs, i, j, now_ns))
+		return cs->options & AN_EVENT_NO_RULE_3 ? AN_RULE_NONE : AN_RULE_EVENT_3;
+	if (!(cs->options & AN_EVENT_NO_RULE_4) && an_event_swaps(cs, i, j, now_ns))
 		return AN_RULE_EVENT_4;
-	return an_has(c, AN_TASK_SERVER) ? AN_RULE_EVENT_5 : AN_RULE_NONE;
+	if (!an_has(c, AN_TASK_SERVER))
+		return AN_RULE_NONE;
+	return cs->options & AN_EVENT_NO_RULE_5 ? AN_RULE_TASK_SERVER : AN_RULE_EVENT_5;
 }
 
 /*

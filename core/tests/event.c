@@ -320,3 +320,16 @@ TEST(event_unix_rules)
 	CHECK_EQ(an_event_unix(false, 90, false, 1), AN_RULE_UNIX_2);
 	CHECK_EQ(an_event_unix(false, 90, true, 1), AN_RULE_NONE);
 }
+
+/* Without its rule a case goes on as if there were no event; the sink's own slot delivers it. */
+TEST(event_rules_left_out)
+{
+	RUN_WITH_EVENT(scenario_1, AN_EVENT_NO_RULE_2, T1, 5, &golden_case_I);
+	RUN_WITH_EVENT(scenario_1_wc, AN_EVENT_NO_RULE_3, T1, 5, &golden_case_II);
+	RUN_WITH_EVENT(scenario_2_wc, AN_EVENT_NO_RULE_4, T1, 5, &golden_case_III);
+	RUN_WITH_EVENT(scenario_2_server, AN_EVENT_NO_RULE_5, T1 + 1, 9,
+		       &golden_case_IV_fcfs_T2_first);
+	/* The others stay. */
+	RUN_WITH_EVENT(scenario_1, AN_EVENT_NO_RULE_3 | AN_EVENT_NO_RULE_4 | AN_EVENT_NO_RULE_5, T1,
+		       5, &golden_case_I_event);
+}

@@ -188,6 +188,14 @@ impl Contracts {
     pub const EXTRA_COUNTS: u32 = 1 << 2;
     /// Event rule 4 as printed, with >.
     pub const EVENT_STRICT: u32 = 1 << 3;
+    /// Without event rule 2.
+    pub const EVENT_NO_RULE_2: u32 = 1 << 4;
+    /// Without event rule 3.
+    pub const EVENT_NO_RULE_3: u32 = 1 << 5;
+    /// Without event rule 4.
+    pub const EVENT_NO_RULE_4: u32 = 1 << 6;
+    /// Without event rule 5.
+    pub const EVENT_NO_RULE_5: u32 = 1 << 7;
     /// CPUs that can have contracts.
     pub const CPUS: usize = 64;
 

@@ -15,6 +15,8 @@ impl Rule {
     pub const NONE: Self = Self(0);
     /// No contract: the class tree's share.
     pub const SHARE: Self = Self(9);
+    /// The sink of the first event, selected anyway; rules 2 to 5 follow.
+    pub const EVENT_1: Self = Self(11);
     /// A classmate of the one before, within the same quantum.
     pub const SAME_QUANTUM: Self = Self(18);
     /// Nobody else was to be preferred.
@@ -39,6 +41,8 @@ mod tests {
         let named = [
             (Rule::NONE, "none"),
             (Rule::SHARE, "share"),
+            (Rule::EVENT_1, "event-rule-1"),
+            (Rule(Rule::EVENT_1.0 + 4), "event-rule-5"),
             (Rule::SAME_QUANTUM, "same-quantum"),
             (Rule::GOES_ON, "goes-on"),
             (Rule::TURN, "turn"),

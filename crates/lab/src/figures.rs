@@ -78,6 +78,21 @@ pub(crate) fn frame_rate(program: &ProgramResult) -> Option<f64> {
     (frames > 1 && span_s > 0.0).then(|| (frames - 1) as f64 / span_s)
 }
 
+/// Fewest frames shown in any whole second between the first frame and the last [1/s]; none if no
+/// whole second lies there.
+pub(crate) fn least_frame_rate(program: &ProgramResult) -> Option<f64> {
+    let (first_ms, last_ms) = (*program.shown_ms.first()?, *program.shown_ms.last()?);
+    let seconds = (first_ms / 1e3).ceil() as usize..(last_ms / 1e3).floor() as usize;
+    let mut shown = vec![0_u32; seconds.len()];
+    for at_ms in &program.shown_ms {
+        let second = (at_ms / 1e3).floor() as usize;
+        if seconds.contains(&second) {
+            shown[second - seconds.start] += 1;
+        }
+    }
+    shown.into_iter().min().map(f64::from)
+}
+
 macro_rules! measures {
     ($($name:literal $unit:literal $detail:ident $better:ident $join:ident $decimals:literal
        $of:expr, $meaning:literal;)*) => {
@@ -425,6 +440,15 @@ pub(crate) fn machine_line(result: &RunResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_rate_counts_whole_seconds_only() {
+        let mut program = ProgramResult::default();
+        assert_eq!(least_frame_rate(&program), None);
+        // From 0.9 to 3.5 s: the seconds from 1 and from 2.
+        program.shown_ms = vec![900.0, 1000.0, 1400.0, 1900.0, 2000.0, 2500.0, 3500.0];
+        assert_eq!(least_frame_rate(&program), Some(2.0));
+    }
 
     #[test]
     fn thousands_are_set_apart() {

@@ -4,7 +4,7 @@
 //! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
 //! nor failed, and says so.
 
-use crate::figures::frame_rate;
+use crate::figures::{frame_rate, least_frame_rate};
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
 };
@@ -43,6 +43,8 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("exhaustions", |program| {
         program.exhaustions.map(|n| n as f64)
     }),
+    ("events", |program| program.events.map(|n| n as f64)),
+    ("swaps", |program| program.swaps.map(|n| n as f64)),
     ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
     ("longest_freeze_ms", |program| program.longest_freeze_ms),
     ("gaps_over_100ms", |program| {
@@ -50,6 +52,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     }),
     ("span_s", |program| program.span_s),
     ("frame_rate", frame_rate),
+    ("least_frame_rate", least_frame_rate),
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),

@@ -121,7 +121,7 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `server`, `client`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
+    /// `player`, `typist`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
     /// `mpv`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
@@ -159,6 +159,12 @@ pub struct ProgramResult {
     /// Times the contract's budget ran out.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub exhaustions: Option<u64>,
+    /// Under a contract: events whose sink it is (simulator).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events: Option<u64>,
+    /// Of those, for how many it ran in the place of another (simulator).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub swaps: Option<u64>,
     /// The longest time without a new frame (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub longest_freeze_ms: Option<f64>,

@@ -6,11 +6,12 @@
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Batch, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
-    Server as DisplayServer, Typing,
+    Answerer, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler, Spec, Usage,
+    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler,
+    Spec, Usage,
 };
 
 use crate::error::LabError;
@@ -117,12 +118,12 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
         samples,
         levels,
     };
-    let kept: Vec<Option<Kept>> = instances
+    let kept: Vec<Option<(Kept, Delivered)>> = instances
         .iter()
         .map(|instance| {
-            machine
-                .scheduler_mut()
-                .kept(contracts[instance.id.0 as usize]?)
+            let contract = contracts[instance.id.0 as usize]?;
+            let scheduler = machine.scheduler_mut();
+            Some((scheduler.kept(contract)?, scheduler.delivered(contract)?))
         })
         .collect();
     Ok(SchedulerResult {
@@ -147,12 +148,16 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
 }
 
 /// Adds what became of its contract to a program's figures.
-fn with_contract((mut result, kept): (ProgramResult, Option<Kept>)) -> ProgramResult {
-    if let Some(kept) = kept {
+fn with_contract((mut result, kept): (ProgramResult, Option<(Kept, Delivered)>)) -> ProgramResult {
+    if let Some((kept, delivered)) = kept {
         result.deadlines = Some(kept.deadlines);
         result.missed = Some(kept.misses);
         result.violations = Some(kept.violations);
         result.exhaustions = Some(kept.exhaustions);
+        if delivered.raised > 0 {
+            result.events = Some(delivered.raised);
+            result.swaps = Some(delivered.swaps());
+        }
     }
     result
 }
@@ -239,6 +244,15 @@ impl<'a, 'm> Starter<'a, 'm> {
             priority: program.priority,
             contract: self.contracts.get(id.0 as usize).copied().flatten(),
         };
+        if let Some(contract) = &program.contract {
+            let resolution_ns = self.workload.simulator.costs.timer_resolution_ns.max(1);
+            let instants: Vec<Ns> = contract
+                .event_ns
+                .iter()
+                .map(|at_ns| (self.begin_ns + at_ns).next_multiple_of(resolution_ns))
+                .collect();
+            self.machine.raise(id, instants.into_iter());
+        }
         self.start_kind(program, id, start_ns, spec);
         if let Some(at_ns) = suspend {
             self.machine.suspend(at_ns, id);
@@ -308,6 +322,27 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
+            }
+            Kind::Sink {
+                events_per_s,
+                jitter_ms,
+                work_ms,
+                seed,
+                to_end,
+            } => {
+                let beats = Beats {
+                    begin_ns: start_ns,
+                    rate: *events_per_s,
+                    jitter_ns: work(*jitter_ms),
+                    seed: u64::from(*seed) + u64::from(id.0),
+                    resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
+                };
+                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
+                let sink = Sink::new(beats.instants(), work_ns, *to_end);
+                self.machine.start(start_ns, id, spec, sink);
+                if program.contract.as_ref().is_some_and(|c| c.terms.events) {
+                    self.machine.raise(id, beats.instants());
+                }
             }
             Kind::Batch { work_ms, fork_ms } => {
                 let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
@@ -480,7 +515,7 @@ impl Measured {
                 };
                 samples.late = Some(measured().filter(late).count() as u64);
             }
-            Kind::Typist { .. } | Kind::Waker { .. } => {
+            Kind::Typist { .. } | Kind::Waker { .. } | Kind::Sink { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)
             }
             Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),

@@ -28,9 +28,26 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContractId(pub usize);
 
+/// What became of the events whose sink a contract is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delivered {
+    /// Raised so far.
+    pub raised: u64,
+    /// Delivered by each rule of [ECalls], 1 to 5.
+    pub by_rule: [u64; 5],
+}
+
+impl Delivered {
+    /// Events for which the sink ran in the place of another: rules 2 to 5.
+    pub fn swaps(&self) -> u64 {
+        self.by_rule[1..].iter().sum()
+    }
+}
+
 struct Held {
     contract: Contract,
     events: bool,
+    delivered: Delivered,
     /// Tasks that want to run and do not, in order of arrival.
     queue: VecDeque<TaskId>,
     serving: Option<TaskId>,
@@ -41,8 +58,20 @@ struct Held {
 struct Service {
     /// The contract whose task runs.
     run: Option<usize>,
+    /// The contract that pays; perhaps the task server, which is not held.
+    charge: Option<Contract>,
+}
+
+/// What is to run on a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Chosen {
+    /// The contract; none: best effort, in the task server's slot.
+    run: Option<usize>,
     /// The contract that pays.
-    charge: Option<usize>,
+    charge: Option<Contract>,
+    rule: Rule,
+    /// For how long at most [ns].
+    run_ns: Ns,
 }
 
 /// How events are coordinated.
@@ -68,6 +97,9 @@ pub struct Contracted<S> {
     cpus: Vec<Service>,
     /// When to look at each CPU's contracts and events again [ns].
     due_ns: Vec<Ns>,
+    /// CPUs to pick again, and when: a split contract's task has left another CPU for them.
+    kick: u64,
+    kick_ns: Ns,
 }
 
 impl<S: Scheduler> Contracted<S> {
@@ -83,6 +115,8 @@ impl<S: Scheduler> Contracted<S> {
             tasks: Vec::new(),
             cpus: vec![Service::default(); cpus],
             due_ns: vec![Ns::MAX; cpus],
+            kick: 0,
+            kick_ns: Ns::MAX,
         }
     }
 
@@ -101,6 +135,7 @@ impl<S: Scheduler> Contracted<S> {
         self.held.push(Held {
             contract,
             events: terms.events,
+            delivered: Delivered::default(),
             queue: VecDeque::new(),
             serving: None,
         });
@@ -154,14 +189,34 @@ impl<S: Scheduler> Contracted<S> {
         let contract = self.held[held].contract;
         self.contracts.wake(contract, now_ns);
         let cpu = self.cpu_of(held);
-        if self.options.coordinated && self.held[held].events {
-            let events = &mut self.events[cpu];
-            events.raise(&mut self.contracts, contract, now_ns);
-            if self.options.task_server_ns > 0 {
-                events.update_task_server(&mut self.contracts, self.options.task_server_ns, now_ns);
-            }
+        if self.held[held].events {
+            self.raise_for(now_ns, held);
         }
         self.look_again(now_ns, cpu);
+    }
+
+    /// The contract is the sink of an event, now.
+    fn raise_for(&mut self, now_ns: Ns, held: usize) {
+        let (contract, cpu) = (self.held[held].contract, self.cpu_of(held));
+        self.held[held].delivered.raised += 1;
+        if !self.options.coordinated {
+            return;
+        }
+        let events = &mut self.events[cpu];
+        events.raise(&mut self.contracts, contract, now_ns);
+        if self.options.task_server_ns > 0 {
+            events.update_task_server(&mut self.contracts, self.options.task_server_ns, now_ns);
+        }
+    }
+
+    /// An event was delivered by `rule`, and `run` has the CPU for it.
+    fn count_delivered(&mut self, run: Option<usize>, rule: Rule) {
+        let number = rule.0.wrapping_sub(Rule::EVENT_1.0) as usize;
+        if let Some(run) = run
+            && let Some(count) = self.held[run].delivered.by_rule.get_mut(number)
+        {
+            *count += 1;
+        }
     }
 
     /// A task of the contract wants to run no more.
@@ -173,13 +228,8 @@ impl<S: Scheduler> Contracted<S> {
         self.look_again(now_ns, cpu);
     }
 
-    /// The contract to run on a CPU, who pays, the rule, and for how long.
-    fn choose(
-        &mut self,
-        now_ns: Ns,
-        cpu: usize,
-        background: bool,
-    ) -> Option<(usize, Option<usize>, Rule, Ns)> {
+    /// What to run on a CPU; none: what contracts leave.
+    fn choose(&mut self, now_ns: Ns, cpu: usize, background: bool) -> Option<Chosen> {
         let picked = self.contracts.pick(cpu, now_ns, background);
         let selected = picked.map(|(contract, _)| contract);
         let held = |this: &Self, contract: Contract| {
@@ -199,51 +249,82 @@ impl<S: Scheduler> Contracted<S> {
                     );
                 }
                 let run = held(self, decision.run);
-                let charge = (decision.charge != 0).then_some(decision.charge);
-                // The task server's slot without an event is best effort's.
-                return run.map(|run| {
-                    let payer = charge.map(|contract| {
-                        held(self, contract).unwrap_or(usize::MAX - contract as usize)
-                    });
-                    (run, payer, Rule(decision.rule), decision.run_ns)
+                self.count_delivered(run, Rule(decision.rule));
+                return Some(Chosen {
+                    run,
+                    charge: (decision.charge != 0).then_some(decision.charge),
+                    rule: Rule(decision.rule),
+                    run_ns: decision.run_ns,
                 });
             }
         }
         let (contract, rule) = picked?;
-        let run = held(self, contract)?;
-        let run_ns = self.contracts.run_ns(contract, now_ns);
-        Some((run, Some(run), rule, run_ns))
+        Some(Chosen {
+            run: Some(held(self, contract)?),
+            charge: Some(contract),
+            rule,
+            run_ns: self.contracts.run_ns(contract, now_ns),
+        })
     }
 
-    /// The contract that pays, by what `choose` said of it: one held, or the task server.
-    fn payer(&self, charge: usize) -> Contract {
-        match self.held.get(charge) {
-            Some(held) => held.contract,
-            None => (usize::MAX - charge) as Contract,
-        }
-    }
-
-    /// The task of a contract leaves the CPU and goes on wanting to run.
-    fn put_back(&mut self, task: TaskId, held: usize) {
+    /// The task of a contract leaves the CPU and goes on wanting to run; perhaps on another CPU,
+    /// where its next piece is, and which may have looked for it already.
+    fn put_back(&mut self, now_ns: Ns, cpu: usize, task: TaskId, held: usize) {
         self.held[held].serving = None;
         self.held[held].queue.push_front(task);
+        let home = self.cpu_of(held);
+        if home != cpu {
+            self.kick |= 1 << home;
+            self.kick_ns = now_ns;
+        }
     }
 
-    fn serve(&mut self, now_ns: Ns, cpu: usize, chosen: (usize, Option<usize>, Rule, Ns)) -> Slice {
-        let (run, charge, rule, run_ns) = chosen;
-        let task = self.held[run].queue.pop_front();
-        let task = task.expect("a contract that is runnable has a task");
-        self.held[run].serving = Some(task);
-        self.cpus[cpu] = Service {
-            run: Some(run),
-            charge,
+    /// Whether the contract's only task is still on the CPU of the piece before, which is to pick in
+    /// this instant too.
+    fn is_elsewhere(&self, run: Option<usize>) -> bool {
+        run.is_some_and(|run| self.held[run].queue.is_empty())
+    }
+
+    /// The slice of what was chosen. None: it was the task server's slot, nobody can use it, and
+    /// the server has forfeited it; choose again.
+    fn serve(
+        &mut self,
+        now_ns: Ns,
+        cpu: usize,
+        chosen: Chosen,
+        shared: Option<TaskId>,
+    ) -> Option<Slice> {
+        let end_ns = now_ns.saturating_add(chosen.run_ns.max(1));
+        let slice = match chosen.run {
+            Some(run) => {
+                self.inner.displace(now_ns, cpu, shared);
+                let task = self.held[run].queue.pop_front();
+                let task = task.expect("a contract that is runnable has a task");
+                self.held[run].serving = Some(task);
+                Some(Slice {
+                    task,
+                    until_ns: end_ns,
+                    rule: chosen.rule,
+                })
+            }
+            None => self.inner.pick(now_ns, cpu, shared).map(|slice| Slice {
+                until_ns: slice.until_ns.min(end_ns),
+                rule: chosen.rule,
+                ..slice
+            }),
         };
-        self.look_again(now_ns, cpu);
-        Slice {
-            task,
-            until_ns: now_ns.saturating_add(run_ns.max(1)),
-            rule,
+        match slice {
+            Some(_) => {
+                let (run, charge) = (chosen.run, chosen.charge);
+                self.cpus[cpu] = Service { run, charge };
+            }
+            None => {
+                let server = chosen.charge.expect("its slots are charged to it");
+                self.contracts.charge(server, chosen.run_ns, now_ns);
+            }
         }
+        self.look_again(now_ns, cpu);
+        slice
     }
 }
 
@@ -271,18 +352,18 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
     }
 
     fn used(&mut self, now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns) {
-        let Some(held) = self.tasks[task.0 as usize] else {
-            self.inner.used(now_ns, cpu, task, ran_ns);
-            return;
-        };
         let service = self.cpus[cpu];
-        if let Some(charge) = service.charge {
-            let payer = self.payer(charge);
+        if let Some(payer) = service.charge {
             self.contracts.charge(payer, ran_ns, now_ns);
         }
-        if service.charge != Some(held) {
-            self.contracts
-                .charge_extra(self.held[held].contract, ran_ns);
+        match self.tasks[task.0 as usize] {
+            None => self.inner.used(now_ns, cpu, task, ran_ns),
+            Some(held) => {
+                let contract = self.held[held].contract;
+                if service.charge != Some(contract) {
+                    self.contracts.charge_extra(contract, ran_ns);
+                }
+            }
         }
         self.look_again(now_ns, cpu);
     }
@@ -341,20 +422,26 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         if let Some(task) = wanting
             && let Some(held) = self.tasks[task.0 as usize]
         {
-            self.put_back(task, held);
+            self.put_back(now_ns, cpu, task, held);
             shared = None;
         }
         self.cpus[cpu] = Service::default();
-        if let Some(chosen) = self.choose(now_ns, cpu, false) {
-            self.inner.displace(now_ns, cpu, shared);
-            return Some(self.serve(now_ns, cpu, chosen));
+        while let Some(chosen) = self.choose(now_ns, cpu, false) {
+            if self.is_elsewhere(chosen.run) {
+                break;
+            }
+            if let Some(slice) = self.serve(now_ns, cpu, chosen, shared) {
+                return Some(slice);
+            }
         }
         self.look_again(now_ns, cpu);
         if let Some(slice) = self.inner.pick(now_ns, cpu, shared) {
             return Some(slice);
         }
-        let chosen = self.choose(now_ns, cpu, true)?;
-        Some(self.serve(now_ns, cpu, chosen))
+        let chosen = self
+            .choose(now_ns, cpu, true)
+            .filter(|chosen| !self.is_elsewhere(chosen.run))?;
+        self.serve(now_ns, cpu, chosen, None)
     }
 
     fn displace(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
@@ -368,6 +455,20 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
     fn kept(&mut self, id: ContractId) -> Option<Kept> {
         let contract = self.held.get(id.0)?.contract;
         Some(self.contracts.kept(contract))
+    }
+
+    fn delivered(&self, id: ContractId) -> Option<Delivered> {
+        Some(self.held.get(id.0)?.delivered)
+    }
+
+    fn raise(&mut self, now_ns: Ns, task: TaskId) -> u64 {
+        let Some(held) = self.tasks[task.0 as usize] else {
+            return 0;
+        };
+        self.raise_for(now_ns, held);
+        let cpu = self.cpu_of(held);
+        self.look_again(now_ns, cpu);
+        u64::from(self.options.coordinated) << cpu
     }
 
     fn tick_ns(&self) -> Ns {
@@ -389,11 +490,12 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
     fn next_timer_ns(&self) -> Option<Ns> {
         let due_ns = self.due_ns.iter().copied().min().unwrap_or(Ns::MAX);
         let inner_ns = self.inner.next_timer_ns().unwrap_or(Ns::MAX);
-        Some(due_ns.min(inner_ns)).filter(|at_ns| *at_ns != Ns::MAX)
+        Some(due_ns.min(inner_ns).min(self.kick_ns)).filter(|at_ns| *at_ns != Ns::MAX)
     }
 
     fn timer(&mut self, now_ns: Ns) -> u64 {
-        let mut kick = 0;
+        let mut kick = std::mem::take(&mut self.kick);
+        self.kick_ns = Ns::MAX;
         for cpu in 0..self.cpus.len() {
             if self.due_ns[cpu] > now_ns {
                 continue;

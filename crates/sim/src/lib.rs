@@ -27,7 +27,7 @@ mod trace;
 pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
-pub use contracted::{ContractId, Contracted, EventOptions, Terms};
+pub use contracted::{ContractId, Contracted, Delivered, EventOptions, Terms};
 pub use hierarchy::{ClassId, Hierarchy};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use program::{Program, Record, Step, World};

@@ -82,8 +82,15 @@ enum Event {
     Resume(InstanceId),
     Kill(InstanceId),
     Interrupt { source: u32 },
+    Raise { source: u32 },
     Tick,
     Age,
+}
+
+/// Events from elsewhere for an instance.
+struct EventSource {
+    sink: InstanceId,
+    instants: Box<dyn Iterator<Item = Ns> + Send>,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +125,7 @@ pub struct Machine<S> {
     channels: Vec<Channel>,
     to_start: Vec<Option<NewTask>>,
     interrupts: Vec<(Interrupts, Random)>,
+    sources: Vec<EventSource>,
     records: Vec<Record>,
     instance_ns: Vec<Ns>,
     work_ns: Vec<Ns>,
@@ -145,6 +153,7 @@ impl<S: Scheduler> Machine<S> {
             channels: Vec::new(),
             to_start: Vec::new(),
             interrupts: Vec::new(),
+            sources: Vec::new(),
             records: Vec::new(),
             instance_ns: Vec::new(),
             work_ns: Vec::new(),
@@ -219,6 +228,13 @@ impl<S: Scheduler> Machine<S> {
         let seed = interrupts.seed.unwrap_or(0);
         self.interrupts.push((interrupts, Random::new(seed)));
         self.next_interrupt(self.interrupts.len() as u32 - 1);
+    }
+
+    /// At each of these instants, which never go back, the first task of `sink` has an event.
+    pub fn raise(&mut self, sink: InstanceId, instants: impl Iterator<Item = Ns> + Send + 'static) {
+        let instants = Box::new(instants);
+        self.sources.push(EventSource { sink, instants });
+        self.next_event(self.sources.len() as u32 - 1);
     }
 
     /// Lets time pass until `end_ns`, everything at that instant included.
@@ -371,6 +387,7 @@ impl<S: Scheduler> Machine<S> {
                 self.each_task(instance, Self::end_task);
             }
             Event::Interrupt { source } => self.take_interrupt(source),
+            Event::Raise { source } => self.take_event(source),
             Event::Tick => self.tick(),
             Event::Age => {
                 self.settle_all();
@@ -490,6 +507,25 @@ impl<S: Scheduler> Machine<S> {
             None => interrupts.gap_ns,
         };
         self.at(self.now_ns + gap_ns.max(1), Event::Interrupt { source });
+    }
+
+    fn next_event(&mut self, source: u32) {
+        if let Some(at_ns) = self.sources[source as usize].instants.next() {
+            self.at(at_ns, Event::Raise { source });
+        }
+    }
+
+    fn take_event(&mut self, source: u32) {
+        let sink = self.sources[source as usize].sink;
+        let first = self.tasks.iter().position(|task| task.instance == sink);
+        if let Some(index) = first
+            && self.tasks[index].state != State::Dead
+        {
+            self.settle_all();
+            let cpus = self.scheduler.raise(self.now_ns, TaskId(index as u32));
+            self.ask_for_picks(cpus);
+        }
+        self.next_event(source);
     }
 
     fn take_interrupt(&mut self, source: u32) {

@@ -4,10 +4,12 @@
 mod answerer;
 mod display;
 mod player;
+mod sink;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
 pub use display::{Client, ClosedLoop, Desk, Server};
 pub use player::Player;
+pub use sink::{Beats, Sink};
 
 use crate::Ns;
 use crate::channel::ChannelId;

@@ -3,7 +3,7 @@
 use andante_core_sys::{Kept, Rule};
 
 use crate::Ns;
-use crate::contracted::ContractId;
+use crate::contracted::{ContractId, Delivered};
 use crate::task::{Spec, TaskId};
 
 /// Who runs next on a CPU, and how long at most.
@@ -78,6 +78,17 @@ pub trait Scheduler: Send {
     /// What became of a contract so far, where there are contracts.
     fn kept(&mut self, _contract: ContractId) -> Option<Kept> {
         None
+    }
+
+    /// What became of the events of a contract so far, where there are contracts.
+    fn delivered(&self, _contract: ContractId) -> Option<Delivered> {
+        None
+    }
+
+    /// An event for the task, which may be asleep or busy; returns the CPUs that must pick, one bit
+    /// each.
+    fn raise(&mut self, _now_ns: Ns, _task: TaskId) -> u64 {
+        0
     }
 
     /// Time between two clock interrupts that it accounts by [ns], or 0.
@@ -156,6 +167,12 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn kept(&mut self, contract: ContractId) -> Option<Kept> {
         (**self).kept(contract)
+    }
+    fn delivered(&self, contract: ContractId) -> Option<Delivered> {
+        (**self).delivered(contract)
+    }
+    fn raise(&mut self, now_ns: Ns, task: TaskId) -> u64 {
+        (**self).raise(now_ns, task)
     }
     fn tick_ns(&self) -> Ns {
         (**self).tick_ns()

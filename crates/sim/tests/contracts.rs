@@ -252,3 +252,75 @@ fn a_dwcs_schedule_and_an_event() {
     assert_eq!(run(false), "212b212b");
     assert_eq!(run(true).len(), 8);
 }
+
+/// Figure 4(a) of ECalls on the machine: T1 has an event at 3 slots, when best effort would run.
+#[test]
+fn an_event_from_elsewhere_brings_its_sink_forward() {
+    let events = EventOptions {
+        coordinated: true,
+        task_server_ns: 0,
+    };
+    let inner = Hierarchy::new(1, MS, PolicyKind::Sfq);
+    let mut scheduler = Contracted::new(1, inner, 0, events);
+    let t1 = scheduler.create(&window(1, 2, 4)).unwrap();
+    let t2 = scheduler.create(&window(1, 4, 2)).unwrap();
+    let mut m = machine(1, scheduler);
+    let instance = start_loops(&mut m, &[Some(t1), Some(t2), None]);
+    m.raise(instance, [3 * MS].into_iter());
+    m.run_until(8 * MS);
+    assert_eq!(order(&m, &["1", "2", "b"], MS), "2121212b");
+    let delivered = m.scheduler_mut().delivered(t1).unwrap();
+    assert_eq!((delivered.raised, delivered.swaps()), (1, 1));
+    assert_eq!(delivered.by_rule, [0, 1, 0, 0, 0]);
+}
+
+/// With no event and no best effort the task server forfeits its slots: nobody waits for them.
+#[test]
+fn a_task_server_that_nobody_uses_takes_no_time() {
+    let events = EventOptions {
+        coordinated: true,
+        task_server_ns: MS,
+    };
+    let inner = Hierarchy::new(1, MS, PolicyKind::Sfq);
+    let mut scheduler = Contracted::new(1, inner, 0, events);
+    let t1 = scheduler.create(&window(1, 2, 3)).unwrap();
+    let t2 = scheduler.create(&window(1, 4, 3)).unwrap();
+    scheduler.start_task_servers(0);
+    let mut m = machine(1, scheduler);
+    start_loops(&mut m, &[Some(t1), Some(t2)]);
+    m.run_until(9 * MS);
+    assert_eq!(order(&m, &["1", "2"], MS), "21.21.21");
+    for id in [t1, t2] {
+        assert_eq!(m.scheduler_mut().kept(id).unwrap().misses, 0);
+    }
+}
+
+/// One slot of 1 ms in `period` of them, x of y lost.
+fn window(x: u32, y: u32, period: Ns) -> Terms {
+    Terms {
+        promise: Promise {
+            budget_ns: MS,
+            period_ns: period * MS,
+            x,
+            y,
+            flags: Promise::WINDOW,
+            ..Promise::default()
+        },
+        ..Terms::default()
+    }
+}
+
+fn start_loops(
+    m: &mut Machine<Contracts>,
+    under: &[Option<andante_sim::ContractId>],
+) -> andante_sim::InstanceId {
+    let instance = m.instance();
+    for contract in under {
+        let spec = Spec {
+            contract: *contract,
+            ..Spec::of(Hierarchy::ROOT)
+        };
+        m.start(0, instance, spec, andante_sim::programs::Loop);
+    }
+    instance
+}

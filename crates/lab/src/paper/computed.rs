@@ -7,6 +7,8 @@
 
 mod fairness;
 
+mod edf_wm;
+
 use super::result::{Check, Content};
 
 /// What a function returns: the exhibit's content and what was demanded of it as a whole.
@@ -16,7 +18,12 @@ pub(crate) type Output = (Content, Vec<Check>);
 pub(crate) type Function = fn() -> Result<Output, String>;
 
 /// All functions by name.
-const FUNCTIONS: &[(&str, Function)] = &[("sfq-fairness", fairness::table)];
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("edf-wm-curves", edf_wm::curves),
+    ("edf-wm-overview", edf_wm::overview),
+    ("edf-wm-reference", edf_wm::reference),
+    ("sfq-fairness", fairness::table),
+];
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<Function> {

@@ -140,6 +140,7 @@ fn run(order: &Order) -> Result<Samples, String> {
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
         Kind::Server
         | Kind::Client { .. }
+        | Kind::Sink { .. }
         | Kind::Mpv { .. }
         | Kind::Make { .. }
         | Kind::Command { .. } => Err(format!("{} is no built-in program", order.kind.name())),

@@ -11,6 +11,8 @@ pub struct Contract {
     pub terms: Terms,
     /// Where it runs; none: the CPUs in turn.
     pub cpu: Option<u32>,
+    /// Instants of events from elsewhere [ns since the measurement began].
+    pub event_ns: Vec<u64>,
 }
 
 /// Kinds of server, and the flags of `core/contract.h` that make them.
@@ -68,6 +70,14 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
         return Err(section.error("cpu", message));
     }
     let events = section.get("events")?.unwrap_or(false);
+    let event_ms: Vec<f64> = section.get("event_ms")?.unwrap_or_default();
+    if event_ms.iter().any(|ms| !(0.0..=3.6e6).contains(ms)) || !event_ms.is_sorted() {
+        return Err(section.error(
+            "event_ms",
+            "give instants from 0 to 3600000, in their order",
+        ));
+    }
+    let event_ns = event_ms.iter().map(|ms| (ms * 1e6) as u64).collect();
     section.finish()?;
     let promise = Promise {
         budget_ns,
@@ -87,7 +97,11 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
         pieces: Vec::new(),
         events,
     };
-    Ok(Contract { terms, cpu })
+    Ok(Contract {
+        terms,
+        cpu,
+        event_ns,
+    })
 }
 
 /// `tolerate = "x/y"`: of every y periods x may be lost.

@@ -1,5 +1,7 @@
 //! The programs of a scenario: which kinds there are and what each can be told.
 
+use std::path::Path;
+
 use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +82,19 @@ pub enum Kind {
         work_ms: f64,
         /// Time between a reply and the next request [ms].
         think_ms: f64,
+    },
+    /// The sink of events: a player with timed waits, whose frames come due (simulator).
+    Sink {
+        /// Events per second.
+        events_per_s: f64,
+        /// Each comes up to so much later than its beat [ms].
+        jitter_ms: f64,
+        /// Work per event [ms], repeated like a group of pictures.
+        work_ms: Vec<f64>,
+        /// Of the phase and the jitter; of each further instance one more.
+        seed: u32,
+        /// Whether its latency is to the end of the work, not to its beginning.
+        to_end: bool,
     },
     /// Runs without end.
     Loop,
@@ -173,6 +188,7 @@ impl Kind {
             Self::Typist { .. } => "typist",
             Self::Server => "server",
             Self::Client { .. } => "client",
+            Self::Sink { .. } => "sink",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Dhrystone => "dhrystone",
@@ -204,7 +220,7 @@ impl Kind {
                 .or(given(display.ahead > 0, "ahead"))
         };
         match self {
-            Self::Server | Self::Client { .. } => Some("kind"),
+            Self::Server | Self::Client { .. } | Self::Sink { .. } => Some("kind"),
             Self::Player { display, .. } => of_display(display),
             Self::Typist {
                 input_ms,
@@ -228,11 +244,12 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 12] = [
+pub(super) const KINDS: [&str; 13] = [
     "player",
     "typist",
     "server",
     "client",
+    "sink",
     "loop",
     "batch",
     "dhrystone",
@@ -350,7 +367,7 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             drops: section.get("drops")?.unwrap_or(true),
-            work_ms: read_times(section, "work_ms", None)?,
+            work_ms: read_frame_work(section)?,
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?
@@ -369,6 +386,13 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
             server: section.need("server")?,
             work_ms: section.number("work_ms", 1.0, WORK_MS)?,
             think_ms: section.number("think_ms", 0.0, WORK_MS)?,
+        },
+        "sink" => Kind::Sink {
+            events_per_s: section.number("events_per_s", 10.0, 0.01..=1000.0)?,
+            jitter_ms: section.number("jitter_ms", 0.0, WORK_MS)?,
+            work_ms: read_times(section, "work_ms", None)?,
+            seed: section.get("seed")?.unwrap_or(1),
+            to_end: section.get("to_end")?.unwrap_or(false),
         },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
@@ -432,6 +456,49 @@ fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
     })
 }
 
+/// The work of a player's frames: `work_ms`, or what was recorded of a film.
+fn read_frame_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
+    let Some(trace) = section.node("work_trace") else {
+        return read_times(section, "work_ms", None);
+    };
+    let file: String = section.need("work_trace")?;
+    // Beside the scenario, wherever that is read from.
+    let folder = Path::new(&trace.origin.file).parent();
+    let path = folder.unwrap_or(Path::new("")).join(&file);
+    let fail = |section: &Section<'_>, message: String| {
+        section.error("work_trace", format!("{}: {message}", path.display()))
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| fail(section, format!("cannot be read: {error}")))?;
+    let scale = section.number("work_scale", 1.0, 0.001..=1000.0)?;
+    let mut work_ms = parse_trace(&text).map_err(|message| fail(section, message))?;
+    for ms in &mut work_ms {
+        *ms *= scale;
+    }
+    let first = section.number("work_first", 0.0, 0.0..=1e6)? as usize % work_ms.len();
+    work_ms.rotate_left(first);
+    Ok(work_ms)
+}
+
+/// A number [ms] a line; `#` begins a comment.
+fn parse_trace(text: &str) -> Result<Vec<f64>, String> {
+    let mut work_ms = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let ms = line.parse().ok().filter(|ms| (0.0..=60_000.0).contains(ms));
+        work_ms.push(
+            ms.ok_or_else(|| format!("line {}: `{line}` is no time from 0 to 60000", number + 1))?,
+        );
+    }
+    match work_ms.is_empty() {
+        true => Err("has no frame".to_owned()),
+        false => Ok(work_ms),
+    }
+}
+
 fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
     let mut clip = Clip {
         width: 640,
@@ -462,4 +529,18 @@ fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
     clip.fps = section.number("fps", 30.0, 1.0..=240.0)? as u32;
     clip.length_s = section.number("length_s", 12.0, 1.0..=600.0)? as u32;
     Ok(clip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_trace;
+
+    #[test]
+    fn a_trace_is_a_number_a_line() {
+        assert_eq!(parse_trace("# ms\n1.5\n\n 2 \n").unwrap(), [1.5, 2.0]);
+        assert!(parse_trace("# nothing\n").is_err());
+        let error = parse_trace("1\n1,5\n").unwrap_err();
+        assert!(error.starts_with("line 2: `1,5`"), "{error}");
+        assert!(parse_trace("-1\n").is_err());
+    }
 }

@@ -60,6 +60,24 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
             contracts |= option;
         }
     }
+    if let Some(rules) = section.get::<Vec<u32>>("event_rules")? {
+        if rules.iter().any(|rule| !(2..=5).contains(rule)) {
+            return Err(section.error(
+                "event_rules",
+                "give some of the rules 2 to 5; 1 changes nothing",
+            ));
+        }
+        for (rule, without) in [
+            (2, Contracts::EVENT_NO_RULE_2),
+            (3, Contracts::EVENT_NO_RULE_3),
+            (4, Contracts::EVENT_NO_RULE_4),
+            (5, Contracts::EVENT_NO_RULE_5),
+        ] {
+            if !rules.contains(&rule) {
+                contracts |= without;
+            }
+        }
+    }
     let events = EventOptions {
         coordinated: section.get("events")?.unwrap_or(false),
         task_server_ns: (section.number("task_server_ms", 0.0, 0.0..=4000.0)? * 1e6) as u64,

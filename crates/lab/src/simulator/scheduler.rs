@@ -8,7 +8,7 @@ use andante_sim::{
 use super::ns;
 use crate::error::LabError;
 use crate::runner::Choice;
-use crate::scenario::{Class, Workload};
+use crate::scenario::{Class, Kind, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -103,6 +103,8 @@ fn contracts<S: Scheduler>(
                 Some(cpu) => cpu,
                 None => cpus.next().expect("a machine has a CPU"),
             };
+            // The events of these come at instants of their own, not with a wake-up.
+            terms.events &= !matches!(program.kind, Kind::Sink { .. });
             let id = contracted.create(&terms).ok_or_else(|| LabError::NoRoom {
                 class: format!("of program {}", program.name),
             })?;

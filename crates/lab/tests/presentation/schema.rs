@@ -38,6 +38,7 @@ fn complete() -> Value {
     first.released_ms = vec![0.5];
     (first.deadlines, first.missed) = (Some(3), Some(2));
     (first.violations, first.exhaustions) = (Some(1), Some(1));
+    (first.events, first.swaps) = (Some(4), Some(1));
     for run in &mut result.schedulers[0].runs {
         run.rule = Some("share".into());
     }

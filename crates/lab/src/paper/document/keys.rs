@@ -333,7 +333,8 @@ impl OverKeys {
             };
             check_figure(&left, run, scenarios, at)?;
         }
-        if scenarios.instances(&base_run, &base.subject) > 1 {
+        let several = scenarios.instances(&base_run, &base.subject) > 1;
+        if several && (of.instances.is_none() || self.left_by.is_some()) {
             return Err(at.error(format!("{base} is no single figure to divide by")));
         }
         Ok((base, base_run))

@@ -216,7 +216,9 @@ fn instances_and_divisors_are_checked_before_anything_runs() {
     };
     let loops = "measure = 'iterations', program = 'build'";
     assert!(cell(loops).contains("has several instances"));
-    let over = format!("{loops}, instances = 'sum', over = {{ program = 'build', case = 'with' }}");
+    // Taken together, they can be divided by; but not while another class's part is taken off.
+    let over = "over = { program = 'build', case = 'with', left_by = '/a' }";
+    let over = format!("{loops}, instances = 'sum', {over}");
     assert!(cell(&over).contains("no single figure to divide by"));
     assert!(cell("over = { case = 'wtih' }").contains("did you mean `with`"));
     assert!(cell("over = { tail = 1 }").contains("unknown key"));

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Every set of tasks that admission places runs without a miss: EDF-WM and our zero-laxity
+//! splitting, on the core itself.
+//!
+//! By default a few hundred sets. The whole of it, 10,000 sets of 1,000 jobs each:
+//!
+//!     ADMITTED_SETS=10000 ADMITTED_JOBS=1000 cargo test --release -p andante-sim --test admitted
+
+use andante_admission::Placement;
+use andante_admission::experiment::{AdmittedSet, Random};
+use andante_admission::experiment::{Algorithm, Deadlines, Generator, LoadClass, admitted_sets};
+use andante_sim::{
+    ContractId, Contracted, Costs, EventOptions, Hierarchy, Machine, NS_PER_MS, Ns, Piece,
+    PolicyKind, Program, Promise, Scheduler, Spec, Step, Terms, World,
+};
+
+/// Sets run if ADMITTED_SETS does not say.
+const SETS: u32 = 300;
+/// Jobs of all tasks of a set, if ADMITTED_JOBS does not say.
+const JOBS: u64 = 1000;
+
+fn setting(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name);
+    given.map_or(default, |text| text.parse().expect("a whole number"))
+}
+
+/// A job every period from `first_ns` on, each with the whole budget.
+fn periodic(first_ns: Ns, period_ns: Ns, work_ns: Ns) -> impl Program {
+    let (mut release_ns, mut works) = (first_ns, false);
+    move |_: &mut World<'_>| {
+        works = !works;
+        if works {
+            Step::SleepUntil(release_ns)
+        } else {
+            release_ns += period_ns;
+            Step::Compute(work_ns)
+        }
+    }
+}
+
+/// The terms of a task where admission has placed it.
+fn terms(task: &andante_admission::Task, placement: &Placement) -> Terms {
+    let pieces: Vec<Piece> = match placement {
+        Placement::Whole { .. } => Vec::new(),
+        Placement::Split { pieces } => pieces
+            .iter()
+            .map(|piece| Piece {
+                budget_ns: piece.budget_ns,
+                offset_ns: piece.offset_ns,
+                window_ns: piece.window_ns,
+                cpu: piece.cpu,
+                pad: 0,
+            })
+            .collect(),
+    };
+    let (cpu, flags) = match placement {
+        Placement::Whole { cpu } => (*cpu, Promise::EXHAUSTIVE),
+        Placement::Split { pieces } => (pieces[0].cpu, Promise::HARD),
+    };
+    Terms {
+        promise: Promise {
+            budget_ns: task.budget_ns(),
+            period_ns: task.period_ns(),
+            deadline_rel_ns: task.deadline_ns(),
+            flags,
+            cpu,
+            ..Promise::default()
+        },
+        pieces,
+        ..Terms::default()
+    }
+}
+
+/// Runs a set until it has had about `jobs` jobs; how many it had, and how many were late.
+fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
+    let inner = Hierarchy::new(cpus as usize, NS_PER_MS, PolicyKind::Sfq);
+    let mut scheduler = Contracted::new(cpus as usize, inner, 0, EventOptions::default());
+    let pairs = || set.tasks.iter().zip(&set.placements);
+    let ids: Vec<ContractId> = pairs()
+        .map(|(task, placement)| {
+            let made = scheduler.create(&terms(task, placement));
+            made.unwrap_or_else(|| panic!("seed {}: the core refuses {task:?}", set.seed))
+        })
+        .collect();
+    let mut m = Machine::new(cpus as usize, Costs::default(), scheduler, 0..0);
+    let instance = m.instance();
+    let mut random = Random::new(set.seed);
+    let together = random.bits() & 1 == 0;
+    for (id, task) in ids.iter().zip(&set.tasks) {
+        let spec = Spec {
+            contract: Some(*id),
+            ..Spec::of(Hierarchy::ROOT)
+        };
+        // Released together, which is worst on one CPU, or at random: for pieces that may be worse.
+        let first_ns = match together {
+            true => 0,
+            false => random.within(0, task.period_ns() - 1),
+        };
+        let program = periodic(first_ns, task.period_ns(), task.budget_ns());
+        m.start(first_ns, instance, spec, program);
+    }
+    let rate_per_s: f64 = set
+        .tasks
+        .iter()
+        .map(|task| 1e9 / task.period_ns() as f64)
+        .sum();
+    let longest_ns = set
+        .tasks
+        .iter()
+        .map(|task| task.period_ns())
+        .max()
+        .unwrap_or(0);
+    m.run_until((jobs as f64 / rate_per_s * 1e9) as Ns + 2 * longest_ns);
+    ids.iter().fold((0, 0), |(ended, missed), id| {
+        let kept = m.scheduler_mut().kept(*id).expect("it was made");
+        (ended + kept.deadlines, missed + kept.misses)
+    })
+}
+
+#[test]
+fn every_admitted_set_runs_without_a_miss() {
+    let (sets, jobs) = (
+        setting("ADMITTED_SETS", SETS.into()),
+        setting("ADMITTED_JOBS", JOBS),
+    );
+    // Loads at which sets are split as often as not.
+    let kinds = [
+        (
+            4,
+            90,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            90,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmFirstFit,
+        ),
+        (
+            4,
+            90,
+            LoadClass::Heavy,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            8,
+            95,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            80,
+            LoadClass::Mixed,
+            Deadlines::Constrained,
+            Algorithm::EdfWmDecreasing,
+        ),
+        (
+            4,
+            95,
+            LoadClass::Mixed,
+            Deadlines::Implicit,
+            Algorithm::ZeroLaxityDecreasing,
+        ),
+    ];
+    let each = u32::try_from(sets.div_ceil(kinds.len() as u64)).expect("so many sets");
+    let (mut ran, mut split, mut ended) = (0, 0, 0);
+    for (cpus, load_percent, class, deadlines, algorithm) in kinds {
+        let generator = Generator {
+            class,
+            deadlines,
+            cpus,
+            load_percent,
+        };
+        let admitted = admitted_sets(&generator, &algorithm.policy(), each, 1, true);
+        assert_eq!(admitted.len(), each as usize, "sets enough are admitted");
+        for set in admitted {
+            let (deadlines, missed) = run(&set, cpus, jobs);
+            assert_eq!(missed, 0, "{algorithm:?} on {cpus} CPUs, seed {}", set.seed);
+            assert!(
+                deadlines >= jobs * 9 / 10,
+                "seed {}: {deadlines} jobs",
+                set.seed
+            );
+            ran += 1;
+            split += set.placements.iter().filter(|one| one.is_split()).count();
+            ended += deadlines;
+        }
+    }
+    println!("{ran} sets, {split} split tasks, {ended} jobs, none late");
+    assert!(split >= ran, "each set has a split task");
+}
+
+/// The same harness sees misses where admission would have said no.
+#[test]
+fn a_set_beyond_the_cpus_misses() {
+    let generator = Generator {
+        class: LoadClass::Light,
+        deadlines: Deadlines::Implicit,
+        cpus: 2,
+        load_percent: 90,
+    };
+    let policy = Algorithm::FirstFit.policy();
+    let mut set = admitted_sets(&generator, &policy, 1, 1, false).remove(0);
+    for placement in &mut set.placements {
+        *placement = Placement::Whole { cpu: 0 };
+    }
+    let (deadlines, missed) = run(&set, 2, 200);
+    assert!(missed > 0, "of {deadlines} jobs on one CPU of two");
+}
