@@ -159,12 +159,12 @@ fn svr4_takes_a_batch_for_interactive_and_its_children_too() {
     let (level, times_ms) = batch(PolicyKind::Svr4);
     assert_eq!(level, 59);
     // Once at the top it has the CPU whenever it wants, parent and children.
-    assert!(times_ms.len() > 100, "{}", times_ms.len());
+    assert!(times_ms.len() > 130, "{}", times_ms.len());
     assert!(
         times_ms[20..].iter().all(|ms| [60, 80].contains(ms)),
         "{times_ms:?}"
     );
     let (level, times_ms) = batch(PolicyKind::Svr4New);
     assert!(level < 59);
-    assert!(times_ms.len() < 100, "{}", times_ms.len());
+    assert!(times_ms.len() < 110, "{}", times_ms.len());
 }
