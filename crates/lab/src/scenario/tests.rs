@@ -219,3 +219,65 @@ fn the_readme_names_every_kind_and_measure() {
         .and_then(|rest| rest.split("```").next());
     Scenario::parse("README.md", example.unwrap(), &[]).unwrap();
 }
+
+#[test]
+fn what_only_the_simulator_has_is_read_and_named() {
+    let text = |keys: &str| {
+        GOOD.replace(
+            "work_ms = [16, 6, 6]",
+            &format!("work_ms = [16, 6, 6]\n{keys}"),
+        )
+    };
+    let film = |keys: &str| {
+        let scenario = Scenario::parse("x.toml", &text(keys), &[]).unwrap();
+        scenario.cases[0].workload.programs[1].kind.clone()
+    };
+    assert_eq!(film("display_ms = 2").only_simulated(), None);
+    assert_eq!(
+        film("display_ms = 2\nexchanges = 3").only_simulated(),
+        Some("exchanges")
+    );
+    assert_eq!(
+        film("display_ms = 2\nahead = 1").only_simulated(),
+        Some("ahead")
+    );
+    let Kind::Player { display, .. } = film("display_ms = 2\nahead = 4") else {
+        panic!("it is a player")
+    };
+    assert_eq!((display.ahead, display.exchanges), (4, 1));
+    assert_eq!(
+        error(&text("exchanges = 0")),
+        "x.toml:18: programs.film.exchanges: 0 is out of range: give 1 to 1000"
+    );
+
+    let hog = |kind: &str| {
+        let text = GOOD.replace("kind = \"loop\"", kind);
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        scenario.cases[0].workload.programs[0].kind.clone()
+    };
+    let typist = hog("kind = \"typist\"\nwork_ms = [1, 2]\ninput_ms = 3\nuntil_s = 8");
+    assert_eq!(typist.only_simulated(), Some("input_ms"));
+    let Kind::Typist {
+        work_ms,
+        input_ms,
+        until_s,
+        ..
+    } = typist
+    else {
+        panic!("it is a typist")
+    };
+    assert_eq!(
+        (work_ms, input_ms, until_s),
+        (vec![1.0, 2.0], vec![3.0], Some(8.0))
+    );
+    assert_eq!(
+        hog("kind = \"typist\"\nuntil_s = 8").only_simulated(),
+        Some("until_s")
+    );
+    assert_eq!(
+        hog("kind = \"batch\"\nwork_ms = [5, 6]").only_simulated(),
+        None
+    );
+    let batch = hog("kind = \"batch\"\nfork_ms = 4");
+    assert_eq!(batch.only_simulated(), Some("fork_ms"));
+}
