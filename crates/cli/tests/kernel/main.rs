@@ -83,6 +83,21 @@ fn killed_twenty_times_under_load_the_stock_scheduler_is_back_each_time() {
 
 #[test]
 #[ignore = "needs the virtual machine"]
+fn cpus_may_leave_and_come_back() {
+    let report = in_vm("hotplug", 4);
+    for key in ["while_gone", "when_back", "at_the_end"] {
+        let states = &report[key];
+        assert!(states.iter().all(|state| state == "enabled"), "{report:?}");
+    }
+    assert_eq!(report["while_gone"].len() + report["when_back"].len(), 18);
+    assert_eq!(number(&report, "hogs_progressing"), 8.0, "{report:?}");
+    // Of 4 s on four CPUs, in ticks of 10 ms: all come back to work.
+    assert!(number(&report, "idle_ticks") < 16.0, "{report:?}");
+    assert_eq!(number(&report, "left_with"), 0.0);
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
 fn loads_in_under_five_seconds_of_virtual_time() {
     let report = in_vm("load", 1);
     assert!(number(&report, "load_s") < 5.0, "{report:?}");

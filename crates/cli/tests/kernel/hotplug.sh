@@ -1,0 +1,51 @@
+#!/bin/sh
+# CPUs leave and come back under load while the scheduler is in charge: it stays, and no task is
+# lost or stuck.
+state() { cat /sys/kernel/sched_ext/state; }
+cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+
+andante run --quiet &
+scheduler=$!
+while [ "$(state)" != enabled ]; do sleep 0.05; done
+
+hogs=
+for _ in 1 2 3 4 5 6 7 8; do
+	(while :; do :; done) &
+	hogs="$hogs $!"
+done
+sleep 1
+
+for _ in 1 2 3; do
+	for gone in 3 2 1; do
+		cpu $gone 0
+		sleep 0.3
+		echo "REPORT while_gone $(state)"
+	done
+	for back in 1 2 3; do
+		cpu $back 1
+		sleep 0.3
+		echo "REPORT when_back $(state)"
+	done
+done
+
+before=
+for hog in $hogs; do before="$before $(ticks "$hog")"; done
+idle_before=$(awk '/^cpu / { print $5 }' /proc/stat)
+sleep 4
+progressing=0
+for hog in $hogs; do
+	was=${before# }
+	was=${was%% *}
+	before=${before# }
+	before=${before#* }
+	[ "$(ticks "$hog")" -gt "$was" ] && progressing=$((progressing + 1))
+done
+idle_after=$(awk '/^cpu / { print $5 }' /proc/stat)
+echo "REPORT hogs_progressing $progressing"
+echo "REPORT idle_ticks $((idle_after - idle_before))"
+echo "REPORT at_the_end $(state)"
+kill -INT $scheduler
+wait $scheduler
+echo "REPORT left_with $?"
+kill $hogs
