@@ -138,11 +138,14 @@ fn ns(seconds: f64) -> Ns {
     (seconds * NS_PER_S as f64).round() as Ns
 }
 
+/// The class of each path.
+type Paths = Vec<(String, ClassId)>;
+
 /// The scheduler, and the class of each path.
 fn scheduler(
     workload: &Workload,
     choice: &Choice,
-) -> Result<(Box<dyn Scheduler>, Vec<(String, ClassId)>), LabError> {
+) -> Result<(Box<dyn Scheduler>, Paths), LabError> {
     let cpus = workload.cpus as usize;
     let quantum_ms = workload.simulator.quantum_ms;
     let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
@@ -178,7 +181,7 @@ fn scheduler(
 fn classes(
     workload: &Workload,
     mut create: impl FnMut(ClassId, &Class) -> Option<ClassId>,
-) -> Result<Vec<(String, ClassId)>, LabError> {
+) -> Result<Paths, LabError> {
     let mut known = vec![("/".to_owned(), ClassId(0))];
     for class in &workload.classes {
         let parent = known.iter().find(|(path, _)| path == class.parent());
@@ -202,7 +205,7 @@ struct Instance<'a> {
 struct Starter<'a, 'm> {
     machine: &'m mut Machine<Box<dyn Scheduler>>,
     workload: &'a Workload,
-    classes: Vec<(String, ClassId)>,
+    classes: Paths,
     begin_ns: Ns,
     desks: Vec<(String, Desk)>,
 }
@@ -211,7 +214,7 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn new(
         machine: &'m mut Machine<Box<dyn Scheduler>>,
         workload: &'a Workload,
-        classes: Vec<(String, ClassId)>,
+        classes: Paths,
         begin_ns: Ns,
     ) -> Self {
         let servers = workload

@@ -60,7 +60,7 @@ impl Runs {
 
 /// Something to be done for a paper.
 enum Task<'a> {
-    Simulate(&'a Paper, RunKey, Job),
+    Simulate(&'a Paper, RunKey, Box<Job>),
     Compute(&'a Paper, String),
 }
 
@@ -175,7 +175,7 @@ fn add_tasks<'a>(paper: &'a Paper, tasks: &mut Vec<Task<'a>>) -> Result<(), LabE
             choice: Choice::parse(&run.scheduler)?,
         };
         simulator::check(&job)?;
-        tasks.push(Task::Simulate(paper, run, job));
+        tasks.push(Task::Simulate(paper, run, Box::new(job)));
     }
     Ok(())
 }
