@@ -72,6 +72,7 @@ agreement: scenarios
 bench: build
 	$(MAKE) -s -C core bench
 	$(CARGO) bench --locked -p andante-sim
+	crates/sim/benches/simso/compare.sh
 	$(ANDANTE) lab run pingpong qlinux-5-depth wakeup
 
 soak: build

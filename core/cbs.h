@@ -36,10 +36,16 @@
 
 #include "contract.h"
 
-/* The first instant at which the budget after the present one may be used. */
+/*
+ * The release that the next full budget belongs to: that of the present one, if nothing of it has
+ * been used, else the one a period later.
+ */
 an_inline u64 an_server_release_ns(const struct an_contract *c)
 {
-	return c->deadline_ns - c->promise.deadline_rel_ns + c->promise.period_ns;
+	u64 release_ns = c->deadline_ns - c->promise.deadline_rel_ns;
+	bool untouched = c->left_ns == (s64)c->promise.budget_ns;
+
+	return untouched ? release_ns : release_ns + c->promise.period_ns;
 }
 
 /* A full budget, and the deadline that goes with a release at this instant. */
@@ -149,7 +155,9 @@ an_inline enum an_rule an_server_wake(struct an_contract *c, u64 now_ns)
 	}
 	if (!an_server_exceeds(c, now_ns))
 		return AN_RULE_KEPT;
-	if (c->promise.deadline_rel_ns == c->promise.period_ns) {
+	if (c->promise.deadline_rel_ns == c->promise.period_ns ||
+	    c->left_ns >=
+		    (s64)c->promise.budget_ns) { /* or: its release is past, and all is left */
 		an_server_renew(c, now_ns);
 		return AN_RULE_RELEASED;
 	}

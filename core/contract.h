@@ -106,8 +106,9 @@ struct an_contract {
 	u64 deadline_ns;     /* absolute; of AN_WINDOW, the end of the period */
 	u64 due_ns;	     /* when an_contracts_expire() has to look at it, if it is timed */
 	u64 job_deadline_ns; /* of the job in service: its release + D */
-	u64 release_ns;	     /* split: release of the job in service */
-	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end */
+	u64 release_ns;	     /* split: release of the job in service, or to come */
+	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end;
+			      * split: when the last job ended */
 	s64 left_ns;	     /* budget left; negative when a run went beyond the end */
 	u64 ran_ns;	     /* AN_WINDOW: served in this period, extra service aside */
 	u32 x;		     /* x', y': what is left of the window */

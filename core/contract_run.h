@@ -19,11 +19,13 @@
  * set its timer again, since an_contracts_due() may now be earlier
  *
  * A contract stays in the heap while it runs. Running it longer than an_contract_run_ns() is not
- * an error: the budget goes below zero, and the next one pays. Jobs of one contract beyond the
- * first are the caller's queue (rule 3 of cbs.h); a kernel that knows of no jobs calls wake and
- * sleep only. A task of the contract that runs without it, on its class's share, is not charged.
+ * an error: the budget goes below zero, and the next one pays (of AN_WINDOW, whose budgets do not
+ * add up, it is extra service). Jobs of one contract beyond the first are the caller's queue (rule
+ * 3 of cbs.h); a kernel that knows of no jobs calls wake and sleep only. A task of the contract
+ * that runs without it, on its class's share, is not charged.
  *
- * Every call says by which rule it decided (rule.h). All are O(log n); nothing is scanned.
+ * Every decision says by which rule it was taken (rule.h). All calls are O(log n); nothing is
+ * scanned.
  */
 #ifndef ANDANTE_CORE_CONTRACT_RUN_H
 #define ANDANTE_CORE_CONTRACT_RUN_H
@@ -285,7 +287,7 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	struct an_contract *c = an_contract(cs, index);
 	u64 run_ns = AN_NEVER, until_ns;
 
-	if (c->rank == AN_RANK_BUDGET && !an_has(c, AN_EXHAUSTIVE) && c->left_ns > 0) {
+	if (c->rank == AN_RANK_BUDGET && (c->split || !an_has(c, AN_EXHAUSTIVE))) {
 		run_ns = c->left_ns;
 		if (an_has(c, AN_RECLAIM))
 			run_ns += an_residual_for(an_contract_cpu(cs, c->cpu), c->deadline_ns);

@@ -205,6 +205,7 @@ an_inline enum an_rule an_window_charge(struct an_contract *c, u64 ran_ns)
 	c->left_ns -= ran_ns;
 	if (c->left_ns > 0)
 		return AN_RULE_NONE;
+	c->extra_ns += -c->left_ns;
 	c->left_ns = c->promise.budget_ns; /* for AN_EXTRA_COUNTS, which counts in C too */
 	c->served = 1;
 	c->deadlines++;

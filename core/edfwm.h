@@ -177,15 +177,21 @@ an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contra
 	return AN_RULE_KEPT;
 }
 
-/* A job arrives. The heaps do not have the contract: its CPU may change. */
+/*
+ * A job arrives. The heaps do not have the contract: its CPU may change. If it went to sleep before
+ * the release that it waited for, that release is still to come.
+ */
 an_inline enum an_rule an_split_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
 {
-	if (c->started && now_ns < c->release_ns)
-		an_split_release(cs, c, c->release_ns, now_ns);
-	else if (c->started && now_ns < c->release_ns + c->promise.period_ns)
+	u64 release_ns = now_ns;
+
+	if (c->started && c->debt_ns < c->release_ns) {
+		if (now_ns < c->release_ns)
+			release_ns = c->release_ns;
+	} else if (c->started && now_ns < c->release_ns + c->promise.period_ns) {
 		return an_split_resume(cs, c, now_ns);
-	else
-		an_split_release(cs, c, now_ns, now_ns);
+	}
+	an_split_release(cs, c, release_ns, now_ns);
 	return c->throttled ? AN_RULE_WAITS : AN_RULE_RELEASED;
 }
 

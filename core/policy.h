@@ -14,6 +14,7 @@
  *                              |                             v             |
  *                       an_policy_block() <--------- [in service] --an_policy_requeue()
  *
+ *   - a task forked by another of the class: an_policy_fork() after an_policy_join();
  *   - in service: an_policy_used() for what it has run before any other call about it, as often
  *     as the shell likes;
  *   - it may run for an_policy_quantum_ns() in one go, then an_policy_requeue(AN_USED_UP);
@@ -133,6 +134,14 @@ an_inline void an_policy_join(const struct an_policy *p, struct an_member *m)
 				m->priority, m->nice);
 		break;
 	}
+}
+
+/* The child has just joined, asleep; the parent, of the same class, forked it. */
+an_inline void an_policy_fork(const struct an_policy *p, const struct an_member *parent,
+			      struct an_member *child)
+{
+	if (an_policy_is_svr4(p))
+		an_svr4_fork(an_policy_svr4_table(p), &parent->svr4, &child->svr4);
 }
 
 /* The key of one that joins its queue, at the tail of its level or at the head. */

@@ -31,9 +31,9 @@
 	X(EVENT_5, 15, "event-rule-5")		/* ... in the task server's slot */                \
 	X(UNIX_1, 16, "unix-rule-1")		/* a real-time sink, of no lower priority class */ \
 	X(UNIX_2, 17, "unix-rule-2")		/* a sink, when only non-real-time ones can run */ \
-	X(SAME_QUANTUM, 18, "same-quantum")	/* a classmate of the one before, in its quantum */ \
-	X(GOES_ON, 19, "goes-on")		/* nobody else is to be preferred */                \
-	X(TURN, 20, "turn")			/* its resource container's turn */                 \
+	X(SAME_QUANTUM, 18, "same-quantum") /* a classmate of the one before, in its quantum */    \
+	X(GOES_ON, 19, "goes-on")	    /* nobody else is to be preferred */                   \
+	X(TURN, 20, "turn")		    /* its resource container's turn */                    \
 	/* What became of a contract. */                                                           \
 	X(RELEASED, 32, "released")	  /* woke: a new deadline and a full budget */             \
 	X(KEPT, 33, "kept")		  /* woke: deadline and budget as they were */             \

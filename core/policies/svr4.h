@@ -30,7 +30,8 @@
  *   renewed      always, asleep and in service too; from zero at the end of a quantum and when a
  *                task is lifted.
  *
- * Accounting is by the clock's tick: whoever is in service pays for all of it.
+ * Accounting is by the clock's tick: whoever is in service pays for all of it. A child begins at
+ * its parent's level, with a quantum of its own: what a parent climbed its children need not climb.
  *
  * Left out: the priorities 60 … 99 that a TS task has in the kernel between its wake-up and its
  * return to user mode, since the core sees tasks only in user mode. A sleeper so waits for the CPU
@@ -171,6 +172,18 @@ an_inline void an_svr4_join(u32 table, struct an_svr4 *s, bool real_time, s32 pr
 	else
 		s->user = an_svr4_clamp(priority, -AN_SVR4_USER_MAX, AN_SVR4_USER_MAX);
 	an_svr4_renew_quantum(table, s);
+}
+
+/*
+ * The child, which has just joined, was forked by the parent. It asked for the same as the parent
+ * did, if anything, and goes on from the parent's level.
+ */
+an_inline void an_svr4_fork(u32 table, const struct an_svr4 *parent, struct an_svr4 *child)
+{
+	if (parent->real_time || child->real_time)
+		return;
+	child->level = parent->level;
+	an_svr4_renew_quantum(table, child);
 }
 
 /* Has it waited longer than its row has patience for? */

@@ -32,6 +32,7 @@ PROGRAM int call_policy(void *context)
 	an_policy_init(&policy, kind, ran_ns);
 	an_policy_join(&policy, &members[0]);
 	an_policy_join(&policy, &members[1]);
+	an_policy_fork(&policy, &members[0], &members[1]);
 	return 0;
 }
 

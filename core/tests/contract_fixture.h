@@ -26,7 +26,11 @@ static inline void check_heap(u32 cpu, u32 heap)
 		CHECK(contract(index)->used && contract(index)->runnable);
 		CHECK_EQ(contract(index)->cpu, cpu);
 		CHECK_EQ(contract(index)->position[heap], at);
-		CHECK(at == 1 || an_heap_before(&set, heap, q->heap[heap][at / 2], index));
+		if (at == 1)
+			continue;
+		CHECK(an_heap_before(&set, heap, q->heap[heap][at / 2], index));
+		CHECK(heap == AN_READY ||
+		      contract(q->heap[heap][at / 2])->due_ns <= contract(index)->due_ns);
 	}
 }
 

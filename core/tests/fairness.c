@@ -7,7 +7,7 @@
 #include "fixture.h"
 #include "random.h"
 
-#define SCENARIOS 2500
+#define SCENARIOS 10000
 #define STEPS 300
 #define QUANTUM_NS (4 * MS)
 

@@ -27,6 +27,24 @@ struct slot_result {
 	bool event; /* in the place of another, for an event */
 };
 
+/* [1] of event.h, Table 2; _wc: work-conserving; with the task server of Figure 4(d). */
+static const struct slot_task scenario_1[] = {{"T1", 1, 4, 1, 2, 0}, {"T2", 1, 2, 1, 4, 0}};
+static const struct slot_task scenario_1_wc[] = {
+	{"T1", 1, 4, 1, 2, AN_WORK_CONSERVING},
+	{"T2", 1, 2, 1, 4, AN_WORK_CONSERVING},
+};
+static const struct slot_task scenario_2_wc[] = {
+	{"T1", 1, 3, 1, 2, AN_WORK_CONSERVING},
+	{"T2", 1, 3, 1, 4, AN_WORK_CONSERVING},
+};
+static const struct slot_task scenario_2_server[] = {
+	{"TS", 1, 2, 0, 5, AN_TASK_SERVER},
+	{"T1", 1, 3, 1, 2, 0},
+	{"T2", 1, 3, 1, 4, 0},
+};
+
+#define T1 1
+
 static const struct slot_task *slot_tasks;
 static u32 slot_count;
 static struct an_events events;

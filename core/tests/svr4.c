@@ -96,6 +96,37 @@ TEST(fork_and_wait_climbs_in_three_sleeps)
 	CHECK_EQ(after_sleeps(AN_SVR4_NEW, 3, levels), 29);
 }
 
+/* What the parent climbed, its children need not: they begin where it is, with a quantum of their
+ * own. */
+TEST(children_begin_at_their_parents_level)
+{
+	struct an_member parent = time_sharing(5), child = time_sharing(5);
+	struct an_policy policy;
+
+	an_policy_init(&policy, AN_SVR4, 0);
+	an_policy_join(&policy, &parent);
+	an_policy_wake(&policy, &parent);
+	an_policy_block(&policy, &parent);
+	an_policy_wake(&policy, &parent); /* 39 */
+	parent.svr4.left_ticks = 1;
+	parent.svr4.waited_s = 3;
+	an_policy_join(&policy, &child);
+	an_policy_fork(&policy, &parent, &child);
+	CHECK_EQ(child.svr4.level, 39);
+	CHECK_EQ(an_svr4_global(&child.svr4), 44);
+	CHECK_EQ(child.svr4.left_ticks, 40);
+	CHECK_EQ(child.svr4.waited_s, 0);
+	an_policy_wake(&policy, &child);
+	CHECK_EQ(child.svr4.level, 39); /* a beginning is no sleep */
+	/* Real-time levels are what was asked for. */
+	parent = real_time(7);
+	child = real_time(7);
+	an_policy_join(&policy, &parent);
+	an_policy_join(&policy, &child);
+	an_policy_fork(&policy, &parent, &child);
+	CHECK_EQ(an_svr4_global(&child.svr4), 107);
+}
+
 /* And over a minute: the job stays on top under the original, and sinks under the new class. */
 static void fork_and_wait_for_a_minute(u32 kind, u32 *least_level, u32 *seconds_on_top)
 {

@@ -66,7 +66,7 @@ static struct test *first_test, **last_test = &first_test;
 static jmp_buf leave_test;
 static u64 first_seed = 1, scenario_seed;
 static bool in_scenario;
-static char remarks[1024];
+static char remarks[4096];
 
 void test_register(struct test *test)
 {

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod admit;
 mod class;
 mod completions;
 mod doctor;
@@ -24,6 +25,7 @@ pub enum Command {
     Status(status::Status),
     Top(top::Top),
     Class(class::Class),
+    Admit(admit::Admit),
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
@@ -41,6 +43,7 @@ impl Command {
             Self::Status(command) => command.run(),
             Self::Top(command) => command.run(),
             Self::Class(command) => command.run(),
+            Self::Admit(command) => command.run(),
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),

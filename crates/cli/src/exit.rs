@@ -56,6 +56,10 @@ pub enum Status {
     ProgramFailed,
     /// The virtual machine could not be made or did not run to its end.
     NoMachine,
+    /// A contract is refused.
+    ContractRefused,
+    /// The file of contracts cannot be read, or asks for nonsense.
+    BadContracts,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -122,6 +126,11 @@ impl Status {
             Self::NoMachine,
             "the virtual machine could not be made or did not run to its end",
         ),
+        (Self::ContractRefused, "admit: a contract is refused"),
+        (
+            Self::BadContracts,
+            "admit: the file of contracts cannot be read or asks for nonsense",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -153,6 +162,8 @@ impl Status {
             Self::MissingTool => 20,
             Self::ProgramFailed => 21,
             Self::NoMachine => 22,
+            Self::ContractRefused => 23,
+            Self::BadContracts => 24,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,

@@ -19,7 +19,7 @@ fn andante_here(arguments: &[&str]) -> assert_cmd::assert::Assert {
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
     for subcommand in [
-        "run", "status", "top", "class", "exec", "doctor", "lab", "paper", "man",
+        "run", "status", "top", "class", "admit", "exec", "doctor", "lab", "paper", "man",
     ] {
         andante(&[subcommand, "--help"])
             .success()
@@ -180,6 +180,37 @@ fn the_papers_that_come_with_andante_are_found() {
         .code(18)
         .stderr(contains("qlinux99").and(contains("qlinux00")));
     andante(&["paper"]).code(2).stderr(contains("KEY"));
+}
+
+#[test]
+fn contracts_are_admitted_or_refused_with_a_status_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("contracts.toml");
+    let path = file.to_str().unwrap();
+    let admit = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        andante(&["admit", path])
+    };
+    let film = "cpus = 1\n[[contract]]\nname = \"film\"\nbudget = \"9ms\"\nperiod = \"33ms\"\n";
+    admit(film).success().stdout(contains("all 1 admitted"));
+    let two = format!("{film}[[contract]]\nname = \"game\"\nbudget = \"9ms\"\nperiod = \"16ms\"\n");
+    admit(&two).code(23).stdout(
+        contains("held by film 27.3 %").and(contains("would be admitted: 8.436363 ms every 16 ms")),
+    );
+    let json = andante(&["admit", path, "--json"]).code(23);
+    let json: serde_json::Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    let refused = &json["contracts"][1]["answer"]["refused"];
+    assert_eq!(refused["cpus"][0]["holders"][0]["name"], "film");
+    // 0.8 less 9/33, of 16 ms.
+    let budget_ns = &refused["nearest"]["largest_budget"]["contract"]["budget_ns"];
+    assert_eq!(*budget_ns, 8_436_363);
+    let wrong = admit(&film.replace("9ms", "9 bananas")).code(24);
+    wrong.stderr(contains(
+        "contracts.toml:4: contract.film.budget: `9 bananas`",
+    ));
+    andante(&["admit", "/no/such/file"])
+        .code(24)
+        .stderr(contains("/no/such/file"));
 }
 
 #[test]

@@ -44,6 +44,12 @@ impl Promise {
     pub const WORK_CONSERVING: u32 = 1 << 5;
     /// The budget is not enforced: plain EDF.
     pub const EXHAUSTIVE: u32 = 1 << 6;
+
+    /// May this be promised, leaving aside whether there is room for it?
+    pub fn is_valid(&self) -> bool {
+        // SAFETY: the core only reads the promise.
+        unsafe { an_sys_promise_valid(self) }
+    }
 }
 
 /// A part of a split contract: `struct an_piece`.
@@ -103,6 +109,7 @@ pub struct EventDecision {
 unsafe extern "C" {
     fn an_sys_contracts_size() -> usize;
     fn an_sys_contracts_init(contracts: *mut Raw, options: u32);
+    fn an_sys_promise_valid(promise: *const Promise) -> bool;
     fn an_sys_contract_create(contracts: *mut Raw, promise: *const Promise) -> Contract;
     fn an_sys_split_set(cs: *mut Raw, c: Contract, pieces: *const Piece, count: u32) -> c_int;
     fn an_sys_contract_remove(contracts: *mut Raw, contract: Contract) -> c_int;

@@ -112,6 +112,12 @@ void an_sys_member_init(const struct an_policy *p, struct an_member *m,
 	an_policy_join(p, m);
 }
 
+void an_sys_policy_fork(const struct an_policy *p, const struct an_member *parent,
+			struct an_member *child)
+{
+	an_policy_fork(p, parent, child);
+}
+
 /* Priority among all, more is served first; 0 where the policy knows no levels. */
 u32 an_sys_member_level(const struct an_policy *p, const struct an_member *m)
 {
@@ -245,6 +251,11 @@ size_t an_sys_contracts_size(void)
 void an_sys_contracts_init(struct an_contracts *cs, u32 options)
 {
 	an_contracts_init(cs, options);
+}
+
+bool an_sys_promise_valid(const struct an_promise *promise)
+{
+	return an_promise_valid(promise);
 }
 
 u32 an_sys_contract_create(struct an_contracts *cs, const struct an_promise *promise)

@@ -91,6 +91,7 @@ pub struct Member([u64; 16]);
 unsafe extern "C" {
     fn an_sys_policy_init(policy: *mut Policy, kind: u32, quantum_ns: u64);
     fn an_sys_member_init(p: *const Policy, member: *mut Member, parameters: *const Parameters);
+    fn an_sys_policy_fork(policy: *const Policy, parent: *const Member, child: *mut Member);
     fn an_sys_member_level(policy: *const Policy, member: *const Member) -> u32;
     fn an_sys_policy_wake(policy: *mut Policy, member: *mut Member) -> u64;
     fn an_sys_policy_serve(policy: *mut Policy, member: *const Member);
@@ -126,6 +127,12 @@ impl Policy {
         // SAFETY: as in `new`; the core reads the parameters and keeps no reference.
         unsafe { an_sys_member_init(self, &mut member, parameters) };
         member
+    }
+
+    /// The child has just joined; the parent, of this class, forked it.
+    pub fn fork(&self, parent: &Member, child: &mut Member) {
+        // SAFETY: all are initialised storage of the core's types.
+        unsafe { an_sys_policy_fork(self, parent, child) }
     }
 
     /// Its priority among all, more is served first; 0 where the policy knows no levels.

@@ -125,6 +125,10 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 latencies are at most this.";
     "latency, max" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.max),
         "The longest latency.";
+    "deadlines missed" "" Brief Lower Sum 0 |p| p.missed.map(|n| n as f64),
+        "Jobs under a contract that ended too late, or periods that went by unserved.";
+    "violations" "" Brief Lower Sum 0 |p| p.violations.map(|n| n as f64),
+        "Misses that the contract's window of tolerated losses did not allow.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
         "Units of work finished: loops, Dhrystones, jobs, round trips, objects built.";
     "CPU time" "s" Full Neither Sum 3 |p| Some(p.cpu_ns as f64 / 1e9),

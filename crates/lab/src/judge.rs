@@ -37,6 +37,12 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("late", |program| program.late.map(|n| n as f64)),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
+    ("deadlines", |program| program.deadlines.map(|n| n as f64)),
+    ("missed", |program| program.missed.map(|n| n as f64)),
+    ("violations", |program| program.violations.map(|n| n as f64)),
+    ("exhaustions", |program| {
+        program.exhaustions.map(|n| n as f64)
+    }),
     ("cpu_s", |program| Some(program.cpu_ns as f64 / 1e9)),
     ("longest_freeze_ms", |program| program.longest_freeze_ms),
     ("gaps_over_100ms", |program| {
@@ -47,6 +53,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
 ];
 const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
+    ("iteration_ms", |program| program.iteration_ms),
     ("latency_us", |program| program.latency_us),
 ];
 const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
@@ -86,8 +93,8 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
         .map(|(_, value)| *value)
 }
 
-/// The names of all measures; `frame_ms` and `latency_us` stand for `frame_ms.mean`, `.sd`,
-/// `.p50`, `.p99` and `.max`.
+/// The names of all measures; those of a spread (`frame_ms`, `iteration_ms`, `latency_us`) stand for
+/// `frame_ms.mean`, `.sd`, `.p50`, `.p99` and `.max`.
 pub fn measures() -> impl Iterator<Item = &'static str> {
     let names = MACHINE
         .iter()

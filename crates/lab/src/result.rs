@@ -139,11 +139,26 @@ pub struct ProgramResult {
     /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
+    /// Time per child, from before the fork to the end of the wait (batch) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iteration_ms: Option<Spread>,
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].
     pub cpu_ns: u64,
+    /// Under a contract: jobs that ended, or periods that counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deadlines: Option<u64>,
+    /// Of those too late, or unserved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missed: Option<u64>,
+    /// Misses that the contract's window did not allow.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub violations: Option<u64>,
+    /// Times the contract's budget ran out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exhaustions: Option<u64>,
     /// The longest time without a new frame (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub longest_freeze_ms: Option<f64>,

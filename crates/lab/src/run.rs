@@ -9,7 +9,7 @@ use crate::judge;
 use crate::progress::Progress;
 use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
 use crate::runner::Choice;
-use crate::scenario::{Case, Kind, Program, Scenario};
+use crate::scenario::{Case, Program, Scenario};
 use crate::{report, simulator, trace, virtual_machine};
 
 /// Where to run a scenario.
@@ -145,11 +145,17 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 class.path
             ));
         }
-        let asks = |p: &&Program| p.kind == Kind::Server || p.kind.server().is_some();
-        if let Some(program) = case.workload.programs.iter().find(asks) {
+        if let Some(program) = case.workload.programs.iter().find(|p| p.contract.is_some()) {
             return refuse(format!(
-                "program `{}` is or asks a server of the scenario, which only the simulator has so far",
+                "program `{}` asks for a contract, which only the simulator gives so far",
                 program.name
+            ));
+        }
+        let programs = &case.workload.programs;
+        let simulated = |p: &Program| p.kind.only_simulated().map(|key| (p.name.clone(), key));
+        if let Some((name, key)) = programs.iter().find_map(simulated) {
+            return refuse(format!(
+                "`{key}` of program `{name}` means something in the simulator only so far"
             ));
         }
     }

@@ -3,12 +3,14 @@
 //! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
 //! what its programs record goes through the same code as what real ones leave.
 
+mod scheduler;
+
 use andante_sim::programs::{
-    Answerer, Batch, Client, ClosedLoop, Desk, Loop, Pingpong, Player, Server as DisplayServer,
+    Answerer, Batch, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Server as DisplayServer, Typing,
 };
 use andante_sim::{
-    ClassId, ContainerScheduler, ContainerShare, Hierarchy, InstanceId, Machine, NS_PER_MS,
-    NS_PER_S, Ns, PolicyKind, Record, Scheduler, Spec, Usage,
+    ClassId, ContractId, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler, Spec, Usage,
 };
 
 use crate::error::LabError;
@@ -18,10 +20,8 @@ use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
 use crate::runner::{self, Choice, collect};
-use crate::scenario::{Class, Kind, Program, Workload};
+use crate::scenario::{Display, Kind, Program, Workload};
 
-/// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
-const QUANTUM_NS: Ns = 2 * NS_PER_MS;
 /// Work that counts as one iteration of a loop; as `programs/endless.rs` [ns].
 const LOOP_NS: Ns = 10_000;
 /// Work that counts as one Dhrystone; only ratios of their numbers mean anything [ns].
@@ -86,14 +86,16 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     let begin_ns = ns(runner::lead_s(workload));
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
-    let (scheduler, classes) = scheduler(workload, choice)?;
+    let made = scheduler::make(workload, choice)?;
     let costs = workload.simulator.costs;
     let cpus = workload.cpus as usize;
-    let mut machine = Machine::new(cpus, costs, scheduler, begin_ns..trace_end_ns);
+    let mut machine = Machine::new(cpus, costs, made.scheduler, begin_ns..trace_end_ns);
     for source in &workload.simulator.interrupts {
         machine.interrupt(source.clone());
     }
-    let instances = Starter::new(&mut machine, workload, classes, begin_ns).start_all();
+    let contracts = made.contracts;
+    let starter = Starter::new(&mut machine, workload, made.classes, &contracts, begin_ns);
+    let instances = starter.start_all();
 
     machine.run_until(begin_ns);
     let before = machine.usage();
@@ -115,6 +117,14 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
         samples,
         levels,
     };
+    let kept: Vec<Option<Kept>> = instances
+        .iter()
+        .map(|instance| {
+            machine
+                .scheduler_mut()
+                .kept(contracts[instance.id.0 as usize]?)
+        })
+        .collect();
     Ok(SchedulerResult {
         name: choice.name(),
         idle_ns: measured.after().idle - measured.before.idle,
@@ -128,70 +138,27 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
             .iter()
             .enumerate()
             .map(|(place, instance)| measured.program(&machine, instance, place))
+            .zip(kept)
+            .map(with_contract)
             .collect(),
         runs: runs(&machine, &instances, begin_ns),
         ..SchedulerResult::default()
     })
 }
 
+/// Adds what became of its contract to a program's figures.
+fn with_contract((mut result, kept): (ProgramResult, Option<Kept>)) -> ProgramResult {
+    if let Some(kept) = kept {
+        result.deadlines = Some(kept.deadlines);
+        result.missed = Some(kept.misses);
+        result.violations = Some(kept.violations);
+        result.exhaustions = Some(kept.exhaustions);
+    }
+    result
+}
+
 fn ns(seconds: f64) -> Ns {
     (seconds * NS_PER_S as f64).round() as Ns
-}
-
-/// The class of each path.
-type Paths = Vec<(String, ClassId)>;
-
-/// The scheduler, and the class of each path.
-fn scheduler(
-    workload: &Workload,
-    choice: &Choice,
-) -> Result<(Box<dyn Scheduler>, Paths), LabError> {
-    let cpus = workload.cpus as usize;
-    let quantum_ms = workload.simulator.quantum_ms;
-    let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
-    match choice {
-        Choice::Policy(kind) => {
-            // Our scheduler alone knows classes: here all tasks are in one.
-            let hierarchy = Hierarchy::new(cpus, quantum_ns, *kind);
-            let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
-            Ok((Box::new(hierarchy), classes))
-        }
-        Choice::Containers(ticked) => {
-            let mut containers = ContainerScheduler::new(*ticked);
-            let classes = classes(workload, |parent, class| {
-                let share = class
-                    .fixed
-                    .map_or(ContainerShare::Shared(class.weight), ContainerShare::Fixed);
-                containers.create(parent, share)
-            })?;
-            Ok((Box::new(containers), classes))
-        }
-        _ => {
-            let mut hierarchy = Hierarchy::new(cpus, quantum_ns, PolicyKind::Sfq);
-            let classes = classes(workload, |parent, class| {
-                let kind = class.policy.unwrap_or(PolicyKind::Sfq);
-                hierarchy.create(parent, class.weight, kind)
-            })?;
-            Ok((Box::new(hierarchy), classes))
-        }
-    }
-}
-
-/// The class of each path, made by `create` below its parent's.
-fn classes(
-    workload: &Workload,
-    mut create: impl FnMut(ClassId, &Class) -> Option<ClassId>,
-) -> Result<Paths, LabError> {
-    let mut known = vec![("/".to_owned(), ClassId(0))];
-    for class in &workload.classes {
-        let parent = known.iter().find(|(path, _)| path == class.parent());
-        let parent = parent.expect("parents come before children").1;
-        let id = create(parent, class).ok_or_else(|| LabError::NoRoom {
-            class: class.path.clone(),
-        })?;
-        known.push((class.path.clone(), id));
-    }
-    Ok(known)
 }
 
 /// One instance of one program of the scenario.
@@ -205,7 +172,9 @@ struct Instance<'a> {
 struct Starter<'a, 'm> {
     machine: &'m mut Machine<Box<dyn Scheduler>>,
     workload: &'a Workload,
-    classes: Paths,
+    classes: Vec<(String, ClassId)>,
+    /// By the number of the instance.
+    contracts: &'a [Option<ContractId>],
     begin_ns: Ns,
     desks: Vec<(String, Desk)>,
 }
@@ -214,7 +183,8 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn new(
         machine: &'m mut Machine<Box<dyn Scheduler>>,
         workload: &'a Workload,
-        classes: Paths,
+        classes: Vec<(String, ClassId)>,
+        contracts: &'a [Option<ContractId>],
         begin_ns: Ns,
     ) -> Self {
         let servers = workload
@@ -228,6 +198,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             machine,
             workload,
             classes,
+            contracts,
             begin_ns,
             desks,
         }
@@ -266,6 +237,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 Some(cpus) => cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu),
             },
             priority: program.priority,
+            contract: self.contracts.get(id.0 as usize).copied().flatten(),
         };
         self.start_kind(program, id, start_ns, spec);
         if let Some(at_ns) = suspend {
@@ -282,18 +254,17 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
         let begin_ns = self.begin_ns;
         let work = |ms: f64| ns(ms / 1e3);
+        let list = |list_ms: &[f64]| list_ms.iter().map(|ms| work(*ms)).collect::<Vec<_>>();
         match &program.kind {
             Kind::Player {
                 fps,
                 work_ms,
-                display_ms,
-                server,
+                display,
                 drops,
             } => {
-                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let player = Player::new(begin_ns, *fps, work_ns, client);
+                let client = self.client(display, (start_ns, id, &spec));
+                let player =
+                    Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
                 let player = match drops {
                     true => player,
                     false => player.never_dropping(),
@@ -303,13 +274,20 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Typist {
                 keys_per_s,
                 work_ms,
+                input_ms,
+                until_s,
                 seed,
-                display_ms,
-                server,
+                display,
             } => {
-                let client =
-                    self.client(server.as_deref(), work(*display_ms), (start_ns, id, &spec));
-                let typist = Answerer::typist(begin_ns, *keys_per_s, work(*work_ms), *seed, client);
+                let typing = Typing {
+                    keys_per_s: *keys_per_s,
+                    seed: *seed,
+                    input_ns: list(input_ms),
+                    work_ns: list(work_ms),
+                    until_ns: until_s.map_or(Ns::MAX, |at_s| begin_ns + ns(at_s)),
+                };
+                let client = self.client(display, (start_ns, id, &spec));
+                let typist = Answerer::typist(begin_ns, typing, client);
                 self.machine.start(start_ns, id, spec, typist);
             }
             Kind::Server => {
@@ -331,9 +309,9 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
             }
-            Kind::Batch { work_ms } => {
-                self.machine
-                    .start(start_ns, id, spec, Batch::new(work(*work_ms)));
+            Kind::Batch { work_ms, fork_ms } => {
+                let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
+                self.machine.start(start_ns, id, spec, batch);
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (
@@ -361,15 +339,15 @@ impl<'a, 'm> Starter<'a, 'm> {
     /// names none, not at all if that takes no work.
     fn client(
         &mut self,
-        server: Option<&str>,
-        work_ns: Ns,
+        display: &Display,
         (start_ns, id, spec): (Ns, InstanceId, &Spec),
     ) -> Option<Client> {
+        let work_ns = ns(display.work_ms / 1e3);
         if work_ns == 0 {
             return None;
         }
-        let answer = self.machine.channel(PIPE_BYTES);
-        let desk = match server {
+        let answer = self.machine.filled_channel(PIPE_BYTES, display.ahead);
+        let desk = match &display.server {
             Some(name) => self.desk(name),
             None => {
                 let desk = Desk::new(self.machine.channel(PIPE_BYTES));
@@ -378,7 +356,11 @@ impl<'a, 'm> Starter<'a, 'm> {
                 desk
             }
         };
-        Some(desk.client(answer, work_ns))
+        let client = desk.client(answer, work_ns);
+        Some(match display.ahead {
+            0 => client,
+            _ => client.ahead(),
+        })
     }
 }
 
@@ -505,7 +487,10 @@ impl Measured {
             Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
             _ => samples.iterations = Some(finished),
         }
-        samples.latency_ns = latency_ns;
+        match kind {
+            Kind::Batch { .. } => samples.iteration_ns = latency_ns,
+            _ => samples.latency_ns = latency_ns,
+        }
         samples
     }
 }

@@ -19,10 +19,10 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub fn new(capacity: u32) -> Self {
+    pub fn new(capacity: u32, filled: u32) -> Self {
         Self {
             capacity,
-            filled: 0,
+            filled: filled.min(capacity),
             readers: VecDeque::new(),
             writers: VecDeque::new(),
         }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_full_channel_blocks_its_writers_in_order() {
         let (a, b, reader) = (TaskId(1), TaskId(2), TaskId(3));
-        let mut channel = Channel::new(10);
+        let mut channel = Channel::new(10, 0);
         assert!(channel.send(a, 8));
         assert!(!channel.send(a, 4));
         assert!(!channel.send(b, 1), "it has room, but a comes first");

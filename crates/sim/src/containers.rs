@@ -89,6 +89,12 @@ impl Scheduler for ContainerScheduler {
         self.tree.queue_remove(id);
     }
 
+    fn displace(&mut self, _now_ns: Ns, _cpu: usize, wanting: Option<TaskId>) {
+        if let Some(task) = wanting {
+            self.kept(task).queue.push_front(task);
+        }
+    }
+
     fn remove(&mut self, _task: TaskId) {}
 
     fn preempts(&mut self, _now: Ns, _queued: TaskId, _cpu: usize, _serving: TaskId) -> Option<Ns> {

@@ -272,6 +272,15 @@ impl Scheduler for Hierarchy {
         });
     }
 
+    fn fork(&mut self, parent: TaskId, child: TaskId) {
+        let [parent, child] = self
+            .tasks
+            .get_disjoint_mut([parent.0 as usize, child.0 as usize])
+            .expect("a child is another task than its parent");
+        let policy = &self.classes[child.class].policy;
+        policy.fork(&parent.member, &mut child.member);
+    }
+
     fn wake(&mut self, _now_ns: Ns, task: TaskId) {
         let entry = &mut self.tasks[task.0 as usize];
         let key = self.classes[entry.class].policy.wake(&mut entry.member);
@@ -294,6 +303,24 @@ impl Scheduler for Hierarchy {
         let service = &mut self.cpus[cpu];
         service.used_ns += ran_ns;
         service.task_left_ns = service.task_left_ns.saturating_sub(ran_ns);
+    }
+
+    fn displace(&mut self, _now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
+        if let Some(task) = wanting {
+            let entry = &mut self.tasks[task.0 as usize];
+            let why = match self.cpus[cpu].task_left_ns {
+                0 => Requeue::UsedUp,
+                _ => Requeue::Preempted,
+            };
+            let key = self.classes[entry.class]
+                .policy
+                .requeue(&mut entry.member, why);
+            self.enqueue(task, key);
+        }
+        let service = std::mem::take(&mut self.cpus[cpu]);
+        if let Some(class) = service.class {
+            self.tree.stop(self.classes[class].leaf, service.used_ns);
+        }
     }
 
     fn remove(&mut self, task: TaskId) {

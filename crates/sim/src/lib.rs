@@ -14,6 +14,7 @@
 
 mod channel;
 mod containers;
+mod contracted;
 mod hierarchy;
 mod machine;
 mod program;
@@ -23,9 +24,10 @@ mod scheduler;
 mod task;
 mod trace;
 
-pub use andante_core_sys::{ContainerShare, PolicyKind, Rule};
+pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
+pub use contracted::{ContractId, Contracted, EventOptions, Terms};
 pub use hierarchy::{ClassId, Hierarchy};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use program::{Program, Record, Step, World};

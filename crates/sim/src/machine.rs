@@ -164,7 +164,12 @@ impl<S: Scheduler> Machine<S> {
 
     /// A pipe that holds so many bytes.
     pub fn channel(&mut self, capacity: u32) -> ChannelId {
-        self.channels.push(Channel::new(capacity));
+        self.filled_channel(capacity, 0)
+    }
+
+    /// A pipe that holds so many bytes, `filled` of which are in it from the beginning.
+    pub fn filled_channel(&mut self, capacity: u32, filled: u32) -> ChannelId {
+        self.channels.push(Channel::new(capacity, filled));
         ChannelId(self.channels.len() as u32 - 1)
     }
 
@@ -252,16 +257,17 @@ impl<S: Scheduler> Machine<S> {
         &self.records[instance.0 as usize]
     }
 
+    /// Priority among all of the instance's first task that has not ended; 0 if there is none, or
+    /// the scheduler knows no levels.
+    pub fn level(&self, instance: InstanceId) -> u32 {
+        let alive = |task: &Task| task.instance == instance && task.state != State::Dead;
+        let first = self.tasks.iter().position(alive);
+        first.map_or(0, |index| self.scheduler.level(TaskId(index as u32)))
+    }
+
     /// Which instance a task belongs to.
     pub fn instance_of(&self, task: TaskId) -> InstanceId {
         self.tasks[task.0 as usize].instance
-    }
-
-    /// The priority of the instance's first task among all; 0 if it has none yet, or the scheduler
-    /// knows no levels.
-    pub fn level(&self, instance: InstanceId) -> u32 {
-        let first = self.tasks.iter().position(|task| task.instance == instance);
-        first.map_or(0, |index| self.scheduler.level(TaskId(index as u32)))
     }
 
     /// Whether any task of the instance has not ended, or is yet to start.
@@ -391,6 +397,9 @@ impl<S: Scheduler> Machine<S> {
             None => (new.spec.affinity.trailing_zeros() as usize).min(self.cpus.len() - 1),
         };
         self.scheduler.add(task, &new.spec);
+        if let Some(parent) = new.parent {
+            self.scheduler.fork(parent, task);
+        }
         self.tasks.push(Task {
             program: Some(new.program),
             spec: new.spec,
@@ -403,6 +412,7 @@ impl<S: Scheduler> Machine<S> {
             work_ns: 0,
             overhead_ns: 0,
             last_cpu,
+            worked: false,
             timers: 0,
             rule: Rule::SHARE,
         });
@@ -516,7 +526,10 @@ impl<S: Scheduler> Machine<S> {
         let t = &self.tasks[task.0 as usize];
         let count = self.cpus.len();
         let nearby = (0..count).map(|step| (t.last_cpu + step) % count);
-        let allowed: Vec<usize> = nearby.filter(|cpu| t.may_run_on(*cpu)).collect();
+        let home = self.scheduler.home(task);
+        let allowed: Vec<usize> = nearby
+            .filter(|cpu| t.may_run_on(*cpu) && home.is_none_or(|home| home == *cpu))
+            .collect();
         let idle = |cpu: &&usize| self.cpus[**cpu].current.is_none() && !self.cpus[**cpu].must_pick;
         if let Some(cpu) = allowed.iter().find(idle) {
             self.cpus[*cpu].must_pick = true;
@@ -564,7 +577,7 @@ impl<S: Scheduler> Machine<S> {
             let mut world = World {
                 now_ns: self.now_ns,
                 task,
-                record: &mut self.records[t.instance.0 as usize],
+                records: &mut self.records,
                 parent: task,
                 instance: t.instance,
                 spec: &t.spec,
@@ -588,13 +601,24 @@ impl<S: Scheduler> Machine<S> {
         let t = &mut self.tasks[task.0 as usize];
         match step {
             Step::Compute(0) => return None,
-            Step::Compute(work_ns) => t.work_ns = work_ns,
+            Step::Compute(work_ns) => {
+                t.work_ns = work_ns;
+                t.worked = true;
+            }
             Step::ComputeForever => t.work_ns = NEVER,
             Step::SleepUntil(at_ns) => {
                 let at_ns = at_ns.next_multiple_of(self.costs.timer_resolution_ns.max(1));
                 if at_ns <= now_ns {
+                    let worked = std::mem::take(&mut t.worked);
+                    if let State::Running(cpu) = t.state
+                        && worked
+                    {
+                        let pick = self.scheduler.next_job(now_ns, cpu, task, at_ns);
+                        self.cpus[cpu].must_pick |= pick;
+                    }
                     return None;
                 }
+                t.worked = false;
                 t.timers += 1;
                 let number = t.timers;
                 t.wait = Wait::Timer(number);

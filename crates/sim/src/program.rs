@@ -41,8 +41,7 @@ pub struct World<'a> {
     pub now_ns: Ns,
     /// The task that the program is.
     pub task: TaskId,
-    /// What its instance has done.
-    pub record: &'a mut Record,
+    pub(crate) records: &'a mut [Record],
     pub(crate) parent: TaskId,
     pub(crate) instance: InstanceId,
     pub(crate) spec: &'a Spec,
@@ -50,11 +49,24 @@ pub struct World<'a> {
 }
 
 impl World<'_> {
+    /// What the program's instance has done.
+    pub fn record(&mut self) -> &mut Record {
+        self.record_of(self.instance)
+    }
+
+    /// What another instance has done: a server notes in it what it did for a client.
+    pub fn record_of(&mut self, instance: InstanceId) -> &mut Record {
+        &mut self.records[instance.0 as usize]
+    }
+
     /// A child of this task that runs `program`, scheduled alike and measured with it.
     pub fn fork(&mut self, program: impl Program + 'static) {
         self.forked.push(NewTask {
             program: Box::new(program),
-            spec: self.spec.clone(),
+            spec: Spec {
+                contract: None,
+                ..self.spec.clone()
+            },
             instance: self.instance,
             parent: Some(self.parent),
         });

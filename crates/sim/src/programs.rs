@@ -1,365 +1,82 @@
 //! The synthetic programs of scenarios. Each does what the laboratory's real process of the same
 //! name does on a kernel (`crates/lab/src/programs/`), system calls taking no time.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+mod answerer;
+mod display;
+mod player;
 
+pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
+pub use display::{Client, ClosedLoop, Desk, Server};
+pub use player::Player;
+
+use crate::Ns;
 use crate::channel::ChannelId;
 use crate::program::{Program, Step, World};
-use crate::random::Random;
-use crate::{NS_PER_S, Ns};
-
-/// Shows a frame each period; see [`Player::step`].
-#[derive(Debug)]
-pub struct Player {
-    begin_ns: Ns,
-    period_ns: f64,
-    /// Repeated like a group of pictures.
-    work_ns: Vec<Ns>,
-    /// A display server that has to draw each frame.
-    display: Option<Client>,
-    /// Whether frames that are a period late are given up.
-    drops: bool,
-    frame: Option<i64>,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Phase {
-    Waits,
-    Decodes,
-    Asks,
-    Receives,
-    Shows,
-}
-
-impl Player {
-    /// Frame 0 is released at `begin_ns`; frames before it, with negative numbers, are played too.
-    pub fn new(begin_ns: Ns, fps: f64, work_ns: Vec<Ns>, display: Option<Client>) -> Self {
-        Self {
-            begin_ns,
-            period_ns: NS_PER_S as f64 / fps,
-            work_ns,
-            display,
-            drops: true,
-            frame: None,
-            phase: Phase::Waits,
-        }
-    }
-
-    /// The same player, which shows every frame, however late.
-    pub fn never_dropping(self) -> Self {
-        Self {
-            drops: false,
-            ..self
-        }
-    }
-
-    fn display(&self) -> &Client {
-        self.display.as_ref().expect("it has one in these phases")
-    }
-
-    fn release_ns(&self, frame: i64) -> Ns {
-        (self.begin_ns as i64 + (frame as f64 * self.period_ns) as i64) as Ns
-    }
-}
-
-impl Program for Player {
-    /// A frame is dropped if its deadline, the release of the next one, has passed before work on
-    /// it could begin. It is shown when it is decoded or, with a display server, when that has
-    /// done its part and answered.
-    fn step(&mut self, world: &mut World<'_>) -> Step {
-        let now_ns = world.now_ns;
-        let first = || ((now_ns as f64 - self.begin_ns as f64) / self.period_ns).ceil() as i64;
-        let mut frame = self.frame.unwrap_or_else(first);
-        let (step, phase) = match self.phase {
-            Phase::Waits => (Step::SleepUntil(self.release_ns(frame)), Phase::Decodes),
-            Phase::Decodes => {
-                while self.drops && now_ns >= self.release_ns(frame + 1) {
-                    world.record.dropped_ns.push(self.release_ns(frame));
-                    frame += 1;
-                }
-                let work_ns = self.work_ns[frame.rem_euclid(self.work_ns.len() as i64) as usize];
-                let next = if self.display.is_some() {
-                    Phase::Asks
-                } else {
-                    Phase::Shows
-                };
-                (Step::Compute(work_ns), next)
-            }
-            Phase::Asks => (self.display().ask(), Phase::Receives),
-            Phase::Receives => (self.display().hear(), Phase::Shows),
-            Phase::Shows => {
-                world.record.shown_ns.push(now_ns);
-                world.record.released_ns.push(self.release_ns(frame));
-                frame += 1;
-                (Step::SleepUntil(self.release_ns(frame)), Phase::Decodes)
-            }
-        };
-        self.frame = Some(frame);
-        self.phase = phase;
-        step
-    }
-}
-
-/// Where a server finds what it is asked for, in order of arrival.
-#[derive(Debug, Clone)]
-pub struct Desk {
-    /// One byte per request: what the server waits for.
-    bell: ChannelId,
-    requests: Arc<Mutex<VecDeque<Request>>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Request {
-    work_ns: Ns,
-    answer: ChannelId,
-}
-
-impl Desk {
-    /// `bell` is a channel of its own.
-    pub fn new(bell: ChannelId) -> Self {
-        Self {
-            bell,
-            requests: Arc::default(),
-        }
-    }
-
-    /// A client's way to ask for `work_ns` of the server's work, answered over `answer`.
-    pub fn client(&self, answer: ChannelId, work_ns: Ns) -> Client {
-        Client {
-            desk: self.clone(),
-            request: Request { work_ns, answer },
-        }
-    }
-
-    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Request>> {
-        self.requests.lock().expect("nobody panics holding it")
-    }
-}
-
-/// One client of a server.
-#[derive(Debug, Clone)]
-pub struct Client {
-    desk: Desk,
-    request: Request,
-}
-
-impl Client {
-    fn ask(&self) -> Step {
-        self.desk.queue().push_back(self.request);
-        Step::Send(self.desk.bell, 1)
-    }
-
-    fn hear(&self) -> Step {
-        Step::Receive(self.request.answer, 1)
-    }
-}
-
-/// Does for its clients what they ask for, one request after the other.
-#[derive(Debug)]
-pub struct Server {
-    desk: Desk,
-    serving: Option<Request>,
-    worked: bool,
-}
-
-impl Server {
-    /// The server of this desk.
-    pub fn new(desk: Desk) -> Self {
-        Self {
-            desk,
-            serving: None,
-            worked: true,
-        }
-    }
-}
-
-impl Program for Server {
-    fn step(&mut self, world: &mut World<'_>) -> Step {
-        if let Some(request) = self.serving.take() {
-            world.record.finished_ns.push(world.now_ns);
-            return Step::Send(request.answer, 1);
-        }
-        if self.worked {
-            self.worked = false;
-            return Step::Receive(self.desk.bell, 1);
-        }
-        self.worked = true;
-        let request = self.desk.queue().pop_front().expect("the bell rang for it");
-        self.serving = Some(request);
-        Step::Compute(request.work_ns)
-    }
-}
-
-/// Asks a server, waits for the answer, thinks, asks again: a client of a closed loop, whose next
-/// request waits for the reply to the one before.
-#[derive(Debug)]
-pub struct ClosedLoop {
-    server: Client,
-    think_ns: Ns,
-    asked_ns: Ns,
-    phase: u8,
-}
-
-impl ClosedLoop {
-    /// A client that lets `think_ns` pass between a reply and the next request.
-    pub fn new(server: Client, think_ns: Ns) -> Self {
-        Self {
-            server,
-            think_ns,
-            asked_ns: 0,
-            phase: 0,
-        }
-    }
-}
-
-impl Program for ClosedLoop {
-    fn step(&mut self, world: &mut World<'_>) -> Step {
-        let phase = self.phase;
-        self.phase = (phase + 1) % 3;
-        match phase {
-            0 => {
-                self.asked_ns = world.now_ns;
-                self.server.ask()
-            }
-            1 => self.server.hear(),
-            _ => {
-                let latency_ns = world.now_ns - self.asked_ns;
-                world.record.latency_ns.push((self.asked_ns, latency_ns));
-                world.record.finished_ns.push(world.now_ns);
-                Step::SleepUntil(world.now_ns + self.think_ns)
-            }
-        }
-    }
-}
-
-/// Sleeps to given instants, does some work, notes how long after the instant it was done.
-pub struct Answerer {
-    next: Box<dyn FnMut(Ns) -> Ns + Send>,
-    work_ns: Ns,
-    /// A display server that has to draw each answer.
-    display: Option<Client>,
-    at_ns: Ns,
-    phase: u8,
-}
-
-impl Answerer {
-    /// Key presses at random instants (a Poisson process), the same for the same seed.
-    pub fn typist(
-        begin_ns: Ns,
-        keys_per_s: f64,
-        work_ns: Ns,
-        seed: u32,
-        display: Option<Client>,
-    ) -> Self {
-        let mut instants = key_presses(begin_ns, keys_per_s, seed);
-        let next = move |_| instants.next().expect("it never ends");
-        Self {
-            display,
-            ..Self::new(begin_ns, work_ns, next)
-        }
-    }
-
-    /// Timer expiries `interval_ns` apart; with a phase that comes near no simple fraction.
-    pub fn waker(begin_ns: Ns, interval_ns: Ns) -> Self {
-        let first_ns = begin_ns + (interval_ns as f64 * OFF_THE_GRID) as Ns;
-        let mut number = 0;
-        Self::new(begin_ns, 0, move |_| {
-            number += 1;
-            first_ns + (number - 1) * interval_ns
-        })
-    }
-
-    fn new(begin_ns: Ns, work_ns: Ns, next: impl FnMut(Ns) -> Ns + Send + 'static) -> Self {
-        Self {
-            next: Box::new(next),
-            work_ns,
-            display: None,
-            at_ns: begin_ns,
-            phase: 0,
-        }
-    }
-}
-
-/// A part of an interval that comes near no simple fraction of it: the golden section.
-pub const OFF_THE_GRID: f64 = 0.618;
-
-/// Instants of key presses [ns], at random (a Poisson process) after `begin_ns`, the same for the
-/// same seed everywhere.
-pub fn key_presses(begin_ns: Ns, keys_per_s: f64, seed: u32) -> impl Iterator<Item = Ns> + Send {
-    let mut random = Random::new(u64::from(seed));
-    let mut at_ns = begin_ns;
-    std::iter::repeat_with(move || {
-        at_ns += random.exponential(NS_PER_S as f64 / keys_per_s) as Ns;
-        at_ns
-    })
-}
-
-impl Program for Answerer {
-    fn step(&mut self, world: &mut World<'_>) -> Step {
-        loop {
-            let phase = self.phase;
-            self.phase = (phase + 1) % 5;
-            match (phase, &self.display) {
-                (0, _) => {
-                    self.at_ns = (self.next)(self.at_ns);
-                    return Step::SleepUntil(self.at_ns);
-                }
-                (1, _) => return Step::Compute(self.work_ns),
-                (2, Some(display)) => return display.ask(),
-                (3, Some(display)) => return display.hear(),
-                (4, _) => {
-                    let latency_ns = world.now_ns - self.at_ns;
-                    world.record.latency_ns.push((self.at_ns, latency_ns));
-                }
-                _ => {}
-            }
-        }
-    }
-}
 
 /// Forks a child that computes and exits, waits for it, forks the next.
 #[derive(Debug)]
 pub struct Batch {
-    work_ns: Ns,
-    waits: bool,
-    started: bool,
+    /// Of the children, repeated.
+    work_ns: Vec<Ns>,
+    fork_ns: Ns,
+    forked: usize,
+    since_ns: Ns,
+    phase: BatchPhase,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum BatchPhase {
+    Begins,
+    Forks,
+    Ends,
 }
 
 impl Batch {
-    /// Each child works for `work_ns`.
-    pub fn new(work_ns: Ns) -> Self {
+    /// Each child works for one of `work_ns`, in turn. Fork and wait together cost the parent
+    /// `fork_ns`.
+    pub fn new(work_ns: Vec<Ns>, fork_ns: Ns) -> Self {
         Self {
             work_ns,
-            waits: false,
-            started: false,
+            fork_ns,
+            forked: 0,
+            since_ns: 0,
+            phase: BatchPhase::Begins,
         }
     }
 }
 
 impl Program for Batch {
     fn step(&mut self, world: &mut World<'_>) -> Step {
-        if self.waits {
-            self.waits = false;
-            return Step::WaitForChild;
-        }
-        if self.started {
-            world.record.finished_ns.push(world.now_ns);
-        }
-        self.started = true;
-        self.waits = true;
-        let work_ns = self.work_ns;
-        let mut worked = false;
-        world.fork(move |_: &mut World<'_>| {
-            if std::mem::replace(&mut worked, true) {
-                Step::Exit
-            } else {
-                Step::Compute(work_ns)
+        let (step, phase) = match self.phase {
+            BatchPhase::Begins => {
+                self.since_ns = world.now_ns;
+                (Step::Compute(self.fork_ns), BatchPhase::Forks)
             }
-        });
-        // Forking itself takes a moment; a parent that took none would never be seen to run.
-        Step::Compute(FORK_NS)
+            BatchPhase::Forks => {
+                let work_ns = self.work_ns[self.forked % self.work_ns.len()];
+                self.forked += 1;
+                let mut worked = false;
+                world.fork(move |_: &mut World<'_>| {
+                    if std::mem::replace(&mut worked, true) {
+                        Step::Exit
+                    } else {
+                        Step::Compute(work_ns)
+                    }
+                });
+                (Step::WaitForChild, BatchPhase::Ends)
+            }
+            BatchPhase::Ends => {
+                let (since_ns, now_ns) = (self.since_ns, world.now_ns);
+                world.record().finished_ns.push(now_ns);
+                world
+                    .record()
+                    .latency_ns
+                    .push((since_ns, now_ns - since_ns));
+                (Step::Compute(0), BatchPhase::Begins)
+            }
+        };
+        self.phase = phase;
+        step
     }
 }
 
@@ -416,14 +133,15 @@ impl Program for Pingpong {
                 if self.serves {
                     if self.rounds == self.window {
                         let each_ns = (world.now_ns - self.since_ns) / Ns::from(self.window);
-                        world.record.latency_ns.push((self.since_ns, each_ns));
+                        world.record().latency_ns.push((self.since_ns, each_ns));
                         self.rounds = 0;
                     }
                     if self.rounds == 0 {
                         self.since_ns = world.now_ns;
                     }
                     self.rounds += 1;
-                    world.record.finished_ns.push(world.now_ns);
+                    let now_ns = world.now_ns;
+                    world.record().finished_ns.push(now_ns);
                 }
                 Step::Send(self.to, 1)
             }

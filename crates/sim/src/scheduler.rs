@@ -1,8 +1,9 @@
 //! What the machine asks of a scheduler.
 
-use andante_core_sys::Rule;
+use andante_core_sys::{Kept, Rule};
 
 use crate::Ns;
+use crate::contracted::ContractId;
 use crate::task::{Spec, TaskId};
 
 /// Who runs next on a CPU, and how long at most.
@@ -25,6 +26,9 @@ pub trait Scheduler: Send {
     /// A new task, asleep.
     fn add(&mut self, task: TaskId, spec: &Spec);
 
+    /// The child, added just now to the parent's class, was forked by it.
+    fn fork(&mut self, _parent: TaskId, _child: TaskId) {}
+
     /// The task wants to run: it is queued.
     fn wake(&mut self, now_ns: Ns, task: TaskId);
 
@@ -36,6 +40,20 @@ pub trait Scheduler: Send {
 
     /// The task in service on `cpu` wants to run no more.
     fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId);
+
+    /// The job of the task in service has ended, and its next one was released at `released_ns`,
+    /// not after now. True asks for a pick.
+    fn next_job(&mut self, _now: Ns, _cpu: usize, _task: TaskId, _released_ns: Ns) -> bool {
+        false
+    }
+
+    /// Another scheduler takes the CPU; `wanting` was in service there and is queued now.
+    fn displace(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>);
+
+    /// The only CPU the task can be picked on at present, if there is one.
+    fn home(&mut self, _task: TaskId) -> Option<usize> {
+        None
+    }
 
     /// The task, asleep, has ended.
     fn remove(&mut self, task: TaskId);
@@ -55,6 +73,11 @@ pub trait Scheduler: Send {
     /// The task's priority among all, more is served first; 0 where there are no levels.
     fn level(&self, _task: TaskId) -> u32 {
         0
+    }
+
+    /// What became of a contract so far, where there are contracts.
+    fn kept(&mut self, _contract: ContractId) -> Option<Kept> {
+        None
     }
 
     /// Time between two clock interrupts that it accounts by [ns], or 0.
@@ -92,6 +115,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     fn add(&mut self, task: TaskId, spec: &Spec) {
         (**self).add(task, spec);
     }
+    fn fork(&mut self, parent: TaskId, child: TaskId) {
+        (**self).fork(parent, child);
+    }
     fn wake(&mut self, now_ns: Ns, task: TaskId) {
         (**self).wake(now_ns, task);
     }
@@ -103,6 +129,15 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn block(&mut self, now_ns: Ns, cpu: usize, task: TaskId) {
         (**self).block(now_ns, cpu, task);
+    }
+    fn next_job(&mut self, now_ns: Ns, cpu: usize, task: TaskId, released_ns: Ns) -> bool {
+        (**self).next_job(now_ns, cpu, task, released_ns)
+    }
+    fn displace(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
+        (**self).displace(now_ns, cpu, wanting);
+    }
+    fn home(&mut self, task: TaskId) -> Option<usize> {
+        (**self).home(task)
     }
     fn remove(&mut self, task: TaskId) {
         (**self).remove(task);
@@ -118,6 +153,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn level(&self, task: TaskId) -> u32 {
         (**self).level(task)
+    }
+    fn kept(&mut self, contract: ContractId) -> Option<Kept> {
+        (**self).kept(contract)
     }
     fn tick_ns(&self) -> Ns {
         (**self).tick_ns()

@@ -4,6 +4,7 @@ use andante_core_sys::{Parameters, Rule};
 
 use crate::Ns;
 use crate::channel::ChannelId;
+use crate::contracted::ContractId;
 use crate::hierarchy::ClassId;
 use crate::program::Program;
 
@@ -16,7 +17,7 @@ pub struct TaskId(pub u32);
 pub struct InstanceId(pub u32);
 
 /// How a task is to be scheduled. Children inherit it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// Its class.
     pub class: ClassId,
@@ -26,6 +27,8 @@ pub struct Spec {
     pub affinity: u64,
     /// What the historical policies know beside the nice value.
     pub priority: Priority,
+    /// The contract it runs under, where there are contracts. Children do not inherit it.
+    pub contract: Option<ContractId>,
 }
 
 /// A task's standing under the historical policies; see [`Parameters`].
@@ -47,6 +50,7 @@ impl Spec {
             nice: 0,
             affinity: u64::MAX,
             priority: Priority::default(),
+            contract: None,
         }
     }
 
@@ -112,6 +116,8 @@ pub(crate) struct Task {
     /// What a switch or a migration still costs before work goes on [ns].
     pub overhead_ns: Ns,
     pub last_cpu: usize,
+    /// It has worked since it last slept: not sleeping is then the end of a job.
+    pub worked: bool,
     pub timers: u32,
     /// By which rule it was last chosen.
     pub rule: Rule,

@@ -1,6 +1,8 @@
 //! The machine as a whole: golden schedules, shares, waiting, determinism.
 
-use andante_sim::programs::{Answerer, Batch, ClosedLoop, Desk, Loop, Pingpong, Player, Server};
+use andante_sim::programs::{
+    Answerer, Batch, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player, Server, Typing,
+};
 use andante_sim::{
     Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec,
     Step, World,
@@ -197,7 +199,7 @@ fn children_are_measured_with_their_parent() {
     let batch = start(
         &mut m,
         Spec::of(Hierarchy::ROOT),
-        Batch::new(10 * NS_PER_MS),
+        Batch::new(vec![10 * NS_PER_MS], FORK_NS),
     );
     m.run_until(NS_PER_S);
     assert_eq!(
@@ -257,6 +259,13 @@ fn suspending_costs_what_is_missed_and_no_more() {
 
 #[test]
 fn the_same_seed_decides_the_same() {
+    let typing = |seed| Typing {
+        keys_per_s: 50.0,
+        input_ns: vec![0],
+        work_ns: vec![3 * NS_PER_MS],
+        seed,
+        until_ns: Ns::MAX,
+    };
     let run = |seed: u32| {
         let mut hierarchy = Hierarchy::new(3, QUANTUM_NS, PolicyKind::Sfq);
         let class = hierarchy
@@ -277,9 +286,13 @@ fn the_same_seed_decides_the_same() {
             start(
                 &mut m,
                 Spec::of(class),
-                Answerer::typist(0, 50.0, 3 * NS_PER_MS, seed + n, None),
+                Answerer::typist(0, typing(seed + n), None),
             );
-            start(&mut m, Spec::of(Hierarchy::ROOT), Batch::new(NS_PER_MS));
+            start(
+                &mut m,
+                Spec::of(Hierarchy::ROOT),
+                Batch::new(vec![NS_PER_MS], FORK_NS),
+            );
         }
         let (to, from) = (m.channel(1), m.channel(1));
         start(&mut m, Spec::of(class), Pingpong::new(to, from, true, 100));

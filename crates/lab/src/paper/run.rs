@@ -84,7 +84,7 @@ impl Task<'_> {
 }
 
 enum Done {
-    Simulated(Box<Result<SchedulerResult, LabError>>),
+    Simulated(Result<Box<SchedulerResult>, LabError>),
     Computed(Result<computed::Output, String>),
 }
 
@@ -101,10 +101,10 @@ pub(super) fn run(papers: &[Paper], count: &mut Count) -> Result<Vec<PaperResult
     tasks.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     count.begins(tasks.len());
     let work = |task: &Task<'_>| match task {
-        Task::Simulate(_, _, job) => Done::Simulated(Box::new(simulator::simulate(
-            &job.case.workload,
-            &job.choice,
-        ))),
+        Task::Simulate(_, _, job) => {
+            let result = simulator::simulate(&job.case.workload, &job.choice);
+            Done::Simulated(result.map(Box::new))
+        }
         Task::Compute(_, function) => {
             let function = computed::find(function).expect("checked when it was read");
             Done::Computed(function())
@@ -123,7 +123,7 @@ pub(super) fn run(papers: &[Paper], count: &mut Count) -> Result<Vec<PaperResult
             (Task::Simulate(paper, run, _), Done::Simulated(result)) => {
                 runs.entry(&paper.key)
                     .or_default()
-                    .add(paper, run, (*result)?);
+                    .add(paper, run, *result?);
             }
             (Task::Compute(paper, function), Done::Computed(output)) => {
                 let output = output.map_err(|reason| LabError::NotComputed {

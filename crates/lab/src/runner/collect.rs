@@ -104,6 +104,8 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
     result.iterations = samples.iterations;
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
+    let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
+    result.iteration_ms = Spread::of(&iteration_ms);
     if matches!(kind, Kind::Player { .. }) {
         let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);

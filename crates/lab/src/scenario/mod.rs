@@ -31,6 +31,7 @@
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
+mod contract;
 pub(crate) mod document;
 pub(crate) mod expectation;
 mod program;
@@ -40,9 +41,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use contract::Contract;
 pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
-pub use program::{Clip, Kind, Program};
+pub use program::{Clip, Display, Kind, Program};
 pub use simulator::{InterruptSource, Simulator};
 
 use andante_sim::PolicyKind;

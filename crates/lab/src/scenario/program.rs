@@ -3,8 +3,12 @@
 use andante_sim::Priority;
 use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
-use super::{Class, check_class_known};
+use super::document::{FromNode, Node, ScenarioError, Section, Value, join, suggest};
+use super::{Class, Contract, check_class_known, contract};
+
+const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
+/// Most requests that a display server may be behind.
+const MAX_AHEAD: u32 = 65_536;
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +35,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// What each instance is promised; none: its class's share (simulator).
+    pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
 }
@@ -44,10 +50,8 @@ pub enum Kind {
         fps: f64,
         /// Work per frame [ms], repeated like a group of pictures.
         work_ms: Vec<f64>,
-        /// Work a display server, a process of its own, does per frame [ms].
-        display_ms: f64,
-        /// The program, of kind `server`, that is the display server; none: one of its own.
-        server: Option<String>,
+        /// Who draws its frames.
+        display: Display,
         /// Whether frames that are a period late are given up.
         drops: bool,
     },
@@ -55,14 +59,16 @@ pub enum Kind {
     Typist {
         /// Mean rate [1/s].
         keys_per_s: f64,
-        /// Work per key [ms].
-        work_ms: f64,
+        /// Work per key [ms], repeated.
+        work_ms: Vec<f64>,
+        /// From the key to the program [ms], repeated (simulator).
+        input_ms: Vec<f64>,
+        /// No keys after this [s since the measurement began]; none: to its end (simulator).
+        until_s: Option<f64>,
         /// Seed of the instants.
         seed: u32,
-        /// Work a display server does per key [ms].
-        display_ms: f64,
-        /// The program, of kind `server`, that does it.
-        server: Option<String>,
+        /// Who draws its answers.
+        display: Display,
     },
     /// Does for its clients what they ask for, one request after the other.
     Server,
@@ -79,8 +85,10 @@ pub enum Kind {
     Loop,
     /// Forks children that compute and exit, one after the other.
     Batch {
-        /// Work per child [ms].
-        work_ms: f64,
+        /// Work per child [ms], repeated.
+        work_ms: Vec<f64>,
+        /// Work of the parent per child [ms] (simulator); none: what forking costs.
+        fork_ms: Option<f64>,
     },
     /// A small integer benchmark without end.
     Dhrystone,
@@ -111,6 +119,30 @@ pub enum Kind {
         /// The program and its arguments.
         argv: Vec<String>,
     },
+}
+
+/// The display server of a program, a process of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Display {
+    /// Its work per frame or key [ms]; 0: there is none.
+    pub work_ms: f64,
+    /// The program, of kind `server`, that it is; none: one of its own.
+    pub server: Option<String>,
+    /// In how many turns they do the work of a frame (simulator).
+    pub exchanges: u32,
+    /// How many requests it may be behind, the program not waiting for it (simulator); 0: the
+    /// program waits for every answer.
+    pub ahead: u32,
+}
+
+impl Display {
+    /// There is none.
+    pub const NONE: Self = Self {
+        work_ms: 0.0,
+        server: None,
+        exchanges: 1,
+        ahead: 0,
+    };
 }
 
 /// A film clip, made from these figures.
@@ -155,8 +187,34 @@ impl Kind {
     /// The program of kind `server` that it asks.
     pub fn server(&self) -> Option<&str> {
         match self {
-            Self::Player { server, .. } | Self::Typist { server, .. } => server.as_deref(),
+            Self::Player { display, .. } | Self::Typist { display, .. } => {
+                display.server.as_deref()
+            }
             Self::Client { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// A key that asks for what only the simulator has, if there is one.
+    pub fn only_simulated(&self) -> Option<&'static str> {
+        let given = |asked: bool, key| asked.then_some(key);
+        let of_display = |display: &Display| {
+            given(display.server.is_some(), "server")
+                .or(given(display.exchanges > 1, "exchanges"))
+                .or(given(display.ahead > 0, "ahead"))
+        };
+        match self {
+            Self::Server | Self::Client { .. } => Some("kind"),
+            Self::Player { display, .. } => of_display(display),
+            Self::Typist {
+                input_ms,
+                until_s,
+                display,
+                ..
+            } => given(input_ms.iter().any(|ms| *ms > 0.0), "input_ms")
+                .or(given(until_s.is_some(), "until_s"))
+                .or(of_display(display)),
+            Self::Batch { fork_ms, .. } => given(fork_ms.is_some(), "fork_ms"),
             _ => None,
         }
     }
@@ -202,8 +260,13 @@ pub(super) fn read(
     }
     let kind_name: String = section.need("kind")?;
     let kind = read_kind(&kind_name, &mut section)?;
+    let contract = match section.node("contract") {
+        None => None,
+        Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
+    };
     let program = Program {
         name: name.to_owned(),
+        contract,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,
@@ -283,21 +346,23 @@ fn check_affinity(
 }
 
 fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
-    const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
     Ok(match name {
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
-            work_ms: read_work(section)?,
-            display_ms: section.number("display_ms", 0.0, WORK_MS)?,
-            server: section.get("server")?,
+            work_ms: read_times(section, "work_ms", None)?,
+            display: Display {
+                exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
+                ..read_display(section)?
+            },
             drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
-            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
+            work_ms: read_times(section, "work_ms", Some(1.0))?,
+            input_ms: read_times(section, "input_ms", Some(0.0))?,
+            until_s: time(section, "until_s", 0.0)?,
             seed: section.get("seed")?.unwrap_or(1),
-            display_ms: section.number("display_ms", 0.0, WORK_MS)?,
-            server: section.get("server")?,
+            display: read_display(section)?,
         },
         "server" => Kind::Server,
         "client" => Kind::Client {
@@ -307,7 +372,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         },
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
-            work_ms: section.number("work_ms", 10.0, WORK_MS)?,
+            work_ms: read_times(section, "work_ms", Some(10.0))?,
+            fork_ms: match section.get::<f64>("fork_ms")? {
+                None => None,
+                Some(_) => Some(section.number("fork_ms", 0.0, WORK_MS)?),
+            },
         },
         "dhrystone" => Kind::Dhrystone,
         "pingpong" => Kind::Pingpong {
@@ -337,12 +406,30 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
     })
 }
 
-fn read_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
-    let work_ms: Vec<f64> = section.need("work_ms")?;
-    if work_ms.is_empty() || work_ms.iter().any(|ms| !(0.0..=60_000.0).contains(ms)) {
-        return Err(section.error("work_ms", "give one or more times from 0 to 60000"));
+/// One or more times; without a default, they must be given.
+fn read_times(
+    section: &mut Section<'_>,
+    key: &'static str,
+    default_ms: Option<f64>,
+) -> Result<Vec<f64>, ScenarioError> {
+    let given: Option<Vec<f64>> = match default_ms {
+        None => Some(section.need(key)?),
+        Some(_) => section.get(key)?,
+    };
+    let times_ms = given.unwrap_or_else(|| default_ms.into_iter().collect());
+    if times_ms.is_empty() || times_ms.iter().any(|ms| !WORK_MS.contains(ms)) {
+        return Err(section.error(key, "give one or more times from 0 to 60000"));
     }
-    Ok(work_ms)
+    Ok(times_ms)
+}
+
+fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
+    Ok(Display {
+        work_ms: section.number("display_ms", 0.0, WORK_MS)?,
+        server: section.get("server")?,
+        exchanges: 1,
+        ahead: section.number("ahead", 0.0, 0.0..=f64::from(MAX_AHEAD))? as u32,
+    })
 }
 
 fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {

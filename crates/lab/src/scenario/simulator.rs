@@ -1,6 +1,6 @@
 //! `[simulator]`: the costs and interrupts of a simulated machine. A kernel has its own.
 
-use andante_sim::Costs;
+use andante_sim::{Contracts, Costs, EventOptions};
 
 use super::document::{Node, ScenarioError, Section};
 
@@ -14,6 +14,10 @@ pub struct Simulator {
     pub costs: Costs,
     /// What takes CPUs away.
     pub interrupts: Vec<InterruptSource>,
+    /// How contracts are ordered: options of [`Contracts`].
+    pub contracts: u32,
+    /// How the events of contracts are coordinated.
+    pub events: EventOptions,
 }
 
 /// Interrupts of one kind on one CPU.
@@ -45,8 +49,25 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
             interrupts.push(read_interrupts(node, &path, cpus)?);
         }
     }
+    let mut contracts = 0;
+    for (key, option) in [
+        ("window_first", Contracts::WINDOW_FIRST),
+        ("tie_index", Contracts::TIE_INDEX),
+        ("extra_counts", Contracts::EXTRA_COUNTS),
+        ("event_strict", Contracts::EVENT_STRICT),
+    ] {
+        if section.get(key)?.unwrap_or(false) {
+            contracts |= option;
+        }
+    }
+    let events = EventOptions {
+        coordinated: section.get("events")?.unwrap_or(false),
+        task_server_ns: (section.number("task_server_ms", 0.0, 0.0..=4000.0)? * 1e6) as u64,
+    };
     section.finish()?;
     Ok(Simulator {
+        contracts,
+        events,
         quantum_ms,
         costs,
         interrupts,

@@ -195,6 +195,7 @@ pub fn awkward() -> RunResult {
     scheduler.programs[0].name = "</svg><b>".into();
     scheduler.programs[0].failed = Some("exited with status 1 & \"no\" word".into());
     scheduler.programs[0].latency_us = Spread::of(&[1.0, 2.0, 900.0]);
+    scheduler.programs[0].iteration_ms = Spread::of(&[10.0, 11.0]);
     scheduler.programs[0].levels = vec![29, 39];
     scheduler.programs[0].released_ms = vec![0.5];
     scheduler.runs = vec![

@@ -34,7 +34,10 @@ fn complete() -> Value {
         .map(judgement)
         .into();
     result.schedulers[0].programs[0].dropped_ms = vec![1.0];
-    result.schedulers[0].programs[0].released_ms = vec![0.5];
+    let first = &mut result.schedulers[0].programs[0];
+    first.released_ms = vec![0.5];
+    (first.deadlines, first.missed) = (Some(3), Some(2));
+    (first.violations, first.exhaustions) = (Some(1), Some(1));
     for run in &mut result.schedulers[0].runs {
         run.rule = Some("share".into());
     }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The nearest contract that would be admitted.
+//!
+//! Both offers are found by bisection over the very question that was answered with no, so that each
+//! is proved by the admission that comes with it. Less budget or a longer period never makes an
+//! admitted contract inadmissible: EDF's demand only falls, on whole CPUs and in windows [1].
+//!
+//! Only a promise is worth an offer: what DWCS's condition admits without one is not offered.
+//!
+//! \[1\] S. Baruah, A. Burns, *Sustainable Scheduling Analysis*, RTSS 2006.
+
+use crate::answer::{Admission, Nearest, Offer, Promise};
+use crate::contract::{Contract, MAX_PERIOD_NS};
+use crate::system::System;
+
+/// The longest period offered, as a multiple of the one asked for.
+pub const MAX_STRETCH: u64 = 16;
+
+impl System {
+    /// What would be admitted instead of `contract`, which is not.
+    pub(crate) fn nearest(&self, contract: &Contract) -> Nearest {
+        Nearest {
+            largest_budget: self.largest_budget(contract),
+            shortest_period: self.shortest_period(contract),
+        }
+    }
+
+    fn largest_budget(&self, contract: &Contract) -> Option<Offer> {
+        let with_budget = |budget_ns| Contract {
+            budget_ns,
+            ..contract.clone()
+        };
+        // From the refused budget down to nothing.
+        let most = contract.budget_ns;
+        self.nearest_admitted(most - 1, |less_ns| with_budget(most - less_ns))
+    }
+
+    fn shortest_period(&self, contract: &Contract) -> Option<Offer> {
+        let asked_ns = contract.period_ns;
+        let at_period_end = contract.deadline_ns == asked_ns;
+        let with_period = |period_ns| Contract {
+            period_ns,
+            deadline_ns: if at_period_end {
+                period_ns
+            } else {
+                contract.deadline_ns
+            },
+            ..contract.clone()
+        };
+        let longest_ns = asked_ns.saturating_mul(MAX_STRETCH).min(MAX_PERIOD_NS);
+        let most_ns = longest_ns - asked_ns;
+        self.nearest_admitted(most_ns, |more_ns| with_period(asked_ns + more_ns))
+    }
+
+    /// The admitted contract of the least step, 1 to `last`, away from the refused one at step 0.
+    fn nearest_admitted(&self, last: u64, contract_at: impl Fn(u64) -> Contract) -> Option<Offer> {
+        let offer_at = |step| {
+            let contract = contract_at(step);
+            let admission = self.find(&contract).filter(promises)?;
+            Some(Offer {
+                contract,
+                admission,
+            })
+        };
+        if last == 0 {
+            return None;
+        }
+        let mut nearest = offer_at(last)?;
+        let (mut refused, mut admitted) = (0, last);
+        while admitted - refused > 1 {
+            let middle = refused + (admitted - refused) / 2;
+            match offer_at(middle) {
+                Some(offer) => (nearest, admitted) = (offer, middle),
+                None => refused = middle,
+            }
+        }
+        Some(nearest)
+    }
+}
+
+fn promises(admission: &Admission) -> bool {
+    !matches!(admission.promise, Promise::Nothing(_))
+}

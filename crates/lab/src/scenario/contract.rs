@@ -1,0 +1,111 @@
+//! `[programs.NAME.contract]`: what a program is promised.
+
+use andante_sim::{Promise, Terms};
+
+use super::document::{Node, ScenarioError, Section, suggest};
+
+/// What every instance of a program is promised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract {
+    /// The promise, its CPU left at 0.
+    pub terms: Terms,
+    /// Where it runs; none: the CPUs in turn.
+    pub cpu: Option<u32>,
+}
+
+/// Kinds of server, and the flags of `core/contract.h` that make them.
+const KINDS: [(&str, u32); 4] = [
+    ("cbs", 0),
+    ("hard-cbs", Promise::HARD),
+    ("edf", Promise::EXHAUSTIVE),
+    ("dwcs", Promise::WINDOW),
+];
+
+/// Options, and theirs.
+const OPTIONS: [(&str, u32); 4] = [
+    ("reclaim", Promise::RECLAIM),
+    ("borrow", Promise::BORROW),
+    ("catch_up", Promise::CATCH_UP),
+    ("work_conserving", Promise::WORK_CONSERVING),
+];
+
+/// Reads the contract at `path`.
+pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, ScenarioError> {
+    const TIME_MS: std::ops::RangeInclusive<f64> = 0.001..=4000.0;
+    let mut section = Section::new(node, path)?;
+    let time = |section: &mut Section<'_>, key| {
+        let ms = section.number(key, 0.0, TIME_MS)?;
+        Ok::<u64, ScenarioError>((ms * 1e6).round() as u64)
+    };
+    section.need::<f64>("budget_ms")?;
+    section.need::<f64>("period_ms")?;
+    let budget_ns = time(&mut section, "budget_ms")?;
+    let period_ns = time(&mut section, "period_ms")?;
+    let deadline_rel_ns = match section.node("deadline_ms") {
+        None => period_ns,
+        Some(_) => time(&mut section, "deadline_ms")?,
+    };
+    if budget_ns > deadline_rel_ns || deadline_rel_ns > period_ns {
+        let message = "a contract needs budget_ms <= deadline_ms <= period_ms";
+        return Err(section.error("budget_ms", message));
+    }
+    let kind: Option<String> = section.get("kind")?;
+    let kind = kind.unwrap_or_else(|| "cbs".to_owned());
+    let known = KINDS.iter().find(|(name, _)| *name == kind);
+    let (_, mut flags) = *known.ok_or_else(|| {
+        let hint = suggest(&kind, KINDS.into_iter().map(|(name, _)| name));
+        section.error("kind", format!("unknown kind of contract `{kind}`{hint}"))
+    })?;
+    for (key, flag) in OPTIONS {
+        if section.get(key)?.unwrap_or(false) {
+            flags |= flag;
+        }
+    }
+    let (x, y) = read_tolerance(&mut section, flags)?;
+    let cpu: Option<u32> = section.get("cpu")?;
+    if let Some(cpu) = cpu.filter(|cpu| *cpu >= cpus) {
+        let message = format!("CPU {cpu} does not exist: `cpus` is {cpus}");
+        return Err(section.error("cpu", message));
+    }
+    let events = section.get("events")?.unwrap_or(false);
+    section.finish()?;
+    let promise = Promise {
+        budget_ns,
+        period_ns,
+        deadline_rel_ns,
+        x,
+        y,
+        flags,
+        cpu: 0,
+    };
+    if !promise.is_valid() {
+        let message = format!("a contract of kind `{kind}` cannot have these options");
+        return Err(node.origin.error(path, message));
+    }
+    let terms = Terms {
+        promise,
+        pieces: Vec::new(),
+        events,
+    };
+    Ok(Contract { terms, cpu })
+}
+
+/// `tolerate = "x/y"`: of every y periods x may be lost.
+fn read_tolerance(section: &mut Section<'_>, flags: u32) -> Result<(u32, u32), ScenarioError> {
+    let Some(text) = section.get::<String>("tolerate")? else {
+        return Ok((0, 0));
+    };
+    let parsed = text
+        .split_once('/')
+        .and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)))
+        .filter(|(x, y): &(u32, u32)| x <= y && *y > 0);
+    let Some(tolerance) = parsed else {
+        let message = "give x/y with x <= y, e.g. \"1/5\": one of every five periods may be lost";
+        return Err(section.error("tolerate", message));
+    };
+    if flags & Promise::WINDOW == 0 {
+        let message = "only a contract of kind `dwcs` has a window of losses";
+        return Err(section.error("tolerate", message));
+    }
+    Ok(tolerance)
+}
