@@ -96,7 +96,8 @@ impl Partition {
     /// Takes all of `owner`'s tasks away.
     pub fn take(&mut self, owner: u32) {
         for (workload, owners) in self.cpus.iter_mut().zip(&mut self.owners) {
-            while let Some(at) = owners.iter().position(|&held| held == owner) {
+            // Pieces of one task are on different CPUs.
+            if let Some(at) = owners.iter().position(|&held| held == owner) {
                 owners.remove(at);
                 workload.remove(at);
             }

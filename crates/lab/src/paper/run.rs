@@ -102,8 +102,7 @@ pub(super) fn run(papers: &[Paper], count: &mut Count) -> Result<Vec<PaperResult
     count.begins(tasks.len());
     let work = |task: &Task<'_>| match task {
         Task::Simulate(_, _, job) => {
-            let result = simulator::simulate(&job.case.workload, &job.choice);
-            Done::Simulated(result.map(Box::new))
+            Done::Simulated(simulator::simulate(&job.case.workload, &job.choice).map(Box::new))
         }
         Task::Compute(_, function) => {
             let function = computed::find(function).expect("checked when it was read");

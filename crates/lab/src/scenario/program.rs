@@ -128,7 +128,7 @@ pub struct Display {
     pub work_ms: f64,
     /// The program, of kind `server`, that it is; none: one of its own.
     pub server: Option<String>,
-    /// In how many turns they do the work of a frame (simulator).
+    /// How often a player waits for it for each frame, the first time for its work (simulator).
     pub exchanges: u32,
     /// How many requests it may be behind, the program not waiting for it (simulator); 0: the
     /// program waits for every answer.
@@ -350,11 +350,11 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             work_ms: read_times(section, "work_ms", None)?,
+            drops: section.get("drops")?.unwrap_or(true),
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?
             },
-            drops: section.get("drops")?.unwrap_or(true),
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,

@@ -119,7 +119,7 @@ impl Program for Answerer {
             Phase::Works => (Step::Compute(of(&self.work_ns)), Phase::Turns),
             Phase::Turns => (self.with_display(Client::begin), Phase::Asks),
             Phase::Asks => {
-                let ask = |display: &Client| display.ask(world, 1, display.note(note));
+                let ask = |display: &Client| display.ask(world, display.note(note));
                 (self.with_display(ask), Phase::Hears)
             }
             Phase::Hears => (self.with_display(Client::hear), Phase::Notes),

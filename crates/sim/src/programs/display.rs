@@ -105,12 +105,22 @@ impl Client {
         }
     }
 
-    /// Then: asks for one of `parts` equal parts of the work.
-    pub(super) fn ask(&self, world: &World<'_>, parts: u32, note: Option<Note>) -> Step {
+    /// Then: asks for the work.
+    pub(super) fn ask(&self, world: &World<'_>, note: Option<Note>) -> Step {
+        self.send(self.work_ns, note.map(|note| (world.instance, note)))
+    }
+
+    /// Or for an answer that takes no work.
+    pub(super) fn ask_for_nothing(&self) -> Step {
+        self.send(0, None)
+    }
+
+    fn send(&self, work_ns: Ns, note: Option<(InstanceId, Note)>) -> Step {
+        let answer = self.answer;
         self.desk.queue().push_back(Request {
-            work_ns: self.work_ns / Ns::from(parts),
-            answer: self.answer,
-            note: note.map(|note| (world.instance, note)),
+            work_ns,
+            answer,
+            note,
         });
         Step::Send(self.desk.bell, 1)
     }
@@ -193,7 +203,7 @@ impl Program for ClosedLoop {
         match phase {
             0 => {
                 self.asked_ns = world.now_ns;
-                self.server.ask(world, 1, None)
+                self.server.ask(world, None)
             }
             1 => self.server.hear(),
             _ => {

@@ -49,8 +49,8 @@ impl Player {
         }
     }
 
-    /// Cuts the work of a frame, its own and the display server's, into so many equal parts, to be
-    /// done in turns.
+    /// It waits for the display server so often for each frame: the first time for the picture to be
+    /// drawn, then for answers that take no work.
     pub fn exchanges(self, exchanges: u32) -> Self {
         assert!(exchanges > 0, "a frame is shown in one exchange at least");
         Self { exchanges, ..self }
@@ -83,8 +83,7 @@ impl Player {
     }
 
     fn work_ns(&self, frame: i64) -> Ns {
-        let work_ns = self.work_ns[frame.rem_euclid(self.work_ns.len() as i64) as usize];
-        work_ns / Ns::from(self.exchanges)
+        self.work_ns[frame.rem_euclid(self.work_ns.len() as i64) as usize]
     }
 
     /// One exchange with the display server begins, goes on, ends.
@@ -121,16 +120,15 @@ impl Program for Player {
             Phase::Asks => {
                 self.exchanged += 1;
                 let released_ns = self.release_ns(frame);
-                let last = self.exchanged == self.exchanges;
-                let ask = |display: &Client| {
-                    let note = display.note(Note::Frame { released_ns });
-                    display.ask(world, self.exchanges, note.filter(|_| last))
+                let ask = |display: &Client| match self.exchanged {
+                    1 => display.ask(world, display.note(Note::Frame { released_ns })),
+                    _ => display.ask_for_nothing(),
                 };
                 (self.with_display(ask), Phase::Hears)
             }
             Phase::Hears => {
                 let again = self.exchanged < self.exchanges;
-                let next = if again { Phase::Works } else { Phase::Shows };
+                let next = if again { Phase::Turns } else { Phase::Shows };
                 (self.with_display(Client::hear), next)
             }
             Phase::Shows => {
