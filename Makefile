@@ -4,6 +4,7 @@
 #   make            build target/release/andante
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
 #   make test       everything that is checked: style, core, crates, and the real kernel
+#   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer on the class tree, SECONDS=60
@@ -23,7 +24,7 @@ SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
              qlinux-5-depth
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement bench soak fuzz clean
+        scenarios-alone scenarios-compared agreement papers bench soak fuzz clean
 all: build
 
 build:
@@ -34,7 +35,7 @@ demo:
 	$(CARGO) build --release --locked
 	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
 
-test: test-setup lint build core-test unit-test kernel-test scenarios agreement
+test: test-setup lint build core-test unit-test kernel-test scenarios agreement papers
 	@echo "make test: all passed"
 
 test-setup:
@@ -68,6 +69,10 @@ scenarios-compared:
 
 agreement: scenarios
 	$(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim $(SIMULATED)
+
+# Published experiments in the simulator; figures that deviate without a reason fail.
+papers: build
+	$(ANDANTE) paper all --report
 
 bench: build
 	$(MAKE) -s -C core bench
