@@ -349,8 +349,8 @@ fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioErro
     Ok(match name {
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
-            work_ms: read_times(section, "work_ms", None)?,
             drops: section.get("drops")?.unwrap_or(true),
+            work_ms: read_times(section, "work_ms", None)?,
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
                 ..read_display(section)?
