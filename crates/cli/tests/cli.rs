@@ -172,7 +172,7 @@ fn a_paper_is_run_and_its_deviations_are_a_status() {
 fn the_papers_that_come_with_andante_are_found() {
     andante_here(&["paper", "list"])
         .success()
-        .stdout(contains("qlinux00  Application Performance in the QLinux"));
+        .stdout(contains("qlinux00").and(contains("Application Performance in the QLinux")));
     andante_here(&["paper", "list", "--json"])
         .success()
         .stdout(contains("\"key\": \"qlinux00\""));
