@@ -4,6 +4,7 @@
 #   make            build target/release/andante
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
 #   make test       everything that is checked: style, core, crates, and the real kernel
+#   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer on the class tree, SECONDS=60
@@ -69,6 +70,7 @@ scenarios-compared:
 agreement: scenarios
 	$(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim $(SIMULATED)
 
+# Published experiments in the simulator; figures that deviate without a reason fail.
 papers: build
 	$(ANDANTE) paper all --report
 

@@ -9,10 +9,17 @@ fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
     command.args(arguments).assert()
 }
 
+/// The same in the repository's folder, wherever the binary was built.
+fn andante_here(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("andante").unwrap();
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command.args(arguments).assert()
+}
+
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
     for subcommand in [
-        "run", "status", "top", "class", "admit", "exec", "doctor", "lab", "man",
+        "run", "status", "top", "class", "admit", "exec", "doctor", "lab", "paper", "man",
     ] {
         andante(&[subcommand, "--help"])
             .success()
@@ -112,6 +119,67 @@ fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
     std::fs::write(&file, "title = \"wrong\"\nduration_s = \"three\"\n").unwrap();
     let refused = andante(&["lab", "run", file.to_str().unwrap()]).code(18);
     refused.stderr(contains("wrong.toml:2").and(contains("duration_s")));
+}
+
+/// A paper of one figure: a loop alone on a CPU for a second, published with `published`.
+fn small_paper(folder: &std::path::Path, published: &str) {
+    let loops = "title = 'l'\nduration_s = 1\n[programs.l]\nclass = '/'\nkind = 'loop'\n";
+    std::fs::write(folder.join("loop.toml"), loops).unwrap();
+    let paper = format!(
+        "title = 'Small'\nauthors = ['A. One']\nvenue = 'V'\nyear = 1993\nclaim = 'It runs.'\n\
+         [[table]]\nid = 'Table 1'\ntitle = 't'\nscenario = 'loop'\nmeasure = 'cpu_s'\n\
+         program = 'l'\nwithin = 0.01\nwhy = 'it is alone'\n[[table.column]]\ntitle = 'CPU'\n\
+         [[table.row]]\ntitle = 'r'\npublished = [{published}]\n"
+    );
+    std::fs::write(folder.join("paper.toml"), paper).unwrap();
+}
+
+#[test]
+fn a_paper_is_run_and_its_deviations_are_a_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    small_paper(folder.path(), "1");
+    andante(&["paper", path])
+        .success()
+        .stdout(contains("published").and(contains("all 1 figures compared hold")));
+    let out = folder.path().join("out");
+    andante(&[
+        "paper",
+        path,
+        "--report",
+        "--json",
+        "--out",
+        out.to_str().unwrap(),
+    ])
+    .success()
+    .stdout(contains("\"measured\": 1.0"))
+    .stderr(contains("the book is"));
+    let key = folder.path().file_name().unwrap().to_str().unwrap();
+    let book = std::fs::read_to_string(out.join(format!("{key}.html"))).unwrap();
+    assert!(book.contains("<h2 class=\"chapter-title\">Small</h2>"));
+    small_paper(folder.path(), "2");
+    andante(&["paper", path])
+        .code(19)
+        .stdout(contains("it is alone"))
+        .stderr(contains("1 of 1 figures deviate"));
+    small_paper(folder.path(), "'two'");
+    andante(&["paper", path])
+        .code(18)
+        .stderr(contains("paper.toml:18: table.row.published"));
+}
+
+#[test]
+fn the_papers_that_come_with_andante_are_found() {
+    andante_here(&["paper", "list"])
+        .success()
+        .stdout(contains("qlinux00").and(contains("Application Performance in the QLinux")));
+    andante_here(&["paper", "list", "--json"])
+        .success()
+        .stdout(contains("\"key\": \"qlinux00\""));
+    andante_here(&["paper", "qlinux99"])
+        .code(18)
+        .stderr(contains("qlinux99").and(contains("qlinux00")));
+    andante(&["paper"]).code(2).stderr(contains("KEY"));
 }
 
 #[test]

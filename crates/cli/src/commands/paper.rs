@@ -106,6 +106,9 @@ impl List {
             output::print_json(&known.iter().map(listed).collect::<Vec<_>>())?;
             return Ok(Status::Ok);
         }
+        if known.is_empty() {
+            output::note("no papers lie here, above this program, or in /usr/share/andante");
+        }
         let width = known.iter().map(|one| one.key.len()).max().unwrap_or(0);
         for one in &known {
             let place = paint(DIM, format!("  {} {}", one.venue, one.year));

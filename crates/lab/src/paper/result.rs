@@ -130,6 +130,22 @@ pub struct Cell {
     pub explained: String,
 }
 
+/// The demand of a cell whose published figure is a bound that the measured one may reach.
+pub(crate) const AT_MOST: &str = "at most that";
+/// The same from below.
+pub(crate) const AT_LEAST: &str = "at least that";
+
+impl Cell {
+    /// What is written before the published figure where it is a bound.
+    pub(crate) fn bound(&self) -> &'static str {
+        match self.demand.as_str() {
+            AT_MOST => "≤ ",
+            AT_LEAST => "≥ ",
+            _ => "",
+        }
+    }
+}
+
 /// A published figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]

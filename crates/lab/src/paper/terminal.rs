@@ -139,7 +139,7 @@ pub(super) fn published(cell: &Cell, decimals: Option<usize>) -> String {
     match cell.published {
         None => String::new(),
         Some(Published::Starved) => STARVED.to_owned(),
-        Some(Published::Number(value)) => figure(value, decimals),
+        Some(Published::Number(value)) => format!("{}{}", cell.bound(), figure(value, decimals)),
     }
 }
 

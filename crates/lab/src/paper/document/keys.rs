@@ -5,6 +5,7 @@
 use std::fmt;
 
 use super::scenarios::Scenarios;
+use crate::paper::result::{AT_LEAST, AT_MOST};
 use crate::runner::Choice;
 use crate::scenario::document::{FromNode, Node, Origin, ScenarioError, Section, Value};
 use crate::scenario::expectation::{check_in_case, check_measure, read_subject};
@@ -103,8 +104,8 @@ impl fmt::Display for Demand {
             Self::Within(part) => write!(f, "within {} %", (part * 1e6).round() / 1e4),
             Self::WithinAbs(distance) => write!(f, "within {distance}"),
             Self::Factor(factor) => write!(f, "within a factor of {factor}"),
-            Self::AtMost => f.write_str("at most that"),
-            Self::AtLeast => f.write_str("at least that"),
+            Self::AtMost => f.write_str(AT_MOST),
+            Self::AtLeast => f.write_str(AT_LEAST),
         }
     }
 }
