@@ -1,0 +1,170 @@
+//! What tasks do: waking, and the steps of their programs.
+
+use super::*;
+
+impl<S: Scheduler> Machine<S> {
+    pub(super) fn wake(&mut self, task: TaskId) {
+        let t = &mut self.tasks[task.0 as usize];
+        t.wait = Wait::Nothing;
+        if t.stopped || t.state != State::Asleep {
+            return;
+        }
+        t.state = State::Queued;
+        self.scheduler.wake(self.now_ns, task);
+        self.find_cpu(task, true);
+    }
+
+    /// Finds a CPU for a queued task: an idle one or, if it has just woken, one whose task should
+    /// make way.
+    pub(super) fn find_cpu(&mut self, task: TaskId, woken: bool) {
+        let t = &self.tasks[task.0 as usize];
+        let count = self.cpus.len();
+        let nearby = (0..count).map(|step| (t.last_cpu + step) % count);
+        let home = self.scheduler.home(task);
+        let allowed: Vec<usize> = nearby
+            .filter(|cpu| t.may_run_on(*cpu) && home.is_none_or(|home| home == *cpu))
+            .collect();
+        let idle = |cpu: &&usize| self.cpus[**cpu].current.is_none() && !self.cpus[**cpu].must_pick;
+        if let Some(cpu) = allowed.iter().find(idle) {
+            self.cpus[*cpu].must_pick = true;
+            return;
+        }
+        if !woken {
+            return;
+        }
+        for cpu in allowed.into_iter().take(WAKE_SCAN_CPUS) {
+            let Some(serving) = self.cpus[cpu].current else {
+                continue;
+            };
+            self.settle(cpu);
+            let at_ns = self.scheduler.preempts(self.now_ns, task, cpu, serving);
+            let c = &mut self.cpus[cpu];
+            match at_ns {
+                Some(at_ns) if at_ns <= self.now_ns => {
+                    c.must_pick = true;
+                    return;
+                }
+                Some(at_ns) => {
+                    c.until_ns = c.until_ns.min(at_ns);
+                    c.end_ns = c.end_ns.min(at_ns);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Asks the task's program for steps until one needs time.
+    pub(super) fn advance(&mut self, task: TaskId) -> After {
+        let mut program = self.tasks[task.0 as usize]
+            .program
+            .take()
+            .expect("it has not ended");
+        let mut forked = Vec::new();
+        let mut steps = 0;
+        let after = loop {
+            steps += 1;
+            assert!(
+                steps < MAX_IDLE_STEPS,
+                "a program takes steps without end and without work"
+            );
+            let t = &self.tasks[task.0 as usize];
+            let mut world = World {
+                now_ns: self.now_ns,
+                task,
+                records: &mut self.records,
+                parent: task,
+                instance: t.instance,
+                spec: &t.spec,
+                forked: &mut forked,
+            };
+            let step = program.step(&mut world);
+            for new in forked.drain(..) {
+                self.begin(new);
+            }
+            if let Some(after) = self.take_step(task, step) {
+                break after;
+            }
+        };
+        self.tasks[task.0 as usize].program = Some(program);
+        after
+    }
+
+    /// None if the step is done already.
+    pub(super) fn take_step(&mut self, task: TaskId, step: Step) -> Option<After> {
+        let now_ns = self.now_ns;
+        let t = &mut self.tasks[task.0 as usize];
+        match step {
+            Step::Compute(0) => return None,
+            Step::Compute(work_ns) => {
+                t.work_ns = work_ns;
+                t.worked = true;
+            }
+            Step::ComputeForever => t.work_ns = NEVER,
+            Step::SleepUntil(at_ns) => {
+                let at_ns = at_ns.next_multiple_of(self.costs.timer_resolution_ns.max(1));
+                if at_ns <= now_ns {
+                    let worked = std::mem::take(&mut t.worked);
+                    if let State::Running(cpu) = t.state
+                        && worked
+                    {
+                        let pick = self.scheduler.next_job(now_ns, cpu, task, at_ns);
+                        self.cpus[cpu].must_pick |= pick;
+                    }
+                    return None;
+                }
+                t.worked = false;
+                t.timers += 1;
+                let number = t.timers;
+                t.wait = Wait::Timer(number);
+                self.at(at_ns, Event::Timer { task, number });
+            }
+            Step::Send(channel, bytes) => {
+                if self.channels[channel.0 as usize].send(task, bytes) {
+                    self.serve(channel);
+                    return None;
+                }
+                t.wait = Wait::Channel(channel);
+            }
+            Step::Receive(channel, bytes) => {
+                if self.channels[channel.0 as usize].receive(task, bytes) {
+                    self.serve(channel);
+                    return None;
+                }
+                t.wait = Wait::Channel(channel);
+            }
+            Step::WaitForChild => {
+                if t.children_ended > 0 {
+                    t.children_ended -= 1;
+                    return None;
+                }
+                t.wait = Wait::Child;
+            }
+            Step::Exit => {
+                let parent = t.parent;
+                if let Some(parent) = parent {
+                    self.child_ends(parent);
+                }
+                return Some(After::Exits);
+            }
+        }
+        Some(match self.tasks[task.0 as usize].wait {
+            Wait::Nothing => After::Works,
+            _ => After::Blocks,
+        })
+    }
+
+    pub(super) fn serve(&mut self, channel: ChannelId) {
+        while let Some(task) = self.channels[channel.0 as usize].next_served() {
+            self.wake(task);
+        }
+    }
+
+    pub(super) fn child_ends(&mut self, parent: TaskId) {
+        let p = &mut self.tasks[parent.0 as usize];
+        if p.wait == Wait::Child {
+            self.wake(parent);
+        } else {
+            p.children_ended += 1;
+        }
+    }
+}
