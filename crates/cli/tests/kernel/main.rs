@@ -98,6 +98,16 @@ fn cpus_may_leave_and_come_back() {
 
 #[test]
 #[ignore = "needs the virtual machine"]
+fn top_and_status_show_a_live_tree() {
+    let report = in_vm("watch", 1);
+    for key in ["top_light", "top_heavy", "status_light", "status_heavy"] {
+        assert!(number(&report, key) >= 1.0, "{key}: {report:?}");
+    }
+    assert_eq!(number(&report, "left_with"), 0.0);
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
 fn loads_in_under_five_seconds_of_virtual_time() {
     let report = in_vm("load", 1);
     assert!(number(&report, "load_s") < 5.0, "{report:?}");
