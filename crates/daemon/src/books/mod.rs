@@ -89,6 +89,8 @@ pub struct Books {
     /// In the order in which they were made.
     held: Vec<Held>,
     events: Vec<Event>,
+    /// Looks to come after the last contract has ended.
+    sweeps_left: u32,
 }
 
 impl Books {
@@ -104,12 +106,14 @@ impl Books {
             online,
             held: Vec::new(),
             events: Vec::new(),
+            sweeps_left: 0,
         })
     }
 
-    /// Whether there is nothing to keep.
-    pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+    /// Whether there is anything to look after: contracts, or what the kernel has not yet freed of
+    /// those that ended.
+    pub fn is_busy(&self) -> bool {
+        !self.held.is_empty() || self.sweeps_left > 0
     }
 
     /// What happened to contracts since this was last called.

@@ -10,6 +10,10 @@ use super::{Books, Held, Place, cpus, empty_system, enforce, judge};
 use crate::host::{CpuMask, Host};
 use crate::kernel::Kernel;
 
+/// Looks that are taken after the last contract has ended: until then its tasks have gone back to
+/// their class, and the kernel can free what it kept for them.
+const LAST_SWEEPS: u32 = 5;
+
 /// Something that happened to a contract without anybody asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -69,6 +73,10 @@ impl Books {
     pub fn refresh(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
         // Frees slots only; if it fails they are freed the next time.
         let _ = kernel.sweep();
+        self.sweeps_left = match self.held.is_empty() {
+            true => self.sweeps_left.saturating_sub(1),
+            false => LAST_SWEEPS,
+        };
         let had = self.held.len();
         self.drop_the_gone(kernel, host);
         let online = host.online_cpus();
