@@ -128,7 +128,7 @@ static __always_inline u32 task_leaf(struct task_struct *p, struct task_state *t
 {
 	u32 leaf = ts->leaf;
 
-	if (leaf && (u16)ts->generation == an_node(&tree, leaf)->generation && !leaf_ended(leaf))
+	if (leaf && (u16)ts->generation == an_node(&tree, leaf)->generation)
 		return leaf;
 	return task_find_leaf(p, ts);
 }

@@ -44,14 +44,6 @@ static __always_inline u32 leaf_contract(u32 leaf)
 	return index && !an_holder(index)->ended ? index : AN_NONE;
 }
 
-/* Does the leaf belong to a contract of threads that has ended? */
-static __always_inline bool leaf_ended(u32 leaf)
-{
-	u32 index = contracts.count ? *leaf_contract_of(leaf) : AN_NONE;
-
-	return index && an_holder(index)->ended;
-}
-
 /*
  * The queue of a leaf. Queues are numbered as the leaves they belong to; those of contracts that
  * threads hold come after them.
@@ -338,9 +330,8 @@ static __noinline void contract_unpicked(struct cpu_state *c, u32 cpu, struct ta
 /* ---- who holds a contract ---- */
 
 /*
- * The contract ends. Its slot is free once nothing is queued in its leaf and no CPU serves it;
- * call_sweep() sees to that, and task_leaf() to its tasks, which go back to their class. With the
- * lock held.
+ * The contract ends. Its slot is free once nothing is queued in its leaf; call_sweep() sees to that
+ * if something is. With the lock held.
  */
 static __noinline void contract_end(u32 index)
 {
@@ -348,10 +339,7 @@ static __noinline void contract_end(u32 index)
 	u32 leaf = h->leaf;
 
 	h->ended = 1;
-	an_contract_detach(&contracts, index); /* nobody picks it any more */
-	an_contract(&contracts, index)->runnable = 0;
-	if (leaf && h->kind != AN_HELD_BY_CLASS &&
-	    (an_node(&tree, leaf)->serving || an_class_remove(&tree, leaf)))
+	if (leaf && h->kind != AN_HELD_BY_CLASS && an_class_remove(&tree, leaf))
 		return;
 	if (leaf)
 		*leaf_contract_of(leaf) = AN_NONE;
