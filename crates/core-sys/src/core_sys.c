@@ -112,7 +112,7 @@ void an_sys_member_init(const struct an_policy *p, struct an_member *m,
 	an_policy_join(p, m);
 }
 
-void an_sys_policy_fork(const struct an_policy *p, const struct an_member *parent,
+void an_sys_policy_fork(const struct an_policy *p, struct an_member *parent,
 			struct an_member *child)
 {
 	an_policy_fork(p, parent, child);

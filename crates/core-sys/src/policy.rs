@@ -91,7 +91,7 @@ pub struct Member([u64; 8]);
 unsafe extern "C" {
     fn an_sys_policy_init(policy: *mut Policy, kind: u32, quantum_ns: u64);
     fn an_sys_member_init(p: *const Policy, member: *mut Member, parameters: *const Parameters);
-    fn an_sys_policy_fork(policy: *const Policy, parent: *const Member, child: *mut Member);
+    fn an_sys_policy_fork(policy: *const Policy, parent: *mut Member, child: *mut Member);
     fn an_sys_member_level(policy: *const Policy, member: *const Member) -> u32;
     fn an_sys_policy_wake(policy: *mut Policy, member: *mut Member) -> u64;
     fn an_sys_policy_serve(policy: *mut Policy, member: *const Member);
@@ -129,8 +129,8 @@ impl Policy {
         member
     }
 
-    /// The child has just joined; the parent, of this class, forked it.
-    pub fn fork(&self, parent: &Member, child: &mut Member) {
+    /// The child has just joined; the parent, in service and of this class, forked it.
+    pub fn fork(&self, parent: &mut Member, child: &mut Member) {
         // SAFETY: all are initialised storage of the core's types.
         unsafe { an_sys_policy_fork(self, parent, child) }
     }
