@@ -89,6 +89,8 @@ void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 	leaf = cs->leaf;
 	cs->leaf = AN_NONE;
 	bpf_spin_lock(&tree_lock);
+	if (leaf_contract(leaf))
+		contract_end(leaf_contract(leaf));
 	an_queue_correct(&tree, leaf, 0); /* the kernel says that it is empty */
 	an_class_remove(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
@@ -113,6 +115,8 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	u32 leaf = cgroup_leaf(cgrp);
 
 	bpf_cgroup_release(cgrp);
+	if (ts->contract)
+		leaf = contract_leaf(ts->contract, leaf);
 	ts->leaf = leaf;
 	ts->generation = an_node(&tree, leaf)->generation;
 	ts->sfq.fresh = 1;
@@ -129,12 +133,35 @@ static __always_inline u32 task_leaf(struct task_struct *p, struct task_state *t
 	return task_find_leaf(p, ts);
 }
 
+/* The task is not of its class any more. It does not run now. */
+static __always_inline void task_leaves(struct task_state *ts)
+{
+	ts->leaf = AN_NONE;
+	contract_uncount(ts);
+}
+
 SEC("struct_ops.s/andante_init_task")
 s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	if (bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
-		return 0;
-	return -12; /* ENOMEM */
+	struct task_state *ts =
+		bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!ts)
+		return -12; /* ENOMEM */
+	if (args->fork)
+		contract_inherit(p, ts);
+	return 0;
+}
+
+SEC("struct_ops/andante_exit_task")
+void BPF_PROG(andante_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (ts)
+		task_leaves(ts);
+	if (ts && ts->contract)
+		contract_unbind(ts);
 }
 
 SEC("struct_ops/andante_cgroup_move")
@@ -143,7 +170,17 @@ void BPF_PROG(andante_cgroup_move, struct task_struct *p, struct cgroup *from, s
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
 	if (ts)
-		ts->leaf = AN_NONE;
+		task_leaves(ts);
+}
+
+/* The task goes to another scheduling class. */
+SEC("struct_ops/andante_disable")
+void BPF_PROG(andante_disable, struct task_struct *p)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (ts)
+		task_leaves(ts);
 }
 
 /* The task comes (back) from another scheduling class: its old tag means nothing. */

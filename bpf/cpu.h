@@ -16,18 +16,23 @@
 #include "intf.h"
 
 struct cpu_state {
-	u64 used_ns;	  /* service of the quantum in progress, but for the running task's */
-	u64 since_ns;	  /* when the running task's service began */
-	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
-	u64 start_tag;	  /* the task's start tag */
-	u64 head_tag;	  /* start tag of the first classmate in the queue */
-	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
-	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
-	u32 serving;	  /* leaf whose quantum it is; AN_NONE: nobody's */
-	u32 running;	  /* a task of that leaf is running */
-	u32 over;	  /* the quantum is over before it is used up: another class should run */
-	u32 inserting;	  /* leaf whose queue may be about to get a task from here */
-	u32 weight;	  /* nice weight of the running task */
+	u64 used_ns;	       /* service of the quantum in progress, but for the running task's */
+	u64 since_ns;	       /* when the running task's service began */
+	u64 since_sum_ns;      /* the task's sum_exec_runtime at that time */
+	u64 start_tag;	       /* the task's start tag */
+	u64 head_tag;	       /* start tag of the first classmate in the queue */
+	u64 check_ns;	       /* when the choice must be looked at again; 0: not before the tick */
+	u64 timer_ns;	       /* when the armed timer fires; 0: none is armed */
+	u64 contract_ns;       /* service under a contract that has not been charged to it */
+	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
+	u32 contract;	 /* the contract under which the task runs: contract_name(); 0: none */
+	u32 charged;	 /* the one that contract_ns is to be charged to */
+	u32 first_noted; /* of its contracts that wake or go to sleep */
+	u32 serving;	 /* leaf whose quantum it is; AN_NONE: nobody's */
+	u32 running;	 /* a task of that leaf is running */
+	u32 over;	 /* the quantum is over before it is used up: another class should run */
+	u32 inserting;	 /* leaf whose queue may be about to get a task from here */
+	u32 weight;	 /* nice weight of the running task */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;
 } __attribute__((aligned(64)));
@@ -88,7 +93,7 @@ static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 	u64 now = scx_bpf_now(), at = c->check_ns;
 
 	c->timer_ns = 0;
-	if (!at || !c->running)
+	if (!at)
 		return 0;
 	if (now < at) {
 		cpu_arm(cpu, now, at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What user space reads of the scheduler: the class tree itself (core/tree.h) and the counters
- * below. crates/sched reads both by the object's own BTF.
+ * What user space reads of the scheduler: the class tree itself (core/tree.h), the contracts
+ * (core/contract.h), and what is below. crates/sched reads both by the object's own BTF.
  */
 #ifndef ANDANTE_BPF_INTF_H
 #define ANDANTE_BPF_INTF_H
@@ -18,6 +18,47 @@ struct an_exit {
 	char message[AN_EXIT_TEXT];
 };
 
+/* Who holds a contract. */
+enum an_held_by {
+	AN_HELD_BY_CLASS = 1,	/* the tasks of one class */
+	AN_HELD_BY_THREAD = 2,	/* one thread */
+	AN_HELD_BY_PROCESS = 3, /* threads of one process, and those that they start */
+};
+
+/* Beside each contract (core/contract.h), by index. */
+struct an_holder {
+	u32 leaf;	/* of the tree; AN_NONE until the first thread that holds it wants to run */
+	u32 bound;	/* threads that hold it; 0 if a class does */
+	u32 active;	/* tasks that are queued, or run under it */
+	u16 next_noted; /* of the contracts of its CPU that wake or go to sleep */
+	u8 noted;
+	u8 kind;  /* enum an_held_by */
+	u8 ended; /* its slot is freed when its queue is empty */
+	u8 pad[3];
+};
+
+/* What the program andante_contract is to do. */
+enum an_call {
+	AN_CALL_CREATE = 1, /* promise, kind, leaf of a class, pieces if split -> name */
+	AN_CALL_SET = 2,    /* name, promise */
+	AN_CALL_MOVE = 3,   /* name, promise.cpu */
+	AN_CALL_REMOVE = 4, /* name */
+	AN_CALL_BIND = 5,   /* pid holds name from now on; name 0: none */
+	AN_CALL_SWEEP = 6,  /* frees what has ended; every second or so */
+};
+
+/* Written by the one process that loaded the scheduler, before it runs andante_contract. */
+struct an_contract_call {
+	u32 op;	  /* enum an_call */
+	u32 name; /* index in the low half, generation in the high one */
+	u32 kind; /* enum an_held_by */
+	u32 leaf;
+	s32 pid;
+	u32 pieces;
+	struct an_promise promise;
+	struct an_piece piece[AN_MAX_PIECES];
+};
+
 /* What happened since the scheduler was loaded; all counts. */
 struct an_stats {
 	u64 picks;	  /* tasks taken from a class's queue */
@@ -28,6 +69,9 @@ struct an_stats {
 	u64 timer_preemptions;
 	u64 unpicked_runs;   /* tasks that ran without a pick: idle CPU, per-CPU kernel threads */
 	u64 classes_refused; /* cgroups that share their parent's class: the tree was full */
+	u64 contract_picks;  /* tasks taken under a contract */
+	u64 contract_preemptions;
+	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
 };
 
 #endif

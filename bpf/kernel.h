@@ -79,6 +79,7 @@ struct sched_ext_entity {
 struct task_struct {
 	u32 flags;
 	int pid;
+	int tgid;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
@@ -88,6 +89,10 @@ struct task_struct {
 struct scx_init_task_args {
 	bool fork;
 	struct cgroup *cgroup;
+};
+
+struct scx_exit_task_args {
+	bool cancelled;
 };
 
 struct scx_cgroup_init_args {
@@ -120,7 +125,9 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);

@@ -56,6 +56,8 @@ u64 scx_bpf_now(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
 
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)

@@ -12,6 +12,8 @@
  *      stopping    it stops: charge it; its class is charged when the quantum is over
  *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
  *
+ * Contracts come before the tree in every dispatch (contracts.h).
+ *
  * With a runnable previous task the kernel calls dispatch, then stopping and enqueue for that
  * task; so dispatch settles its account, and stopping finds nothing left to do.
  *
@@ -52,6 +54,8 @@ struct task_state {
 	struct an_task sfq;
 	u32 leaf;	/* its class; AN_NONE: to be looked up */
 	u32 generation; /* of the leaf, when it was looked up */
+	u32 contract;	/* that the thread holds: contract_name(); 0: none */
+	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 };
 
 struct {
@@ -61,11 +65,7 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
-/* Queues are numbered as the leaves they belong to. */
-static __always_inline u64 queue_of(u32 leaf)
-{
-	return leaf;
-}
+#include "contracts.h"
 
 #include "classes.h"
 
@@ -165,7 +165,7 @@ SEC("struct_ops/andante_enqueue")
 void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-	u32 leaf;
+	u32 leaf, contract;
 
 	/* The kernel's own per-CPU threads run at once: the rest of the system waits for them. */
 	if (!ts || (p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD))) {
@@ -179,8 +179,13 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(&tree_lock);
 	an_queue_add(&tree, leaf);
 	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
+	contract = leaf_contract(leaf);
+	if (contract && !contract_count(ts, contract))
+		contract = AN_NONE; /* its CPU knows */
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, queue_of(leaf), quantum_ns, ts->sfq.start, enq_flags);
+	if (contract && contract_queued(p, contract))
+		return;
 	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
@@ -377,8 +382,10 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->running = 1;
 	c->check_ns = 0;
 	an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
-	if (an_node(&tree, AN_ROOT)->ready)
+	if (c->contract ? an_node(&tree, c->serving)->queued : an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
+	if (contracts.count && c->contract_check_ns != AN_NEVER)
+		cpu_check_at(cpu, now, c->contract_check_ns);
 }
 
 /* The running task stops, or its slice does: it is charged, and so is the quantum of its class. */
@@ -388,6 +395,10 @@ static __always_inline void service_ends(struct cpu_state *c, struct task_struct
 	u64 used = p->se.sum_exec_runtime - c->since_sum_ns;
 
 	c->used_ns += used;
+	if (c->contract) {
+		c->contract_ns += used;
+		c->charged = c->contract;
+	}
 	c->running = 0;
 	c->check_ns = 0;
 	an_task_charge(&ts->sfq, used, p->scx.weight);
@@ -398,6 +409,14 @@ static __always_inline bool quantum_over(const struct cpu_state *c)
 	return c->over || c->used_ns >= quantum_ns;
 }
 
+/* Does this task, which wants to go on, come before all of its class that are queued? */
+static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, u32 leaf,
+					const struct task_state *ts)
+{
+	return !an_node(&tree, leaf)->queued || !queue_head(cpu, queue_of(leaf)) ||
+	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
+}
+
 enum slice_end {
 	GOES_ON,  /* the task runs on */
 	REPLACED, /* a classmate has been taken */
@@ -405,19 +424,14 @@ enum slice_end {
 };
 
 /*
- * The slice of a task that wants to go on has ended: it competes with its classmates, and when the
- * quantum is over, its class with the others.
+ * The slice of a task of this leaf that wants to go on has ended: it competes with its classmates,
+ * and when the quantum is over, its class with the others.
  */
-static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
-						 struct task_struct *prev, struct task_state *ts)
+static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu, u32 leaf,
+						 const struct task_state *ts)
 {
-	u32 leaf = c->serving;
-	bool first;
+	bool first = comes_first(c, cpu, leaf, ts);
 
-	if (c->running)
-		service_ends(c, prev, ts);
-	first = !an_node(&tree, leaf)->queued || !queue_head(cpu, queue_of(leaf)) ||
-		an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 	if (!quantum_over(c))
 		return !first && take_classmate(c) ? REPLACED : GOES_ON;
 	if (next_quantum(cpu, leaf) != leaf)
@@ -440,6 +454,33 @@ static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struc
 	service_begins(c, cpu, prev, ts);
 }
 
+enum contract_turn {
+	CONTRACT_GOES_ON, /* prev runs on, under its contract */
+	CONTRACT_TAKEN,	  /* a task has been taken under its contract */
+	TREES_TURN,	  /* no contract has anything to run here */
+};
+
+/* The contracts of this CPU come first. A task prev of the leaf wants to go on if ts says so. */
+static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu, u32 old,
+							const struct task_state *ts)
+{
+	u32 wanting = ts && comes_first(c, cpu, old, ts) ? old : AN_NONE;
+	u32 leaf = contract_pick(cpu, wanting);
+
+	if (!leaf)
+		return TREES_TURN;
+	if (leaf == wanting)
+		return CONTRACT_GOES_ON;
+	if (an_kmove_to_local(queue_of(leaf))) {
+		stats.contract_picks++;
+		if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+			kick_idle_cpus();
+		return CONTRACT_TAKEN;
+	}
+	contract_missed(cpu, leaf);
+	return TREES_TURN;
+}
+
 SEC("struct_ops/andante_dispatch")
 void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 {
@@ -451,18 +492,31 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	c->excluded.count = 0;
 	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
 		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	if (ts && c->running)
+		service_ends(c, prev, ts);
+	if (contracts.count) {
+		enum contract_turn turn = contract_turn(c, cpu, old, ts);
+
+		if (turn == CONTRACT_GOES_ON)
+			keep(c, cpu, prev, ts);
+		if (turn != TREES_TURN)
+			return;
+	}
 	if (ts) {
-		enum slice_end end = slice_ends(c, cpu, prev, ts);
+		enum slice_end end = slice_ends(c, cpu, old, ts);
 
 		if (end == GOES_ON)
 			keep(c, cpu, prev, ts);
 		if (end != PICKED)
 			return;
 	} else {
-		if (old && !quantum_over(c) && take_classmate(c))
+		if (c->serving && !quantum_over(c) && take_classmate(c))
 			return;
-		if (!old && !an_node(&tree, AN_ROOT)->ready)
+		if (!c->serving && !an_node(&tree, AN_ROOT)->ready) {
+			if (contracts.count && c->contract_check_ns != AN_NEVER)
+				cpu_check_at(cpu, scx_bpf_now(), c->contract_check_ns);
 			return;
+		}
 		next_quantum(cpu, AN_NONE);
 	}
 	if (take_task(cpu, ts ? old : AN_NONE) || !ts)
@@ -485,11 +539,12 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	u32 leaf, old = c->serving;
+	u32 leaf, contract, old = c->serving;
 
 	if (!ts)
 		return;
 	leaf = task_leaf(p, ts);
+	contract = leaf_contract(leaf);
 	if (old != leaf) {
 		/* Nobody picked it: an idle CPU took it directly, or the kernel put it here. */
 		bpf_spin_lock(&tree_lock);
@@ -505,6 +560,10 @@ void BPF_PROG(andante_running, struct task_struct *p)
 		if (p->scx.slice > quantum_ns)
 			an_kset_slice(p, quantum_ns);
 	}
+	if (old != leaf)
+		c->contract = 0;
+	if (contract && !c->contract)
+		contract_unpicked(c, cpu, ts, contract);
 	service_begins(c, cpu, p, ts);
 }
 
@@ -517,8 +576,11 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!c->running)
 		return; /* dispatch has settled it */
 	ts = bpf_task_storage_get(&task_states, p, 0, 0);
-	if (ts)
-		service_ends(c, p, ts);
+	if (!ts)
+		return;
+	service_ends(c, p, ts);
+	if (!runnable)
+		contract_uncount(ts);
 }
 
 /* ---- the scheduler as a whole ---- */
@@ -554,6 +616,9 @@ s32 BPF_PROG(andante_init)
 	s32 err;
 
 	an_tree_init(&tree, quantum_ns, nr_cpus_online);
+	err = contract_queues_create();
+	if (err)
+		return err;
 	err = scx_bpf_create_dsq(queue_of(AN_ROOT_LEAF), -1);
 	if (err)
 		return err;
@@ -582,7 +647,9 @@ struct sched_ext_ops andante_ops = {
 	.running = (void *)andante_running,
 	.stopping = (void *)andante_stopping,
 	.init_task = (void *)andante_init_task,
+	.exit_task = (void *)andante_exit_task,
 	.enable = (void *)andante_enable,
+	.disable = (void *)andante_disable,
 	.cgroup_init = (void *)andante_cgroup_init,
 	.cgroup_exit = (void *)andante_cgroup_exit,
 	.cgroup_move = (void *)andante_cgroup_move,

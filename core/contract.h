@@ -114,6 +114,7 @@ struct an_contract {
 	u32 x;		     /* x', y': what is left of the window */
 	u32 y;
 	u64 utilization; /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
+	u64 order[4];	 /* among those that are ready: the least goes first [dwcs.h] */
 
 	/* Statistics, since the contract was made. */
 	u64 service_ns;	    /* run under the contract, whatever it was charged to */
@@ -167,7 +168,7 @@ struct an_residual {
 };
 
 struct an_contract_cpu {
-	u16 heap[2][AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS; slot 0 is not used [heap.h] */
+	u16 heap[2 * AN_MAX_CONTRACTS]; /* AN_READY, then AN_TIMERS; slot 0 of each unused */
 	u32 count[2];
 	u32 holders;	 /* of the ready: how many hold budget */
 	u32 windows;	 /* contracts with AN_WINDOW, the task server aside */

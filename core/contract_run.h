@@ -70,6 +70,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 			rule = an_server_wake(c, now_ns);
 	}
 	c->started = c->runnable = 1;
+	rule = an_opaque(rule);
 	an_contract_place(cs, index);
 	return rule;
 }
@@ -93,9 +94,9 @@ an_outline void an_contract_sleep(struct an_contracts *cs, u32 index, u64 now_ns
 		return;
 	an_contract_job_end(c, now_ns);
 	c->runnable = 0;
+	an_contract_place(cs, index);
 	if (an_has(c, AN_RECLAIM) && !c->split)
 		an_residual_leave(an_contract_cpu(cs, c->cpu), c, index, now_ns);
-	an_contract_place(cs, index);
 	if (c->split)
 		an_split_sleep(cs, c, now_ns);
 	an_contracts_note_idle(cs, cpu, now_ns);
@@ -168,6 +169,7 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 	} else {
 		c->borrowed_ns += ran_ns;
 	}
+	rule = an_opaque(rule);
 	if (rule) {
 		an_contract_place(cs, index);
 		an_contracts_note_idle(cs, c->cpu, now_ns);
@@ -198,37 +200,48 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 	struct an_contract *c = an_contract(cs, index);
 	enum an_rule rule;
 
+	an_contract_detach(cs, index); /* a split one may change its CPU */
 	if (an_has(c, AN_WINDOW)) {
 		rule = an_period_end(c);
 		an_period_begin(c, c->deadline_ns);
 	} else if (c->split) {
-		an_contract_detach(cs, index); /* it may change its CPU */
 		rule = an_split_boundary(cs, c, now_ns);
 	} else {
 		rule = an_server_replenish(c, now_ns);
 	}
+	rule = an_opaque(rule);
 	an_contract_place(cs, index);
 	return rule;
 }
 
 /*
- * All that is due on this CPU: replenishments, ends of periods, ends of windows. What runs there
- * has been charged. Adds to *kick (bit n: CPU n) the CPUs on which another contract may now have
- * to run, or a timer is to be set again. Returns an_contracts_due(); that is not after now_ns
- * only if there was more to do than AN_MAX_EXPIRED: call again.
+ * The first that is due on this CPU, if anything is: true, and done. What runs there has been
+ * charged. Adds to *kick (bit n: CPU n) the CPUs on which another contract may now have to run, or
+ * a timer is to be set again.
+ */
+an_inline bool an_contracts_expire_one(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
+{
+	u32 index;
+
+	if (an_contracts_due(cs, cpu) > now_ns)
+		return false;
+	index = an_heap_first(an_contract_cpu(cs, cpu), AN_TIMERS);
+	an_contract_expire(cs, index, now_ns);
+	*kick |= 1ULL << (cpu & 63) | 1ULL << (an_contract(cs, index)->cpu & 63);
+	return true;
+}
+
+/*
+ * All that is due on this CPU: replenishments, ends of periods, ends of windows. Returns
+ * an_contracts_due(); that is not after now_ns only if there was more to do than AN_MAX_EXPIRED:
+ * call again. A shell that cannot hold its lock for so long calls an_contracts_expire_one().
  */
 an_outline u64 an_contracts_expire(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
 {
-	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 	u32 left = AN_MAX_EXPIRED;
 
-	an_while(left && an_contracts_due(cs, cpu) <= now_ns) {
-		u32 index = an_heap_first(q, AN_TIMERS);
-
-		an_contract_expire(cs, index, now_ns);
-		*kick |= 1ULL << (cpu & 63) | 1ULL << (an_contract(cs, index)->cpu & 63);
+	an_while(left && an_contracts_expire_one(cs, cpu, now_ns, kick))
 		left--;
-	}
 	return an_contracts_due(cs, cpu);
 }
 

@@ -28,7 +28,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->count[AN_READY] = q->count[AN_TIMERS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
-		cpu++;
+		cpu = an_opaque(cpu + 1);
 	}
 }
 
@@ -58,28 +58,23 @@ an_outline void an_contract_place(struct an_contracts *cs, u32 index)
 	struct an_contract *c = an_contract(cs, index);
 
 	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, an_contract_rank(c));
-	if (c->rank == AN_RANK_OUT)
-		an_heap_remove(cs, index, AN_READY);
-	else
-		an_heap_update(cs, index, AN_READY);
+	an_contract_order(cs, c);
+	an_heap_set(cs, index, AN_READY, c->rank != AN_RANK_OUT);
 	if (an_has(c, AN_WINDOW))
 		c->due_ns = c->deadline_ns;
 	else if (!c->split && !c->throttled)
 		c->due_ns = AN_NEVER;
-	if (c->runnable && c->due_ns != AN_NEVER)
-		an_heap_update(cs, index, AN_TIMERS);
-	else
-		an_heap_remove(cs, index, AN_TIMERS);
+	an_heap_set(cs, index, AN_TIMERS, c->runnable && c->due_ns != AN_NEVER);
 }
 
 /* Out of the heaps, so that its CPU may be changed; an_contract_place() puts it back. */
-an_inline void an_contract_detach(struct an_contracts *cs, u32 index)
+an_outline void an_contract_detach(struct an_contracts *cs, u32 index)
 {
 	struct an_contract *c = an_contract(cs, index);
 
 	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, AN_RANK_OUT);
-	an_heap_remove(cs, index, AN_READY);
-	an_heap_remove(cs, index, AN_TIMERS);
+	an_heap_set(cs, index, AN_READY, false);
+	an_heap_set(cs, index, AN_TIMERS, false);
 }
 
 /* What the pieces of a split contract ask of their CPUs, added or taken off. */
@@ -93,7 +88,7 @@ an_outline void an_split_weigh(struct an_contracts *cs, const struct an_contract
 		u64 utilization = (piece->budget_ns << AN_UTILIZATION_SHIFT) / period_ns;
 
 		an_contract_cpu(cs, piece->cpu)->utilization += add ? utilization : -utilization;
-		at++;
+		at = an_opaque(at + 1);
 	}
 }
 

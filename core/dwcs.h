@@ -127,6 +127,39 @@ an_outline s32 an_precedence(struct an_contracts *cs, u32 a, u32 b)
 	return order ? order : an_tie_order(cs, a, b);
 }
 
+/* The place of a constraint x/y among others, equal ratios aside; a lower one goes first. */
+an_inline u64 an_window_ratio(u32 x, u32 y)
+{
+	if (!x)
+		return AN_MAX_WINDOW - y;
+	/* Ratios of numbers below 2^16 that differ do so by more than 2^-32. */
+	return AN_MAX_WINDOW + 1 + ((u64)x << 32) / (y ? y : 1);
+}
+
+/*
+ * The order of an_precedence() in numbers, so that heaps need not look into the rules: of two
+ * contracts the one goes first that has the lesser order[], or the lower index if they are equal.
+ */
+an_outline void an_contract_order(struct an_contracts *cs, struct an_contract *c)
+{
+	u64 ratio = an_window_ratio(c->x, c->y), first = c->deadline_ns, second = ratio, x = c->x;
+
+	if (c->rank == AN_RANK_EXTRA) {
+		first = 0;
+	} else if (c->rank != AN_RANK_BUDGET) {
+		second = x = 0;
+	} else if (cs->options & AN_WINDOW_FIRST) {
+		first = ratio;
+		second = c->deadline_ns;
+	}
+	c->order[0] = (u64)c->rank << 62 | first;
+	c->order[1] = second;
+	c->order[2] = x;
+	c->order[3] = 0;
+	if (!(cs->options & AN_TIE_INDEX))
+		c->order[3] = an_window_ratio(c->promise.x, c->promise.y) << 16 | c->promise.x;
+}
+
 /* A window has run out: the next begins. */
 an_inline void an_window_renew(struct an_contract *c)
 {

@@ -66,7 +66,7 @@ an_inline bool an_split_valid(const struct an_promise *p, const struct an_piece 
 		cpu = piece->cpu;
 		budget_ns += piece->budget_ns;
 		end_ns = piece->offset_ns + piece->window_ns;
-		at++;
+		at = an_opaque(at + 1);
 	}
 	return budget_ns == p->budget_ns && end_ns <= deadline_rel_ns;
 }
@@ -93,7 +93,7 @@ an_outline int an_split_set(struct an_contracts *cs, u32 index, const struct an_
 	an_split(cs, split)->count = count;
 	an_while(at < count && at < AN_MAX_PIECES) {
 		*an_piece(cs, split, at) = pieces[an_bounded(at, AN_MAX_PIECES)];
-		at++;
+		at = an_opaque(at + 1);
 	}
 	an_contract_exit(cs, c);
 	c->split = split;
@@ -153,7 +153,7 @@ an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contra
 
 		if (now_ns < start_ns + piece->window_ns)
 			break;
-		at++;
+		at = an_opaque(at + 1);
 	}
 	if (at >= count) {
 		an_split_release(cs, c, next_release_ns, now_ns);

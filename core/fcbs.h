@@ -54,7 +54,7 @@ an_inline void an_residual_remove(struct an_contract_cpu *q, u32 at)
 	q->residuals--;
 	an_while(at < q->residuals && at + 1 < AN_MAX_RESIDUALS) {
 		*an_residual(q, at) = *an_residual(q, at + 1);
-		at++;
+		at = an_opaque(at + 1);
 	}
 }
 
@@ -77,7 +77,7 @@ an_inline void an_residual_leave(struct an_contract_cpu *q, struct an_contract *
 		return;
 	an_while(at > 0 && an_residual(q, at - 1)->deadline_ns > c->deadline_ns) {
 		*an_residual(q, at) = *an_residual(q, at - 1);
-		at--;
+		at = an_opaque(at - 1);
 	}
 	r = an_residual(q, at);
 	r->left_ns = c->left_ns;
@@ -98,7 +98,7 @@ an_inline void an_residual_take_back(struct an_contract_cpu *q, struct an_contra
 			an_residual_remove(q, at);
 			return;
 		}
-		at++;
+		at = an_opaque(at + 1);
 	}
 }
 
@@ -152,7 +152,7 @@ an_inline u64 an_residual_for(struct an_contract_cpu *q, u64 deadline_ns)
 		if (an_residual(q, at)->deadline_ns > deadline_ns)
 			break;
 		sum_ns += an_residual(q, at)->left_ns;
-		at++;
+		at = an_opaque(at + 1);
 	}
 	return sum_ns;
 }

@@ -21,7 +21,7 @@
 
 an_inline u16 *an_heap_slot(struct an_contract_cpu *q, u32 heap, u32 at)
 {
-	return &q->heap[an_bounded(heap, 2)][an_bounded(at, AN_MAX_CONTRACTS)];
+	return &q->heap[an_bounded(heap * AN_MAX_CONTRACTS + at, 2 * AN_MAX_CONTRACTS)];
 }
 
 an_inline u32 an_heap_count(struct an_contract_cpu *q, u32 heap)
@@ -40,15 +40,25 @@ an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 	return &c->position[an_bounded(heap, 2)];
 }
 
-an_inline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
-	u64 a_ns, b_ns;
+	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
+	bool timers = heap == AN_TIMERS;
+	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
-	if (heap == AN_READY)
-		return an_precedence(cs, a, b) > 0;
-	a_ns = an_contract(cs, a)->due_ns;
-	b_ns = an_contract(cs, b)->due_ns;
-	return a_ns < b_ns || (a_ns == b_ns && a < b);
+	bool before;
+
+	if (first != other)
+		before = first < other;
+	else if (!timers && p->order[1] != q->order[1])
+		before = p->order[1] < q->order[1];
+	else if (!timers && p->order[2] != q->order[2])
+		before = p->order[2] < q->order[2];
+	else if (!timers && p->order[3] != q->order[3])
+		before = p->order[3] < q->order[3];
+	else
+		before = a < b;
+	return an_opaque(before);
 }
 
 an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
@@ -71,10 +81,10 @@ an_outline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 		if (!an_heap_before(cs, heap, moving, above))
 			break;
 		an_heap_put(cs, q, heap, at, above);
-		at /= 2;
+		at = an_opaque(at / 2);
 	}
 	an_while(2 * at <= count) {
-		u32 below = 2 * at;
+		u32 below = an_opaque(2 * at);
 		u32 next = *an_heap_slot(q, heap, below);
 
 		if (below < count) {
@@ -82,7 +92,7 @@ an_outline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 
 			if (an_heap_before(cs, heap, other, next)) {
 				next = other;
-				below++;
+				below = an_opaque(below + 1);
 			}
 		}
 		if (!an_heap_before(cs, heap, next, moving))
@@ -93,38 +103,32 @@ an_outline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 	an_heap_put(cs, q, heap, at, moving);
 }
 
-/* Into the heap of the contract's CPU, or to its new place there after its key has changed. */
-an_inline void an_heap_update(struct an_contracts *cs, u32 index, u32 heap)
+/*
+ * Into the heap of the contract's CPU, or to its new place there after its key has changed; or out
+ * of the heap, if it is there.
+ */
+an_outline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool in)
 {
 	struct an_contract *c = an_contract(cs, index);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
-	u32 at = *an_heap_position(c, heap);
+	u32 at = *an_heap_position(c, heap), count = an_heap_count(q, heap);
 
-	if (!at) {
-		at = an_heap_count(q, heap) + 1;
+	if (in && !at) {
+		at = count + 1;
 		if (at >= AN_MAX_CONTRACTS)
 			return;
 		q->count[an_bounded(heap, 2)] = at;
 		an_heap_put(cs, q, heap, at, index);
+	} else if (!in) {
+		if (!at)
+			return;
+		*an_heap_position(c, heap) = 0;
+		q->count[an_bounded(heap, 2)] = count - 1;
+		if (at == count)
+			return;
+		/* The last takes its place. */
+		an_heap_put(cs, q, heap, at, *an_heap_slot(q, heap, count));
 	}
-	an_heap_sift(cs, c->cpu, heap, at);
-}
-
-/* Out of the heap, if it is there. */
-an_inline void an_heap_remove(struct an_contracts *cs, u32 index, u32 heap)
-{
-	struct an_contract *c = an_contract(cs, index);
-	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
-	u32 at = *an_heap_position(c, heap);
-	u32 count = an_heap_count(q, heap);
-
-	if (!at)
-		return;
-	*an_heap_position(c, heap) = 0;
-	q->count[an_bounded(heap, 2)] = count - 1;
-	if (at == count)
-		return;
-	an_heap_put(cs, q, heap, at, *an_heap_slot(q, heap, count));
 	an_heap_sift(cs, c->cpu, heap, at);
 }
 

@@ -39,6 +39,17 @@
 		bounded;                                                                           \
 	})
 
+/*
+ * The same number, below 2^16, of which the verifier knows nothing more. It would otherwise follow
+ * an index that a loop computes through every turn, and look at what comes after a branch once for
+ * every constant that the branch may have chosen.
+ */
+#define an_opaque(index)                                                                           \
+	({                                                                                         \
+		volatile u16 opaque = (index);                                                     \
+		(u32) opaque;                                                                      \
+	})
+
 #define an_assert(condition) ((void)0)
 #define an_inline static __attribute__((always_inline)) inline
 #define an_outline static __attribute__((noinline))
@@ -58,6 +69,7 @@ typedef int64_t s64;
 
 #define an_while(condition) while (condition)
 #define an_bounded(index, size) ((u64)(index) & ((size) - 1))
+#define an_opaque(index) ((u32)(index))
 
 /* Assertions stay on wherever there is somebody to read them. */
 #define an_assert(condition)                                                                       \

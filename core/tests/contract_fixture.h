@@ -21,16 +21,18 @@ static inline void check_heap(u32 cpu, u32 heap)
 	struct an_contract_cpu *q = &set.cpus[cpu];
 
 	for (u32 at = 1; at <= q->count[heap]; at++) {
-		u32 index = q->heap[heap][at];
+		u32 index = *an_heap_slot(q, heap, at);
 
 		CHECK(contract(index)->used && contract(index)->runnable);
 		CHECK_EQ(contract(index)->cpu, cpu);
 		CHECK_EQ(contract(index)->position[heap], at);
 		if (at == 1)
 			continue;
-		CHECK(an_heap_before(&set, heap, q->heap[heap][at / 2], index));
+		CHECK(an_heap_before(&set, heap, *an_heap_slot(q, heap, at / 2), index));
+		CHECK(heap == AN_TIMERS ||
+		      an_precedence(&set, *an_heap_slot(q, heap, at / 2), index) > 0);
 		CHECK(heap == AN_READY ||
-		      contract(q->heap[heap][at / 2])->due_ns <= contract(index)->due_ns);
+		      contract(*an_heap_slot(q, heap, at / 2))->due_ns <= contract(index)->due_ns);
 	}
 }
 

@@ -116,10 +116,12 @@ pub enum LabError {
         reason: String,
     },
     /// Expectations that do not hold.
-    #[error("{failed} of {judged} expectations failed")]
+    #[error("{} of {judged} expectations of {scenario} failed: {}", failed.len(), failed.join("; "))]
     ExpectationsFailed {
-        /// How many do not hold.
-        failed: usize,
+        /// The scenario.
+        scenario: String,
+        /// Those that do not hold, each with what was measured.
+        failed: Vec<String>,
         /// How many were judged.
         judged: usize,
     },

@@ -188,9 +188,20 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
         .clone()
         .filter(|one| one.verdict != Verdict::NotJudged)
         .count();
-    match all.filter(|one| one.verdict == Verdict::Fail).count() {
-        0 => Ok(()),
-        failed => Err(LabError::ExpectationsFailed { failed, judged }),
+    let failed: Vec<String> = all
+        .filter(|one| one.verdict == Verdict::Fail)
+        .map(|one| match one.measured {
+            Some(measured) => format!("{}, measured {measured}", one.expectation),
+            None => format!("{}, not measured", one.expectation),
+        })
+        .collect();
+    match runs.first() {
+        Some(run) if !failed.is_empty() => Err(LabError::ExpectationsFailed {
+            scenario: run.scenario.clone(),
+            failed,
+            judged,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::scenario::Clip;
 
 /// Raised when the same figures give another film, so that older files are not taken for it.
-const EDITION: u32 = 1;
+const EDITION: u32 = 2;
 
 /// Where the clip lies below the folder of assets.
 pub(crate) fn clip_file(assets: &Path, clip: &Clip) -> PathBuf {
@@ -74,7 +74,9 @@ fn arguments(clip: &Clip) -> Vec<String> {
     let picture = format!(
         "testsrc2=size={width}x{height}:rate={fps}:duration={length_s},noise=alls=9:allf=t"
     );
-    let sound = format!("sine=frequency=330:beep_factor=4:sample_rate=48000:duration={length_s}");
+    // The sound outlasts the picture: mpv ends when it has, and may leave out the last frame.
+    let sound_s = f64::from(*length_s) + 0.5;
+    let sound = format!("sine=frequency=330:beep_factor=4:sample_rate=48000:duration={sound_s}");
     let gop = (fps * 4).to_string();
     let words = [
         "-hide_banner",
