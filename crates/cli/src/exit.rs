@@ -252,6 +252,7 @@ impl From<&LabError> for Status {
             | LabError::NoResult { .. } => Self::NoMachine,
             LabError::SchedulerFailed { .. }
             | LabError::NotComputed { .. }
+            | LabError::NoFilm { .. }
             | LabError::Cache(_)
             | LabError::Io { .. } => Self::Failure,
             LabError::Interrupted => Self::Interrupted,

@@ -55,6 +55,14 @@ pub enum LabError {
         /// How to get it.
         mend: String,
     },
+    /// A file whose frames cannot be decoded.
+    #[error("{} is no film that ffmpeg can decode: {reason}", film.display())]
+    NoFilm {
+        /// The file.
+        film: PathBuf,
+        /// What ffmpeg said, or what is wrong with it.
+        reason: String,
+    },
     /// A scheduler that is neither known by name nor a program.
     #[error(
         "there is no scheduler `{name}`: give andante, eevdf, stock, or the path of a program that loads one"

@@ -166,6 +166,14 @@ fn ns(seconds: f64) -> Ns {
     (seconds * NS_PER_S as f64).round() as Ns
 }
 
+fn from_ms(ms: f64) -> Ns {
+    ns(ms / 1e3)
+}
+
+fn each_from_ms(list_ms: &[f64]) -> Vec<Ns> {
+    list_ms.iter().map(|ms| from_ms(*ms)).collect()
+}
+
 /// One instance of one program of the scenario.
 struct Instance<'a> {
     program: &'a Program,
@@ -266,48 +274,14 @@ impl<'a, 'm> Starter<'a, 'm> {
     }
 
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
-        let begin_ns = self.begin_ns;
-        let work = |ms: f64| ns(ms / 1e3);
-        let list = |list_ms: &[f64]| list_ms.iter().map(|ms| work(*ms)).collect::<Vec<_>>();
+        let at = (start_ns, id);
         match &program.kind {
-            Kind::Player {
-                fps,
-                work_ms,
-                display,
-                drops,
-            } => {
-                let client = self.client(display, (start_ns, id, &spec));
-                let player =
-                    Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
-                let player = match drops {
-                    true => player,
-                    false => player.never_dropping(),
-                };
-                self.machine.start(start_ns, id, spec, player);
-            }
-            Kind::Typist {
-                keys_per_s,
-                work_ms,
-                input_ms,
-                until_s,
-                seed,
-                display,
-            } => {
-                let typing = Typing {
-                    keys_per_s: *keys_per_s,
-                    seed: *seed,
-                    input_ns: list(input_ms),
-                    work_ns: list(work_ms),
-                    until_ns: until_s.map_or(Ns::MAX, |at_s| begin_ns + ns(at_s)),
-                };
-                let client = self.client(display, (start_ns, id, &spec));
-                let typist = Answerer::typist(begin_ns, typing, client);
-                self.machine.start(start_ns, id, spec, typist);
-            }
+            Kind::Player { .. } => self.start_player(&program.kind, at, spec),
+            Kind::Typist { .. } => self.start_typist(&program.kind, at, spec),
+            Kind::Sink { .. } => self.start_sink(program, at, spec),
             Kind::Server => {
-                let desk = self.desk(&program.name);
-                self.machine
-                    .start(start_ns, id, spec, DisplayServer::new(desk));
+                let server = DisplayServer::new(self.desk(&program.name));
+                self.machine.start(start_ns, id, spec, server);
             }
             Kind::Client {
                 server,
@@ -315,37 +289,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 think_ms,
             } => {
                 let answer = self.machine.channel(PIPE_BYTES);
-                let server = self.desk(server).client(answer, work(*work_ms));
-                let client = ClosedLoop::new(server, work(*think_ms));
+                let server = self.desk(server).client(answer, from_ms(*work_ms));
+                let client = ClosedLoop::new(server, from_ms(*think_ms));
                 self.machine.start(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
-                let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
+                let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
             }
-            Kind::Sink {
-                events_per_s,
-                jitter_ms,
-                work_ms,
-                seed,
-                to_end,
-            } => {
-                let beats = Beats {
-                    begin_ns: start_ns,
-                    rate: *events_per_s,
-                    jitter_ns: work(*jitter_ms),
-                    seed: u64::from(*seed) + u64::from(id.0),
-                    resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
-                };
-                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let sink = Sink::new(beats.instants(), work_ns, *to_end);
-                self.machine.start(start_ns, id, spec, sink);
-                if program.contract.as_ref().is_some_and(|c| c.terms.events) {
-                    self.machine.raise(id, beats.instants());
-                }
-            }
             Kind::Batch { work_ms, fork_ms } => {
-                let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
+                let batch = Batch::new(each_from_ms(work_ms), fork_ms.map_or(FORK_NS, from_ms));
                 self.machine.start(start_ns, id, spec, batch);
             }
             Kind::Pingpong { window } => {
@@ -362,6 +315,75 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
                 unreachable!("refused before anything is simulated")
             }
+        }
+    }
+
+    fn start_player(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Player {
+            fps,
+            work_ms,
+            display,
+            drops,
+        } = kind
+        else {
+            unreachable!("asked for a player");
+        };
+        let client = self.client(display, (start_ns, id, &spec));
+        let player = Player::new(self.begin_ns, *fps, each_from_ms(work_ms), client)
+            .exchanges(display.exchanges);
+        let player = match drops {
+            true => player,
+            false => player.never_dropping(),
+        };
+        self.machine.start(start_ns, id, spec, player);
+    }
+
+    fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Typist {
+            keys_per_s,
+            work_ms,
+            input_ms,
+            until_s,
+            seed,
+            display,
+        } = kind
+        else {
+            unreachable!("asked for a typist");
+        };
+        let typing = Typing {
+            keys_per_s: *keys_per_s,
+            seed: *seed,
+            input_ns: each_from_ms(input_ms),
+            work_ns: each_from_ms(work_ms),
+            until_ns: until_s.map_or(Ns::MAX, |at_s| self.begin_ns + ns(at_s)),
+        };
+        let client = self.client(display, (start_ns, id, &spec));
+        let typist = Answerer::typist(self.begin_ns, typing, client);
+        self.machine.start(start_ns, id, spec, typist);
+    }
+
+    fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Sink {
+            events_per_s,
+            jitter_ms,
+            work_ms,
+            seed,
+            to_end,
+        } = &program.kind
+        else {
+            unreachable!("asked for a sink");
+        };
+        let beats = Beats {
+            begin_ns: start_ns,
+            rate: *events_per_s,
+            jitter_ns: from_ms(*jitter_ms),
+            seed: u64::from(*seed) + u64::from(id.0),
+            resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
+        };
+        let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
+        self.machine.start(start_ns, id, spec, sink);
+        if program.contract.as_ref().is_some_and(|c| c.terms.events) {
+            self.machine.raise(id, beats.instants());
         }
     }
 

@@ -168,3 +168,21 @@ fn svr4_takes_a_batch_for_interactive_and_its_children_too() {
     assert!(level < 59);
     assert!(times_ms.len() < 110, "{}", times_ms.len());
 }
+
+/// Under Linux 2.2 a child shares what its parent has left of the epoch, so that nobody gains by
+/// forking. What a child leaves over is lost: a loop has more than the batch job.
+#[test]
+fn linux_2_2_gives_nothing_for_forking() {
+    let mut m = machine(PolicyKind::Linux22);
+    let work_ns = vec![15 * NS_PER_MS];
+    let batch = start(&mut m, Spec::of(ROOT), Batch::new(work_ns, 5 * NS_PER_MS));
+    let hog = start(&mut m, Spec::of(ROOT), Loop);
+    m.run_until(60 * NS_PER_S);
+    let used = m.usage().instances;
+    let (batch_ns, hog_ns) = (used[batch.0 as usize], used[hog.0 as usize]);
+    assert!(batch_ns < hog_ns, "{batch_ns} {hog_ns}");
+    assert!(
+        batch_ns > 5 * NS_PER_S,
+        "{batch_ns}: it is not starved either"
+    );
+}

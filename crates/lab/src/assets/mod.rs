@@ -85,7 +85,7 @@ pub(crate) fn make(
 }
 
 /// The path of a program that Debian's `package` brings.
-fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
+pub(crate) fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
     find(name).ok_or_else(|| missing(name, purpose, &format!("`apt-get install {package}`")))
 }
 
