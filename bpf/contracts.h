@@ -129,6 +129,22 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
+/* How long a task that has woken another may go on: often it waits for the answer. */
+#define WAKER_GRACE_NS 100000
+
+/* The contract's CPU is told that it has woken. */
+static __always_inline void contract_tells(u32 cpu)
+{
+	u64 now_ns;
+
+	if (cpu == bpf_get_smp_processor_id() && cpu_state(cpu)->running && !an_kin_interrupt()) {
+		now_ns = scx_bpf_now();
+		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
+	} else {
+		kick_contract_cpu(cpu);
+	}
+}
+
 /*
  * May a task of the contract that is queued now wait in the contract's queue? Not without budget,
  * and not where it would wait for another contract while a CPU has nothing to do.
@@ -358,6 +374,14 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	c->contract = index ? contract_name(index) : 0;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
 	return index;
+}
+
+/* Does the contract that the CPU serves have more tasks, which take turns? */
+static __always_inline bool contract_shares(const struct cpu_state *c)
+{
+	u32 index = c->contract & 0xffff, leaf = an_holder(index)->leaf;
+
+	return leaf ? an_node(&tree, leaf)->queued : an_holder(index)->active > 1;
 }
 
 /* The queue of the contract gave no task: one is on its way to, or from, another CPU. */

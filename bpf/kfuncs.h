@@ -61,6 +61,22 @@ void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
 
+extern const int __preempt_count __ksym __weak;
+
+/* include/linux/preempt.h; not in BTF: an interrupt, or one that was put off, is being served. */
+#define AN_IN_INTERRUPT 0x00ff0100
+
+/* Does what runs now do so for an interrupt, not for the current task? */
+static __always_inline bool an_kin_interrupt(void)
+{
+	const int *count;
+
+	if (!&__preempt_count)
+		return true;
+	count = bpf_this_cpu_ptr(&__preempt_count);
+	return count && *count & AN_IN_INTERRUPT;
+}
+
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)
 {

@@ -106,11 +106,12 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	if (takes && of_class)
 		an_queue_add(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
-	if (!takes)
+	if (!takes) {
 		return false;
+	}
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
-		kick_contract_cpu(an_contract(&contracts, contract)->cpu);
+		contract_tells(an_contract(&contracts, contract)->cpu);
 	return true;
 }
 
@@ -423,7 +424,7 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->running = 1;
 	c->check_ns = 0;
 	an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? an_node(&tree, c->serving)->queued : an_node(&tree, AN_ROOT)->ready)
+	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 	if (contracts.count && c->contract_check_ns != AN_NEVER)
 		cpu_check_at(cpu, now, c->contract_check_ns);
@@ -506,9 +507,14 @@ enum contract_turn {
 static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu, u32 old,
 							const struct task_state *ts)
 {
-	u32 wanting = ts && comes_first(c, cpu, old, ts) ? old : AN_NONE;
-	u32 goes_on = wanting ? task_contract(ts, old) : AN_NONE;
-	u32 index = contract_pick(cpu, wanting, goes_on);
+	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
+	u32 wanting = AN_NONE;
+
+	if (ts && (held || comes_first(c, cpu, old, ts)))
+		wanting = old;
+	if (wanting && !held)
+		goes_on = task_contract(ts, old);
+	index = contract_pick(cpu, wanting, goes_on);
 
 	if (!index)
 		return TREES_TURN;

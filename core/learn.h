@@ -13,8 +13,9 @@
  *      service, distance, spread    exponential averages over some sixteen jobs
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
- * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS. A batch program never gets so far,
- * for it does not wait: its children live for one job. It is offered a contract of rank EXTRA: after
+ * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
+ * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program never
+ * gets so far, for it does not wait: its children live for one job. It is offered a contract of rank EXTRA: after
  * all that were promised, before all shares, in the order of
  *
  *      deadline = wake-up + 1.5 times the largest service of a job
@@ -38,6 +39,8 @@
 #include "contract.h"
 
 #define AN_LEARN_JOBS 6u
+#define AN_LEARN_SOON_NS 100000000u
+#define AN_LEARN_SOON_PART 64u		  /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_AVERAGE_SHIFT 4	  /* averages over 16 jobs */
@@ -52,7 +55,7 @@ struct an_learner {
 	u32 mean_ns;	  /* of a job */
 	u32 distance_ns;  /* of one job's beginning from the next, on average */
 	u32 spread_ns;	  /* mean deviation of the distance */
-	u32 jobs;	  /* begun so far, at most AN_LEARN_JOBS */
+	u32 jobs;	  /* seen so far, at most AN_LEARN_JOBS */
 };
 
 an_inline u32 an_learn_average(u32 average, u32 sample)
@@ -68,6 +71,13 @@ an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 	l->service_ns = service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
 
+/* The task is new, or was not watched before now. */
+an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
+{
+	l->woken_ns = now_ns;
+	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
+}
+
 /* The task wakes: one job is over, and another begins. */
 an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
 {
@@ -76,14 +86,11 @@ an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
 
 	l->woken_ns = now_ns;
 	l->service_ns = 0;
-	if (!l->jobs++)
-		return; /* of the first job the beginning is not known */
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
-	if (l->jobs == 2) {
+	if (!l->jobs) {
 		l->mean_ns = l->largest_ns = service_ns;
 		l->distance_ns = distance_ns;
-		l->spread_ns = 0;
 	}
 	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
 						    : l->distance_ns - distance_ns;
@@ -94,8 +101,8 @@ an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
 	l->mean_ns = an_learn_average(l->mean_ns, service_ns);
 	l->distance_ns = an_learn_average(l->distance_ns, distance_ns);
 	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns);
-	if (l->jobs > AN_LEARN_JOBS)
-		l->jobs = AN_LEARN_JOBS;
+	if (l->jobs < AN_LEARN_JOBS)
+		l->jobs++;
 }
 
 /* What the task uses on average, as part of a CPU [1/1024]. */
@@ -107,8 +114,12 @@ an_inline u32 an_learn_part(const struct an_learner *l)
 /* Has the task shown that it waits more than it works? bound: part of a CPU [1/1024]. */
 an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 {
-	return l->jobs >= AN_LEARN_JOBS && l->largest_ns <= AN_LEARN_SERVICE_MAX_NS &&
-	       an_learn_part(l) <= bound;
+	u32 part = an_learn_part(l);
+
+	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound)
+		return false;
+	return l->jobs >= AN_LEARN_JOBS ||
+	       (part <= AN_LEARN_SOON_PART && l->distance_ns >= AN_LEARN_SOON_NS);
 }
 
 /* What it is offered. */
