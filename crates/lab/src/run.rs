@@ -152,10 +152,10 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
             ));
         }
         let programs = &case.workload.programs;
-        let simulated = |p: &Program| p.kind.only_simulated().map(|key| (p.name.clone(), key));
-        if let Some((name, key)) = programs.iter().find_map(simulated) {
+        let simulated = |p: &Program| p.kind.only_simulated().map(|what| (p.name.clone(), what));
+        if let Some((name, what)) = programs.iter().find_map(simulated) {
             return refuse(format!(
-                "`{key}` of program `{name}` means something in the simulator only so far"
+                "{what} of program `{name}` means something in the simulator only so far"
             ));
         }
     }

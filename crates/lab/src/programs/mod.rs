@@ -5,7 +5,9 @@
 //! measure; the [`Samples`] go to a file at the very end.
 
 mod batch;
+mod client;
 mod dhrystone;
+mod display;
 mod endless;
 mod pingpong;
 mod player;
@@ -35,6 +37,8 @@ pub(crate) struct Order {
     pub steps_per_ms: f64,
     /// Where the samples go.
     pub out: PathBuf,
+    /// The socket of the server it is, or asks.
+    pub server: Option<PathBuf>,
 }
 
 /// What a synthetic program measured, within the measurement only.
@@ -118,32 +122,44 @@ fn prepare(order: &Order) -> nix::Result<()> {
 
 fn run(order: &Order) -> Result<Samples, String> {
     let os_error = |error: nix::Error| format!("{}: {error}", order.kind.name());
+    let io_error = |error: std::io::Error| format!("{}: {error}", order.kind.name());
     match &order.kind {
         Kind::Player {
             fps,
             work_ms,
             display,
             drops,
-            ..
-        } => player::run(order, *fps, work_ms, display.work_ms, *drops)
-            .map_err(|e| format!("player: {e}")),
+        } => player::run(order, *fps, work_ms, display, *drops).map_err(io_error),
         Kind::Typist {
             keys_per_s,
             work_ms,
+            input_ms,
+            until_s,
             seed,
-            ..
-        } => Ok(timed::typist(order, *keys_per_s, work_ms, *seed)),
-        Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
+            display,
+        } => {
+            let typing = timed::Typing {
+                keys_per_s: *keys_per_s,
+                work_ms,
+                input_ms,
+                until_s: *until_s,
+                seed: *seed,
+                display,
+            };
+            timed::typist(order, &typing).map_err(io_error)
+        }
+        Kind::Server => display::serve(order).map_err(io_error),
+        Kind::Client {
+            work_ms, think_ms, ..
+        } => client::run(order, *work_ms, *think_ms).map_err(io_error),
+        Kind::Waker { interval_us } => timed::waker(order, *interval_us).map_err(io_error),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
-        Kind::Server
-        | Kind::Client { .. }
-        | Kind::Sink { .. }
-        | Kind::Mpv { .. }
-        | Kind::Make { .. }
-        | Kind::Command { .. } => Err(format!("{} is no built-in program", order.kind.name())),
+        Kind::Sink { .. } | Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+            Err(format!("{} is no built-in program", order.kind.name()))
+        }
     }
 }
 
@@ -165,14 +181,35 @@ mod tests {
             end_ns,
             steps_per_ms,
             out: PathBuf::new(),
+            server: None,
         };
         stop::set(false);
         let stopper = std::thread::spawn(move || {
             clock::sleep_until(end_ns + 300_000_000);
             stop::set(true);
         });
-        let samples = run(&order).unwrap();
+        let samples = match order.kind.server() {
+            None => run(&order).unwrap(),
+            Some(_) => run_with_server(order),
+        };
         stopper.join().unwrap();
+        samples
+    }
+
+    /// Runs it beside the server that it asks; its iterations are the server's.
+    fn run_with_server(mut order: Order) -> Samples {
+        let folder = tempfile::tempdir().unwrap();
+        order.server = Some(folder.path().join("socket"));
+        let of_server = Order {
+            kind: Kind::Server,
+            ..order.clone()
+        };
+        // It may well come up after its client.
+        let server = std::thread::spawn(move || run(&of_server).unwrap());
+        let mut samples = run(&order).unwrap();
+        let served = server.join().unwrap();
+        assert!(served.iterations.is_some());
+        samples.iterations = served.iterations;
         samples
     }
 
@@ -241,6 +278,8 @@ mod tests {
             "{typist:?}"
         );
 
+        through_a_server();
+
         let pingpong = measure_enough(&Kind::Pingpong { window: 10 }, |s| !s.latency_ns.is_empty());
         assert!(pingpong.latency_ns.iter().all(|ns| *ns > 500.0));
         assert_eq!(
@@ -255,5 +294,52 @@ mod tests {
         for kind in [batch, Kind::Loop, Kind::Dhrystone] {
             measure_enough(&kind, |samples| samples.iterations > Some(5));
         }
+    }
+
+    /// A part of the test above.
+    fn through_a_server() {
+        let x = |ahead| Display {
+            work_ms: 0.5,
+            server: Some("x".to_owned()),
+            exchanges: 2,
+            ahead,
+        };
+        for ahead in [0, 3] {
+            let kind = Kind::Player {
+                fps: 100.0,
+                work_ms: vec![0.1],
+                display: x(ahead),
+                drops: true,
+            };
+            let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
+            let frames = player.shown_ns.iter().zip(&player.released_ns);
+            // The server's half a millisecond is in every frame's time; calibration is that exact.
+            assert!(
+                frames.clone().all(|(at, from)| at - from > 300_000),
+                "{player:?}"
+            );
+            // Two requests for each frame.
+            assert!(player.iterations >= Some(2 * frames.len() as u64 - 2));
+
+            let kind = Kind::Typist {
+                keys_per_s: 100.0,
+                work_ms: vec![0.1],
+                input_ms: vec![1.0],
+                until_s: Some(0.2),
+                seed: 3,
+                display: x(ahead),
+            };
+            let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
+            let long_enough = |ns: &f64| *ns > 1_300_000.0;
+            assert!(typist.latency_ns.iter().all(long_enough), "{typist:?}");
+        }
+        let kind = Kind::Client {
+            server: "x".to_owned(),
+            work_ms: 0.5,
+            think_ms: 1.0,
+        };
+        let client = measure_enough(&kind, |s| s.latency_ns.len() > 20);
+        assert!(client.latency_ns.len() < 250, "it does not think");
+        assert!(client.latency_ns.iter().all(|ns| *ns > 300_000.0));
     }
 }

@@ -88,6 +88,7 @@ impl<'a> Instance<'a> {
                     end_ns,
                     steps_per_ms: prepared.steps_per_ms,
                     out: self.samples_file(),
+                    server: self.server_socket(prepared.setup),
                 };
                 let order = serde_json::to_string(&order).expect("orders are plain data");
                 let andante = prepared.setup.andante.display().to_string();
@@ -102,6 +103,16 @@ impl<'a> Instance<'a> {
     /// Where a synthetic program leaves its samples.
     pub fn samples_file(&self) -> PathBuf {
         self.folder.join("samples.json")
+    }
+
+    /// The socket of the server that it is, or asks.
+    fn server_socket(&self, setup: &Setup) -> Option<PathBuf> {
+        let folder = match &self.program.kind {
+            Kind::Server => self.folder.clone(),
+            // Servers are single programs, so that their folders have their names.
+            kind => setup.folder.join(kind.server()?),
+        };
+        Some(folder.join("socket"))
     }
 
     /// Where mpv leaves its frame log.

@@ -11,6 +11,8 @@ use super::{Class, Contract, check_class_known, contract};
 const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
 /// Most requests that a display server may be behind.
 const MAX_AHEAD: u32 = 65_536;
+/// The same on a kernel, where a socket's buffer has room for some 270 small messages.
+const MAX_AHEAD_ON_KERNEL: u32 = 128;
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,9 +65,9 @@ pub enum Kind {
         keys_per_s: f64,
         /// Work per key [ms], repeated.
         work_ms: Vec<f64>,
-        /// From the key to the program [ms], repeated (simulator).
+        /// From the key to the program [ms], repeated.
         input_ms: Vec<f64>,
-        /// No keys after this [s since the measurement began]; none: to its end (simulator).
+        /// No keys after this [s since the measurement began]; none: to its end.
         until_s: Option<f64>,
         /// Seed of the instants.
         seed: u32,
@@ -143,10 +145,10 @@ pub struct Display {
     pub work_ms: f64,
     /// The program, of kind `server`, that it is; none: one of its own.
     pub server: Option<String>,
-    /// How often a player waits for it for each frame, the first time for its work (simulator).
+    /// How often a player waits for it for each frame, the first time for its work.
     pub exchanges: u32,
-    /// How many requests it may be behind, the program not waiting for it (simulator); 0: the
-    /// program waits for every answer.
+    /// How many requests it may be behind, the program not waiting for it; 0: the program waits for
+    /// every answer.
     pub ahead: u32,
 }
 
@@ -211,26 +213,15 @@ impl Kind {
         }
     }
 
-    /// A key that asks for what only the simulator has, if there is one.
+    /// What it asks for that only the simulator has, in words, if there is any such thing.
     pub fn only_simulated(&self) -> Option<&'static str> {
-        let given = |asked: bool, key| asked.then_some(key);
-        let of_display = |display: &Display| {
-            given(display.server.is_some(), "server")
-                .or(given(display.exchanges > 1, "exchanges"))
-                .or(given(display.ahead > 0, "ahead"))
-        };
+        let given = |asked: bool, what| asked.then_some(what);
         match self {
-            Self::Server | Self::Client { .. } | Self::Sink { .. } => Some("kind"),
-            Self::Player { display, .. } => of_display(display),
-            Self::Typist {
-                input_ms,
-                until_s,
-                display,
-                ..
-            } => given(input_ms.iter().any(|ms| *ms > 0.0), "input_ms")
-                .or(given(until_s.is_some(), "until_s"))
-                .or(of_display(display)),
-            Self::Batch { fork_ms, .. } => given(fork_ms.is_some(), "fork_ms"),
+            Self::Sink { .. } => Some("`kind = \"sink\"`"),
+            Self::Player { display, .. } | Self::Typist { display, .. } => {
+                given(display.ahead > MAX_AHEAD_ON_KERNEL, "`ahead` above 128")
+            }
+            Self::Batch { fork_ms, .. } => given(fork_ms.is_some(), "`fork_ms`"),
             _ => None,
         }
     }
