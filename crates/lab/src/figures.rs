@@ -93,6 +93,14 @@ pub(crate) fn least_frame_rate(program: &ProgramResult) -> Option<f64> {
     shown.into_iter().min().map(f64::from)
 }
 
+/// The part of the frames due that was not shown in time: late, dropped, or never come to [ratio].
+pub(crate) fn late_share(program: &ProgramResult) -> Option<f64> {
+    let (due, frames, late) = (program.due?, program.frames?, program.late?);
+    // One frame more may be in time than is due: that of a deadline just after the end.
+    let missed = due.saturating_sub(frames - late.min(frames));
+    (due > 0).then(|| missed as f64 / due as f64)
+}
+
 macro_rules! measures {
     ($($name:literal $unit:literal $detail:ident $better:ident $join:ident $decimals:literal
        $of:expr, $meaning:literal;)*) => {
@@ -112,6 +120,8 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "Frames shown, but after the time the film has for them.";
     "frames dropped" "" Brief Lower Sum 0 |p| p.dropped.map(|n| n as f64),
         "Frames the player gave up: decoded too late, never shown.";
+    "frames not in time" "%" Brief Lower Largest 2 |p| late_share(p).map(|share| share * 100.0),
+        "Of the frames due, the part that was late, dropped, or never come to.";
     "longest freeze" "ms" Brief Lower Largest 1 |p| p.longest_freeze_ms,
         "The longest time the picture stood still: between two frames shown one after the other.";
     "gaps over 100 ms" "" Full Lower Sum 0 |p| p.gaps_over_100ms.map(|n| n as f64),
@@ -448,6 +458,26 @@ mod tests {
         // From 0.9 to 3.5 s: the seconds from 1 and from 2.
         program.shown_ms = vec![900.0, 1000.0, 1400.0, 1900.0, 2000.0, 2500.0, 3500.0];
         assert_eq!(least_frame_rate(&program), Some(2.0));
+    }
+
+    #[test]
+    fn frames_never_come_to_are_not_in_time() {
+        let player = |due, frames, late| {
+            late_share(&ProgramResult {
+                due: Some(due),
+                frames: Some(frames),
+                late: Some(late),
+                ..Default::default()
+            })
+        };
+        assert_eq!(player(270, 270, 0), Some(0.0));
+        assert_eq!(player(270, 271, 0), Some(0.0));
+        // Two late, seven dropped: they are not shown.
+        assert_eq!(player(90, 83, 2), Some(0.1));
+        // Stuck in its third frame, which it neither shows nor drops.
+        assert_eq!(player(200, 2, 0), Some(0.99));
+        assert_eq!(player(0, 0, 0), None);
+        assert_eq!(late_share(&ProgramResult::default()), None);
     }
 
     #[test]

@@ -127,6 +127,10 @@ pub struct ProgramResult {
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<u64>,
+    /// Frames that were to be shown in the measurement (players): of a synthetic one those whose
+    /// deadline lies in it; of mpv all of the clip.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub due: Option<u64>,
     /// Frames shown after their time (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<u64>,

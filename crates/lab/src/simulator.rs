@@ -16,7 +16,7 @@ use andante_sim::{
 
 use crate::error::LabError;
 use crate::pool::{self, Watched};
-use crate::programs::Samples;
+use crate::programs::{Samples, player};
 use crate::progress::Progress;
 use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
@@ -476,7 +476,8 @@ impl Measured {
             ..ProgramResult::default()
         };
         let record = machine.record(instance.id);
-        collect::take_samples(kind, &self.samples_of(kind, record, work_ns), &mut result);
+        let samples = self.samples_of(instance.program, record, work_ns);
+        collect::take_samples(kind, &samples, &mut result);
         result
     }
 
@@ -484,8 +485,16 @@ impl Measured {
         (self.begin_ns..self.end_ns).contains(&at_ns)
     }
 
+    fn frames_due(&self, program: &Program, fps: f64) -> u64 {
+        let first = (program.start_s.unwrap_or(0.0) * fps - 1e-6).ceil() as i64;
+        let length_ns = self.end_ns - self.begin_ns;
+        let until_ns = program.stop_s.map_or(length_ns, ns).min(length_ns);
+        player::frames_due(first, fps, until_ns)
+    }
+
     /// What the program would have left on a kernel: `programs/`.
-    fn samples_of(&self, kind: &Kind, record: &Record, work_ns: Ns) -> Samples {
+    fn samples_of(&self, program: &Program, record: &Record, work_ns: Ns) -> Samples {
+        let kind = &program.kind;
         let inside = |list: &[Ns]| -> Vec<Ns> {
             let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
             measured.map(|at_ns| at_ns - self.begin_ns).collect()
@@ -513,6 +522,7 @@ impl Measured {
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
                     (**at_ns - **released_ns) as f64 > period_ns
                 };
+                samples.due = Some(self.frames_due(program, *fps));
                 samples.late = Some(measured().filter(late).count() as u64);
             }
             Kind::Typist { .. } | Kind::Waker { .. } | Kind::Sink { .. } => {

@@ -10,7 +10,7 @@ mod dhrystone;
 mod display;
 mod endless;
 mod pingpong;
-mod player;
+pub(crate) mod player;
 mod timed;
 pub(crate) mod work;
 
@@ -46,6 +46,8 @@ pub(crate) struct Order {
 pub(crate) struct Samples {
     /// Units of work done.
     pub iterations: Option<u64>,
+    /// Frames that had their whole time, from release to deadline, in the measurement.
+    pub due: Option<u64>,
     /// Frames shown after the next one was due.
     pub late: Option<u64>,
     /// When frames were shown [ns since the measurement began].
@@ -256,6 +258,7 @@ mod tests {
         };
         let late = measure_enough(&kind, |s| s.late > Some(5));
         assert!(late.dropped_ns.is_empty(), "{late:?}");
+        assert_eq!(late.due, Some(25));
 
         let kind = Kind::Waker {
             interval_us: 10_000.0,

@@ -38,7 +38,8 @@ pub(super) fn run(
     let release_ns =
         |frame: i64| (order.begin_ns as i64 + (frame as f64 * period_ns) as i64) as u64;
     let started_ns = now_ns() as i64 - order.begin_ns as i64;
-    let mut frame = (started_ns as f64 / period_ns).ceil() as i64;
+    let first = (started_ns as f64 / period_ns).ceil() as i64;
+    let mut frame = first;
     while !stop::requested() {
         while now_ns() < release_ns(frame) && !stop::requested() {
             sleep_until(release_ns(frame));
@@ -68,13 +69,23 @@ pub(super) fn run(
     if let Some(display) = display {
         display.close(&mut |released_ns, at_ns| shown.note(released_ns, at_ns))?;
     }
+    let until_ns = now_ns().min(order.end_ns).saturating_sub(order.begin_ns);
     Ok(Samples {
+        due: Some(frames_due(first, fps, until_ns)),
         late: Some(shown.late),
         shown_ns: shown.shown_ns,
         released_ns: shown.released_ns,
         dropped_ns,
         ..Samples::default()
     })
+}
+
+/// Frames from `first` on, but not before the measurement began, whose deadline is at the latest at
+/// `until_ns` [ns since then].
+pub(crate) fn frames_due(first: i64, fps: f64, until_ns: u64) -> u64 {
+    // A little more, lest rounding take away the one that ends right there.
+    let past = (until_ns as f64 / NS_PER_S * fps + 1e-6).floor() as i64;
+    (past - first.max(0)).max(0) as u64
 }
 
 /// The frames shown so far.
@@ -105,5 +116,19 @@ impl<'a> Shown<'a> {
             record(&mut self.released_ns, released_ns - begin_ns);
             self.late += u64::from((at_ns - released_ns) as f64 > self.period_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frames_due;
+
+    #[test]
+    fn frames_are_due_that_end_within_the_measurement() {
+        let s = 1_000_000_000;
+        assert_eq!(frames_due(-30, 30.0, 9 * s), 270);
+        assert_eq!(frames_due(2, 30.0, 9 * s), 268);
+        assert_eq!(frames_due(0, 30.0, 9 * s - 1000), 269);
+        assert_eq!(frames_due(20, 30.0, s / 2), 0);
     }
 }

@@ -111,6 +111,7 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
         result.released_ms = ms(&samples.released_ns);
         result.late = samples.late;
+        result.due = samples.due;
     }
 }
 
@@ -132,6 +133,7 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
     take_frames(ms(&log.shown_us), ms(&log.dropped_us), result);
     if let Kind::Mpv { clip, .. } = &instance.program.kind {
         result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
+        result.due = Some(clip.frames());
     }
 }
 

@@ -205,7 +205,7 @@ fn the_readme_names_every_kind_and_measure() {
         "frame_ms" | "iteration_ms" | "latency_us" => format!("`{name}.mean`"),
         name => format!("`{name}`"),
     });
-    let kinds = super::program::KINDS.map(|kind| format!("| `{kind}` |"));
+    let kinds = super::kind::KINDS.map(|kind| format!("| `{kind}` |"));
     for name in measures.chain(kinds) {
         assert!(
             readme.contains(&name),
