@@ -426,6 +426,11 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "andante" => "Andante".into(),
         "eevdf" => "stock scheduler (EEVDF)".into(),
         "stock" => "EEVDF without weights".into(),
+        "eevdf-nice" => "EEVDF, nice by hand".into(),
+        "eevdf-weight" => "EEVDF, cpu.weight by hand".into(),
+        "eevdf-fifo" => "SCHED_FIFO by hand".into(),
+        "eevdf-deadline" => "SCHED_DEADLINE, mean budget".into(),
+        "eevdf-deadline-max" => "SCHED_DEADLINE, full budget".into(),
         "fair" => "model of EEVDF without weights".into(),
         other => other.into(),
     }

@@ -76,7 +76,8 @@ pub enum Verdict {
 /// What one scheduler did with the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchedulerResult {
-    /// `andante`, `eevdf`, `stock`, or the file name of the binary that was run.
+    /// `andante`, `eevdf`, `stock`, `eevdf-fifo` and the like, or the file name of the binary that was
+    /// run.
     pub name: String,
     /// From starting the scheduler to its being in charge [ms]; none for the stock scheduler.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -42,7 +42,8 @@ pub struct RunOptions {
     pub case: Option<String>,
     /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
     pub set: Vec<String>,
-    /// `andante`, `eevdf`, `stock`, or paths of programs that load a scheduler, in the order of the results.
+    /// Names of [`Choice::OF_KERNEL`] or of simulated policies, or paths of programs that load a
+    /// scheduler, in the order of the results.
     pub schedulers: Vec<String>,
     /// Where.
     pub on: On,
@@ -133,6 +134,11 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 "the scheduler `{}` is only simulated so far",
                 choice.name()
             ));
+        }
+        if let Choice::ByHand(by_hand) = choice
+            && let Some(what) = by_hand.obstacle(&case.workload.programs)
+        {
+            return Err(LabError::NotTuned { what });
         }
         if let Some(class) = case
             .workload

@@ -241,7 +241,7 @@ impl Machine<'_> {
             choice => choice.name(),
         };
         let order = GuestOrder {
-            scenario: in_scenario_folder(&format!("{}.toml", self.scenario.key)),
+            scenario: in_scenario_folder(format!("{}.toml", self.scenario.key)),
             set: self.options.set.clone(),
             case: job.case.name.clone(),
             scheduler,

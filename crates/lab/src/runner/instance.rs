@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::classes::Classes;
 use super::process::{Process, Start, last_line};
+use super::scheduler::Choice;
+use super::tuning::Scheduling;
 use super::{Setup, clock, stop};
 use crate::assets;
 use crate::error::LabError;
@@ -17,6 +19,7 @@ const WARM_UP_TIMEOUT_S: f64 = 120.0;
 /// A machine made ready for a workload.
 pub(super) struct Prepared<'a> {
     pub workload: &'a Workload,
+    pub choice: &'a Choice,
     pub setup: &'a Setup,
     pub classes: &'a Classes,
     /// See [`crate::programs::work`].
@@ -136,10 +139,11 @@ impl Prepared<'_> {
         argv: Vec<String>,
         folder: &Path,
     ) -> Result<Process, LabError> {
-        let procs_file = self.classes.procs_file(&program.class);
+        let procs_file = self.classes.procs_file_of(program);
         Process::start(&Start {
             argv,
             program,
+            scheduling: Scheduling::of(self.choice, program),
             procs_file,
             folder: folder.to_owned(),
         })

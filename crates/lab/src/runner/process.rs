@@ -10,6 +10,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::tuning::Scheduling;
 use crate::clock;
 use crate::error::LabError;
 use crate::scenario::Program;
@@ -21,6 +22,7 @@ const TICK_NS: u64 = 10_000_000;
 pub(super) struct Start<'a> {
     pub argv: Vec<String>,
     pub program: &'a Program,
+    pub scheduling: Scheduling,
     /// The class's `cgroup.procs`.
     pub procs_file: PathBuf,
     /// Where it works; made if need be.
@@ -58,6 +60,7 @@ impl Process {
         let Start {
             argv,
             program,
+            scheduling,
             procs_file,
             folder,
         } = start;
@@ -75,7 +78,7 @@ impl Process {
             .map(|cpus| cpu_set(cpus))
             .transpose();
         let cpus = cpus.map_err(|e| LabError::io("build a CPU mask", e))?;
-        let nice = program.nice;
+        let scheduling = *scheduling;
 
         let mut command = Command::new(&argv[0]);
         command
@@ -94,12 +97,10 @@ impl Process {
                 if libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) != 1 {
                     return Err(std::io::Error::last_os_error());
                 }
-                if nice != 0 && libc::setpriority(libc::PRIO_PROCESS, 0, nice) != 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
+                scheduling.apply()?;
                 // Nothing may be left if this process is killed.
                 nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
                 Ok(())

@@ -301,12 +301,16 @@ fn idle_ns() -> Result<u64, LabError> {
         * TICK_NS)
 }
 
-/// Runs the calling thread above every ordinary task while it lives; its children are ordinary.
+/// Runs the calling thread above all others but those of SCHED_DEADLINE while it lives; its children
+/// are ordinary.
 struct AboveAll;
+
+/// Of SCHED_FIFO on every Linux.
+const PRIORITY_MAX: libc::c_int = 99;
 
 impl AboveAll {
     fn enter() -> Result<Self, LabError> {
-        Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
+        Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, PRIORITY_MAX)
             .map(|()| Self)
             .map_err(|e| LabError::io("raise the priority of the measuring thread", e))
     }

@@ -19,6 +19,7 @@ use std::fmt;
 use super::document::{Node, Origin, ScenarioError, Section, Value, suggest};
 use super::{Case, Instances, Scenario};
 use crate::judge;
+use crate::runner::Choice;
 
 /// One expectation.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +44,7 @@ pub struct Figure {
     pub measure: String,
     /// Whose measure it is.
     pub subject: Subject,
-    /// `andante`, `eevdf` or `stock`.
+    /// One of [`Choice::OF_KERNEL`].
     pub scheduler: String,
     /// For a class's `cpu_s`: until this instant of the measurement [s].
     pub at_s: Option<f64>,
@@ -272,9 +273,9 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
 fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
     check_measure(figure, section)?;
     // A peer named by its path differs from machine to machine, so no scenario can rely on it.
-    const KNOWN: [&str; 3] = ["andante", "eevdf", "stock"];
+    const KNOWN: &[&str] = &Choice::OF_KERNEL;
     if !KNOWN.contains(&figure.scheduler.as_str()) {
-        let hint = suggest(&figure.scheduler, KNOWN.into_iter());
+        let hint = suggest(&figure.scheduler, KNOWN.iter().copied());
         let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
         return Err(section.error("scheduler", message));
     }

@@ -43,6 +43,7 @@ mod program;
 mod simulator;
 #[cfg(test)]
 mod tests;
+mod tuned;
 
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,7 @@ pub use instances::Instances;
 pub use kind::{Clip, Display, Kind};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
+pub use tuned::{Reserved, Tuned};
 
 use andante_sim::PolicyKind;
 use document::{FromNode, Node, Section, Value, suggest};

@@ -1,7 +1,7 @@
 //! The programs of a scenario: what all of them can be told.
 
 use super::document::{Node, ScenarioError, Section, join};
-use super::{Class, Contract, Kind, check_class_known, contract, kind};
+use super::{Class, Contract, Kind, Tuned, check_class_known, contract, kind, tuned};
 use andante_sim::Priority;
 
 /// Most instances of a program.
@@ -32,6 +32,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// What is done for it by hand under the schedulers `eevdf-…`; none: nothing.
+    pub tuned: Option<Tuned>,
     /// What each instance is promised; none: its class's share (simulator).
     pub contract: Option<Contract>,
     /// What it does.
@@ -56,9 +58,14 @@ pub(super) fn read(
         None => None,
         Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
     };
+    let tuned = match section.node("tuned") {
+        None => None,
+        Some(node) => Some(tuned::read(node, &join(path, "tuned"))?),
+    };
     let program = Program {
         name: name.to_owned(),
         contract,
+        tuned,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,

@@ -180,6 +180,31 @@ fn expectations_can_be_read_aloud() {
 }
 
 #[test]
+fn what_is_tuned_by_hand_must_be_possible() {
+    let hog = |tuned: &str| {
+        broken(
+            "kind = \"loop\"",
+            &format!("kind = \"loop\"\ntuned = {tuned}"),
+        )
+    };
+    assert!(hog("{ fifo = 99 }").contains("programs.hog.tuned.fifo: 99 is out of range"));
+    assert!(hog("{ weigth = 3 }").contains("did you mean `weight`"));
+    assert!(hog("{ period_ms = 10, budget_ms = 3 }").contains("`budget_max_ms` is missing"));
+    let wide = hog("{ period_ms = 10, budget_ms = 3, budget_max_ms = 11 }");
+    assert!(wide.contains("budget_max_ms <= period_ms"), "{wide}");
+    let text = GOOD.replace("kind = \"loop\"", "kind = \"loop\"\ntuned = {}");
+    let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+    let tuned = scenario.cases[0].workload.programs[0]
+        .tuned
+        .as_ref()
+        .unwrap();
+    assert_eq!(
+        (tuned.nice, tuned.weight, tuned.fifo, tuned.deadline),
+        (-10, 1000, 50, None)
+    );
+}
+
+#[test]
 fn shipped_scenarios_are_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     for entry in std::fs::read_dir(folder).unwrap() {
