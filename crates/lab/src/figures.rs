@@ -140,6 +140,8 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 frame times are at most this.";
     "frame time, max" "ms" Full Lower Largest 2 |p| p.frame_ms.map(|s| s.max),
         "The longest frame time.";
+    "xruns" "" Brief Lower Sum 0 |p| p.xruns.map(|n| n as f64),
+        "Periods of the sound card for which sound did not come in time.";
     "latency, mean" "µs" Brief Lower Largest 2 |p| p.latency_us.map(|s| s.mean),
         "From an event to the response of the program waiting for it, or one round trip: mean.";
     "latency, sd" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.sd),

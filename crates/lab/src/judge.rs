@@ -37,6 +37,7 @@ const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("late", |program| program.late.map(|n| n as f64)),
     ("late_share", late_share),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
+    ("xruns", |program| program.xruns.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
     ("deadlines", |program| program.deadlines.map(|n| n as f64)),
     ("missed", |program| program.missed.map(|n| n as f64)),

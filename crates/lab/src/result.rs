@@ -122,8 +122,8 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
-    /// `mpv`, `make` or `command`.
+    /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
+    /// `waker`, `mpv`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -141,7 +141,10 @@ pub struct ProgramResult {
     /// Times between frames shown (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frame_ms: Option<Spread>,
-    /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
+    /// Periods of the sound card, wholly in the measurement, for which sound did not come in time (audio).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub xruns: Option<u64>,
+    /// From the event to the response (typist, waker, audio) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
     /// Time per child, from before the fork to the end of the wait (batch) [ms].

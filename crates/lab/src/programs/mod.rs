@@ -4,6 +4,7 @@
 //! only within it, and run on until SIGTERM. Nothing is allocated, printed or written while they
 //! measure; the [`Samples`] go to a file at the very end.
 
+mod audio;
 mod batch;
 mod client;
 mod dhrystone;
@@ -48,6 +49,8 @@ pub(crate) struct Samples {
     pub iterations: Option<u64>,
     /// Frames that had their whole time, from release to deadline, in the measurement.
     pub due: Option<u64>,
+    /// Periods of a sound card, wholly in the measurement, for which sound did not come in time.
+    pub xruns: Option<u64>,
     /// Frames shown after the next one was due.
     pub late: Option<u64>,
     /// When frames were shown [ns since the measurement began].
@@ -150,6 +153,14 @@ fn run(order: &Order) -> Result<Samples, String> {
             };
             timed::typist(order, &typing).map_err(io_error)
         }
+        Kind::Audio {
+            frames,
+            rate_hz,
+            work_ms,
+        } => {
+            let per_s = Kind::periods_per_s(*frames, *rate_hz);
+            Ok(audio::run(order, per_s, work_ms))
+        }
         Kind::Server => display::serve(order).map_err(io_error),
         Kind::Client {
             work_ms, think_ms, ..
@@ -173,8 +184,13 @@ mod tests {
     /// Runs `kind` in this process for a quarter of a second.
     pub(super) fn measure(kind: Kind) -> Samples {
         let steps_per_ms = work::calibrate();
-        // Time enough to start, however busy the machine that runs the tests is.
-        let begin_ns = clock::now_ns() + 300_000_000;
+        // Time enough to start, however busy the machine that runs the tests is. But a player that
+        // drops nothing would still be at its frames of the warm-up when the measurement ends.
+        let lead_ns = match kind {
+            Kind::Player { drops: false, .. } => 20_000_000,
+            _ => 300_000_000,
+        };
+        let begin_ns = clock::now_ns() + lead_ns;
         let end_ns = begin_ns + 250_000_000;
         let order = Order {
             name: "test".to_owned(),
@@ -248,8 +264,6 @@ mod tests {
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
 
-        // Little more than a period: on a busy machine the frames of the warm-up, which it does not
-        // drop either, would outlast the measurement.
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![11.0],
@@ -280,6 +294,18 @@ mod tests {
             typist.latency_ns.iter().all(|ns| *ns >= 100_000.0),
             "{typist:?}"
         );
+
+        let audio = |work_ms| Kind::Audio {
+            frames: 480,
+            rate_hz: 48_000,
+            work_ms: vec![work_ms],
+        };
+        let light = measure_enough(&audio(0.5), |s| s.xruns == Some(0));
+        assert_eq!(light.iterations, Some(25));
+        assert!(light.latency_ns.iter().all(|ns| *ns > 300_000.0));
+        // None can end in time, and after each a period or more is lost.
+        let heavy = measure_enough(&audio(15.0), |s| s.iterations > Some(2));
+        assert_eq!(heavy.xruns, Some(25));
 
         through_a_server();
 

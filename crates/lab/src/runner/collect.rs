@@ -102,6 +102,7 @@ fn read_samples(instance: &Instance<'_>) -> Option<Samples> {
 /// The figures of a synthetic program, from what it left.
 pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
     result.iterations = samples.iterations;
+    result.xruns = samples.xruns;
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();

@@ -42,6 +42,15 @@ pub enum Kind {
         /// Who draws its answers.
         display: Display,
     },
+    /// Computes sound for every period of a sound card.
+    Audio {
+        /// Length of a period [samples].
+        frames: u32,
+        /// Samples per second.
+        rate_hz: u32,
+        /// Work per period [ms], repeated.
+        work_ms: Vec<f64>,
+    },
     /// Does for its clients what they ask for, one request after the other.
     Server,
     /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
@@ -151,11 +160,17 @@ impl Clip {
 }
 
 impl Kind {
+    /// Periods of a sound card per second.
+    pub(crate) fn periods_per_s(frames: u32, rate_hz: u32) -> f64 {
+        f64::from(rate_hz) / f64::from(frames)
+    }
+
     /// The kind's name in scenarios and results.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
+            Self::Audio { .. } => "audio",
             Self::Server => "server",
             Self::Client { .. } => "client",
             Self::Sink { .. } => "sink",
@@ -208,7 +223,7 @@ impl Kind {
                 scale(std::slice::from_mut(&mut display.work_ms));
             }
             Self::Client { work_ms, .. } => scale(std::slice::from_mut(work_ms)),
-            Self::Sink { work_ms, .. } => scale(work_ms),
+            Self::Sink { work_ms, .. } | Self::Audio { work_ms, .. } => scale(work_ms),
             Self::Batch { work_ms, fork_ms } => {
                 scale(work_ms);
                 fork_ms.as_mut().map(std::slice::from_mut).map(&mut scale);
@@ -233,9 +248,10 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 13] = [
+pub(super) const KINDS: [&str; 14] = [
     "player",
     "typist",
+    "audio",
     "server",
     "client",
     "sink",
@@ -268,6 +284,7 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Scenar
             seed: section.get("seed")?.unwrap_or(1),
             display: read_display(section)?,
         },
+        "audio" => read_audio(section)?,
         "server" => Kind::Server,
         "client" => Kind::Client {
             server: section.need("server")?,
@@ -340,6 +357,20 @@ fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
         server: section.get("server")?,
         exchanges: 1,
         ahead: section.number("ahead", 0.0, 0.0..=f64::from(MAX_AHEAD))? as u32,
+    })
+}
+
+/// Sound: `work_ms` per period, or `load`, the part of each period that the work takes.
+fn read_audio(section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
+    section.need::<u32>("frames")?;
+    let frames = section.number("frames", 0.0, 16.0..=8192.0)? as u32;
+    let rate_hz = section.number("rate_hz", 48_000.0, 8_000.0..=192_000.0)? as u32;
+    let period_ms = f64::from(frames) / f64::from(rate_hz) * 1e3;
+    let load = section.number("load", 0.25, 0.0..=10.0)?;
+    Ok(Kind::Audio {
+        frames,
+        rate_hz,
+        work_ms: read_times(section, "work_ms", Some(load * period_ms))?,
     })
 }
 
