@@ -13,6 +13,7 @@ use crate::scenario::{Expectation, Figure, Instances, MeasureKind, Over, Scenari
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
 type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
 type ProgramMeasure = fn(&ProgramResult) -> Option<f64>;
+type InClassMeasure = fn(&ProgramResult, &ClassResult) -> Option<f64>;
 type SpreadOf = fn(&ProgramResult) -> Option<Spread>;
 type SpreadMeasure = fn(&Spread) -> f64;
 
@@ -69,6 +70,11 @@ const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
     ("max", |spread| spread.max),
 ];
 
+/// Measures of a program that its class has a part in.
+const IN_CLASS: &[(&str, InClassMeasure)] = &[("frame_rate_over_asked", |program, class| {
+    Some(frame_rate(program)? / class.share_asked)
+})];
+
 /// CPU time of the whole machine in the measurement [ns].
 fn machine_ns(run: &RunResult) -> f64 {
     run.duration_s * 1e9 * f64::from(run.cpus)
@@ -107,6 +113,7 @@ pub fn measures() -> impl Iterator<Item = &'static str> {
         .chain(CLASS.iter().map(|(name, _)| *name));
     names
         .chain(PROGRAM.iter().map(|(name, _)| *name))
+        .chain(IN_CLASS.iter().map(|(name, _)| *name))
         .chain(SPREADS.iter().map(|(name, _)| *name))
 }
 
@@ -116,7 +123,7 @@ pub fn measure_kind(measure: &str) -> Option<MeasureKind> {
         Some(MeasureKind::Machine)
     } else if find(CLASS, measure).is_some() {
         Some(MeasureKind::Class)
-    } else if find(PROGRAM, measure).is_some() {
+    } else if find(PROGRAM, measure).is_some() || find(IN_CLASS, measure).is_some() {
         Some(MeasureKind::Program)
     } else {
         let (spread, of) = measure.split_once('.')?;
@@ -136,7 +143,7 @@ pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
             let here = scenario.expectations.iter().filter(holds_here);
             // The case a ratio is taken over is 1 by definition, and says nothing.
             let own_base = |e: &&Expectation| {
-                e.case.is_none()
+                e.case != run.case
                     && e.over.as_ref().is_some_and(|over| {
                         over.case.is_some()
                             && over.case == run.case
@@ -304,8 +311,15 @@ fn read_figure(figure: &Figure, run: &RunResult) -> Result<Vec<(String, f64)>, S
             Ok(vec![(String::new(), value)])
         }
         Subject::Program(name) => {
+            let class_of = |program: &ProgramResult| {
+                let mut classes = scheduler.classes.iter();
+                classes.find(|class| class.path == program.class)
+            };
             let read = |program: &ProgramResult| match figure.measure.split_once('.') {
-                None => find(PROGRAM, &figure.measure)?(program),
+                None => match find(IN_CLASS, &figure.measure) {
+                    Some(read) => read(program, class_of(program)?),
+                    None => find(PROGRAM, &figure.measure)?(program),
+                },
                 Some((spread, of)) => Some(find(OF_SPREAD, of)?(&find(SPREADS, spread)?(program)?)),
             };
             let instances: Vec<_> = scheduler
@@ -521,6 +535,35 @@ programs.film.count = 0
                 .expectation
                 .contains("sum of iterations of build")
         );
+    }
+
+    #[test]
+    fn a_frame_rate_is_set_against_the_share_of_its_class() {
+        let text = format!(
+            "{SCENARIO}\n[[expect]]\nmeasure = 'frame_rate_over_asked'\nprogram = 'film'\ncase = 'w*'\n\
+             of = 60\nwithin = 0.01\n"
+        );
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        let mut runs = [run("with", true, &[1], &["andante"])];
+        // Thirty frames a second where a half of the machine is asked for.
+        runs[0].schedulers[0].programs.push(ProgramResult {
+            name: "film".to_owned(),
+            class: "/film".to_owned(),
+            frames: Some(31),
+            span_s: Some(1.0),
+            ..ProgramResult::default()
+        });
+        judge(&scenario, &mut runs);
+        let [one] = &runs[0].expectations[..] else {
+            panic!("{:?}", runs[0].expectations)
+        };
+        assert_eq!((one.verdict, one.measured), (Verdict::Pass, Some(60.0)));
+
+        let nowhere = text.replace("'w*'", "'x*'");
+        let error = Scenario::parse("x.toml", &nowhere, &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("unknown case `x*`"), "{error}");
     }
 
     #[test]

@@ -123,7 +123,7 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `make` or `command`.
+    /// `waker`, `mpv`, `xvfb`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -368,7 +368,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                     .start(start_ns, id, spec, Pingpong::new(to, from, false, *window));
             }
             Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Loop),
-            Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+            Kind::Mpv { .. } | Kind::Xvfb { .. } | Kind::Make { .. } | Kind::Command { .. } => {
                 unreachable!("refused before anything is simulated")
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         Kind::Make { .. } => {
             result.iterations = Some(instance.objects[1].saturating_sub(instance.objects[0]));
         }
-        Kind::Command { .. } => {}
+        Kind::Command { .. } | Kind::Xvfb { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => take_samples(kind, &samples, &mut result),
             None => {
@@ -74,7 +74,7 @@ fn failure(instance: &Instance<'_>, measured: &Measured) -> Option<String> {
         return Some("was never started".to_owned());
     };
     let end_ns = measured.begin_ns + measured.length_ns;
-    let plays = matches!(instance.program.kind, Kind::Mpv { .. });
+    let plays = instance.program.kind.ends_by_itself();
     match &process.ended {
         _ if plays && instance.told_to_end => {
             Some("still played when its time was over".to_owned())
@@ -131,8 +131,20 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
             .map(|us| start_ms + *us as f64 / 1e3)
             .collect::<Vec<_>>()
     };
-    take_frames(ms(&log.shown_us), ms(&log.dropped_us), result);
-    if let Kind::Mpv { clip, .. } = &instance.program.kind {
+    let (mut shown_ms, mut dropped_ms) = (ms(&log.shown_us), ms(&log.dropped_us));
+    if !instance.program.kind.ends_by_itself() {
+        // It played before the measurement and after it.
+        let length_ms = measured.length_ns as f64 / 1e6;
+        shown_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
+        dropped_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
+    }
+    take_frames(shown_ms, dropped_ms, result);
+    if let Kind::Mpv {
+        clip,
+        untimed: false,
+        ..
+    } = &instance.program.kind
+    {
         result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
         result.due = Some(clip.frames());
     }

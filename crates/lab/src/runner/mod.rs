@@ -15,6 +15,7 @@ mod classes;
 pub(crate) mod collect;
 mod instance;
 mod process;
+mod real;
 mod scheduler;
 mod timeline;
 mod tracer;

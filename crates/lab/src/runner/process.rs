@@ -10,6 +10,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::real::CommandLine;
 use super::tuning::Scheduling;
 use crate::clock;
 use crate::error::LabError;
@@ -20,7 +21,7 @@ const TICK_NS: u64 = 10_000_000;
 
 /// How to start a program.
 pub(super) struct Start<'a> {
-    pub argv: Vec<String>,
+    pub command: CommandLine,
     pub program: &'a Program,
     pub scheduling: Scheduling,
     /// The class's `cgroup.procs`.
@@ -58,7 +59,7 @@ impl Process {
     /// One that names the program if it cannot be executed.
     pub fn start(start: &Start<'_>) -> Result<Self, LabError> {
         let Start {
-            argv,
+            command: CommandLine { argv, environment },
             program,
             scheduling,
             procs_file,
@@ -87,6 +88,7 @@ impl Process {
             .process_group(0);
         command
             .env("HOME", folder)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(log_too);

@@ -13,7 +13,6 @@ use super::scheduler::InCharge;
 use super::tracer::Tracer;
 use super::{Progress, clock, stop};
 use crate::error::LabError;
-use crate::scenario::Kind;
 
 /// How long programs may take to write their samples after SIGTERM [s].
 const STOP_TIMEOUT_S: f64 = 10.0;
@@ -213,7 +212,7 @@ impl<'a> Timeline<'a> {
         let mut next_ns = clock::now_ns();
         while clock::now_ns() < self.end_ns + overtime_ns {
             let plays = |instance: &mut Instance<'_>| {
-                matches!(instance.program.kind, Kind::Mpv { .. })
+                instance.program.kind.ends_by_itself()
                     && instance
                         .process
                         .as_mut()

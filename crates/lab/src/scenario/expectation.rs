@@ -5,7 +5,7 @@
 //! measure = "latency_us.mean"       # a measure of a program, a class or the machine
 //! program = "pingpong"              # or class = "/film"
 //! scheduler = "andante"             # whose figure; andante if left out
-//! case = "depth-3"                  # every case in which the program runs if left out
+//! case = "depth-3"                  # or "depth-*"; every case in which the program runs if left out
 //! instances = "sum"                 # of a repeated program: the figures as one; if left out, each
 //! over = { scheduler = "eevdf" }    # divide by another figure; keys left out stay the same
 //! max = 1.08                        # or min, or of = 1 with within = 0.01 (relative)
@@ -28,7 +28,8 @@ pub struct Expectation {
     pub figure: Figure,
     /// How the figures of a repeated program become one; none: each must hold.
     pub instances: Option<Instances>,
-    /// The case it holds for; none: each of them in which its program runs.
+    /// The case it holds for, or how the names of several begin, with a `*`; none: each of them in
+    /// which its program runs.
     pub case: Option<String>,
     /// What the figure is divided by.
     pub over: Option<Over>,
@@ -312,8 +313,8 @@ impl Expectation {
     /// Whether it holds for `case`: the one it names; if it names none, every one in which the
     /// programs that it compares run.
     pub fn concerns(&self, case: &Case) -> bool {
-        if self.case.is_some() {
-            return case.name == self.case;
+        if let Some(wanted) = &self.case {
+            return case.name.as_ref().is_some_and(|name| matches(wanted, name));
         }
         let over = self.over.as_ref().filter(|over| over.case.is_none());
         let figures = std::iter::once(&self.figure).chain(over.map(|over| &over.figure));
@@ -341,9 +342,10 @@ pub(super) fn check_all(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 fn check_one(scenario: &Scenario, expectation: &Expectation) -> Result<(), String> {
     let over = expectation.over.as_ref();
-    for name in [&expectation.case, &over.and_then(|over| over.case.clone())] {
-        name.as_ref()
-            .map_or(Ok(()), |name| find_case(scenario, name).map(drop))?;
+    if let Some(wanted) = &expectation.case
+        && !scenario.cases.iter().any(|case| expectation.concerns(case))
+    {
+        return find_case(scenario, wanted).map(drop);
     }
     let concerned = || {
         scenario
@@ -364,6 +366,14 @@ fn check_one(scenario: &Scenario, expectation: &Expectation) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// Whether a case is meant: by its name, or by how it begins, with a `*` for the rest.
+fn matches(wanted: &str, name: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == wanted,
+    }
 }
 
 fn find_case<'a>(scenario: &'a Scenario, wanted: &str) -> Result<&'a Case, String> {

@@ -96,12 +96,21 @@ pub enum Kind {
         /// Time between the instants [µs].
         interval_us: f64,
     },
-    /// Unmodified mpv plays a clip once.
+    /// Unmodified mpv plays a clip, once if nothing else is said.
     Mpv {
         /// What it plays.
         clip: Clip,
         /// Play the first seconds once before everything else, to fill the caches [s].
         warm_up_s: f64,
+        /// The program of kind `xvfb` that draws the pictures; none: nobody does.
+        display: Option<String>,
+        /// As fast as it can, without sound, over and over until the measurement ends.
+        untimed: bool,
+    },
+    /// A real X server whose screen is memory.
+    Xvfb {
+        /// What it shows.
+        screen: Screen,
     },
     /// `make` compiles real C files without end.
     Make {
@@ -137,6 +146,15 @@ impl Display {
         exchanges: 1,
         ahead: 0,
     };
+}
+
+/// The screen of an X server [pixels].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Screen {
+    /// Width.
+    pub width: u32,
+    /// Height.
+    pub height: u32,
 }
 
 /// A film clip, made from these figures.
@@ -180,6 +198,7 @@ impl Kind {
             Self::Pingpong { .. } => "pingpong",
             Self::Waker { .. } => "waker",
             Self::Mpv { .. } => "mpv",
+            Self::Xvfb { .. } => "xvfb",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
         }
@@ -194,6 +213,19 @@ impl Kind {
             Self::Client { server, .. } => Some(server),
             _ => None,
         }
+    }
+
+    /// The server that it cannot do without, and of which kind that must be.
+    pub(super) fn asks(&self) -> Option<(&str, &'static str)> {
+        match self {
+            Self::Mpv { display, .. } => Some((display.as_deref()?, "xvfb")),
+            kind => Some((kind.server()?, "server")),
+        }
+    }
+
+    /// Whether it comes to an end of its own.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        matches!(self, Self::Mpv { untimed: false, .. })
     }
 
     /// What it asks for that only the simulator has, in words, if there is any such thing.
@@ -234,6 +266,7 @@ impl Kind {
             | Self::Pingpong { .. }
             | Self::Waker { .. }
             | Self::Mpv { .. }
+            | Self::Xvfb { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
         }
@@ -243,12 +276,12 @@ impl Kind {
     pub fn is_real(&self) -> bool {
         matches!(
             self,
-            Self::Mpv { .. } | Self::Make { .. } | Self::Command { .. }
+            Self::Mpv { .. } | Self::Xvfb { .. } | Self::Make { .. } | Self::Command { .. }
         )
     }
 }
 
-pub(super) const KINDS: [&str; 14] = [
+pub(super) const KINDS: [&str; 15] = [
     "player",
     "typist",
     "audio",
@@ -261,6 +294,7 @@ pub(super) const KINDS: [&str; 14] = [
     "pingpong",
     "waker",
     "mpv",
+    "xvfb",
     "make",
     "command",
 ];
@@ -316,7 +350,14 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Scenar
         "mpv" => Kind::Mpv {
             clip: read_clip(section)?,
             warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
+            display: section.get("display")?,
+            untimed: section.get("untimed")?.unwrap_or(false),
         },
+        "xvfb" => {
+            let (width, height) = read_size(section)?.unwrap_or((1280, 720));
+            let screen = Screen { width, height };
+            Kind::Xvfb { screen }
+        }
         "make" => Kind::Make {
             jobs: section.number("jobs", 8.0, 1.0..=1000.0)? as u32,
         },
@@ -424,29 +465,38 @@ fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
         fps: 30,
         length_s: 12,
     };
-    if let Some(size) = section.node("size") {
-        let pixels = match &size.value {
-            Value::Text(_) => String::from_node(size),
-            _ => None,
-        };
-        let parsed = pixels
-            .as_deref()
-            .and_then(|text| text.split_once('x'))
-            .and_then(|(w, h)| {
-                Some((w.parse().ok()?, h.parse().ok()?)).filter(|(w, h): &(u32, u32)| {
-                    (16..=4096).contains(w) && (16..=4096).contains(h) && w % 2 == 0 && h % 2 == 0
-                })
-            });
-        (clip.width, clip.height) = parsed.ok_or_else(|| {
-            section.error(
-                "size",
-                "give even WIDTHxHEIGHT from 16 to 4096, e.g. \"640x360\"",
-            )
-        })?;
+    if let Some(size) = read_size(section)? {
+        (clip.width, clip.height) = size;
     }
     clip.fps = section.number("fps", 30.0, 1.0..=240.0)? as u32;
     clip.length_s = section.number("length_s", 12.0, 1.0..=600.0)? as u32;
     Ok(clip)
+}
+
+/// `size = "WIDTHxHEIGHT"` [pixels], if it is given.
+fn read_size(section: &mut Section<'_>) -> Result<Option<(u32, u32)>, ScenarioError> {
+    let Some(size) = section.node("size") else {
+        return Ok(None);
+    };
+    let pixels = match &size.value {
+        Value::Text(_) => String::from_node(size),
+        _ => None,
+    };
+    let parsed = pixels
+        .as_deref()
+        .and_then(|text| text.split_once('x'))
+        .and_then(|(w, h)| {
+            Some((w.parse().ok()?, h.parse().ok()?)).filter(|(w, h): &(u32, u32)| {
+                (16..=4096).contains(w) && (16..=4096).contains(h) && w % 2 == 0 && h % 2 == 0
+            })
+        });
+    match parsed {
+        Some(size) => Ok(Some(size)),
+        None => Err(section.error(
+            "size",
+            "give even WIDTHxHEIGHT from 16 to 4096, e.g. \"640x360\"",
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub use contract::Contract;
 pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
 pub use instances::Instances;
-pub use kind::{Clip, Display, Kind};
+pub use kind::{Clip, Display, Kind, Screen};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
@@ -308,14 +308,15 @@ fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), Sc
 
 /// Whoever asks a server must name one.
 fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), ScenarioError> {
-    let servers = || programs.iter().filter(|p| p.kind == Kind::Server);
-    for program in programs {
-        if let Some(name) = program.kind.server()
-            && !servers().any(|server| server.name == name && server.count == 1)
-        {
+    for program in programs.iter().filter(|program| program.count > 0) {
+        let Some((name, kind)) = program.kind.asks() else {
+            continue;
+        };
+        let servers = || programs.iter().filter(|p| p.kind.name() == kind);
+        if !servers().any(|server| server.name == name && server.count == 1) {
             let hint = suggest(name, servers().map(|server| server.name.as_str()));
             let message = format!(
-                "program `{}` asks the server `{name}`, which is no single program of kind `server`{hint}",
+                "program `{}` asks the server `{name}`, which is no single program of kind `{kind}`{hint}",
                 program.name
             );
             return Err(root.error("programs", message));

@@ -72,9 +72,7 @@ pub(super) fn read(
         stop_s: time(&mut section, "stop_s", 0.0)?,
         suspend_s: time(&mut section, "suspend_s", 0.0)?,
         resume_s: time(&mut section, "resume_s", 0.0)?,
-        may_end: section
-            .get("may_end")?
-            .unwrap_or(matches!(kind, Kind::Mpv { .. })),
+        may_end: section.get("may_end")?.unwrap_or(kind.ends_by_itself()),
         nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
         affinity: section.get("affinity")?,
         priority: Priority {
