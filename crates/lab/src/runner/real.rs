@@ -47,13 +47,14 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     else {
         unreachable!("asked for a film only")
     };
-    let mut argv = words(&["mpv", "--no-config", "--no-input-terminal", "--term-osd=no"]);
+    let mut argv = words(&["mpv", "--no-config"]);
     argv.extend(match display {
         None => words(&["--vo=null"]),
         Some(_) => words(&["--vo=x11"]),
     });
     argv.extend(match untimed {
-        false => words(&["--ao=null"]),
+        false => words(&["--ao=null", "--no-input-terminal"]),
+        // Only with the terminal does it take SIGTERM for a wish, and finish its log.
         true => words(&[
             "--untimed",
             "--framedrop=no",
@@ -61,6 +62,7 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
             "--loop-file=inf",
         ]),
     });
+    argv.push("--term-osd=no".to_owned());
     argv.extend_from_slice(extra);
     argv.push(clip_path(prepared, clip));
     let display = display.as_ref().map(|name| {
@@ -141,8 +143,10 @@ impl Prepared<'_> {
             Err(LabError::ProgramFailed { name, reason })
         };
         let folder = self.setup.folder.join(format!("{}.warm-up", program.name));
-        // Once, however often it is played when it is measured.
-        let once = [format!("--length={warm_up_s}"), "--loop-file=no".to_owned()];
+        let mut once = vec![format!("--length={warm_up_s}")];
+        if !program.kind.ends_by_itself() {
+            once.push("--loop-file=no".to_owned());
+        }
         let mut process = self.spawn(program, mpv(self, program, &once), &folder)?;
         await_end(&mut process);
         match &process.ended {
@@ -213,4 +217,27 @@ pub(super) fn command(prepared: &Prepared<'_>, instance: &Instance<'_>) -> Optio
         Kind::Command { argv } => argv.clone().into(),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn x_servers_have_displays_of_their_own() {
+        let text = "title = 'x'\nduration_s = 1\n\
+                    [programs.a]\nclass = '/'\nkind = 'xvfb'\n\
+                    [programs.hog]\nclass = '/'\nkind = 'loop'\n\
+                    [programs.b]\nclass = '/'\nkind = 'xvfb'\nsize = '640x480'\n";
+        let scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+        let workload = &scenario.cases[0].workload;
+        let Kind::Xvfb { screen } = workload.programs[2].kind else {
+            panic!("it is an X server")
+        };
+        let command = xvfb(workload, "b", screen);
+        let expected = ["Xvfb", ":91", "-screen", "0", "640x480x24"];
+        assert_eq!(command.argv[..5], expected);
+        assert_eq!(display_number(workload, "a"), 90);
+    }
 }

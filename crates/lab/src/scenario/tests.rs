@@ -180,6 +180,28 @@ fn expectations_can_be_read_aloud() {
 }
 
 #[test]
+fn a_film_is_shown_by_an_x_server_only() {
+    let film = |display: &str, x: &str| {
+        let keys = format!("kind = \"mpv\"\nuntimed = true\ndisplay = \"{display}\"");
+        let text = GOOD.replace("kind = \"player\"\nwork_ms = [16, 6, 6]", &keys);
+        let text = format!("{text}\n[programs.x]\nclass = \"/b\"\nkind = \"{x}\"\n");
+        Scenario::parse("x.toml", &text, &[])
+    };
+    let refused = |display: &str, x: &str| film(display, x).unwrap_err().to_string();
+    assert!(refused("y", "xvfb").contains("no single program of kind `xvfb`"));
+    assert!(refused("x", "server").contains("no single program of kind `xvfb`"));
+    assert!(refused("x", "xvfb\"\ncount = 2\nsize = \"640x480").contains("no single program"));
+    let scenario = film("x", "xvfb\"\nsize = \"640x480").unwrap();
+    let programs = &scenario.cases[0].workload.programs;
+    assert!(programs[1].kind.is_real() && programs[2].kind.is_real());
+    assert!(!programs[1].kind.ends_by_itself() && !programs[1].may_end);
+    let Kind::Xvfb { screen } = programs[2].kind else {
+        panic!("{:?}", programs[2].kind)
+    };
+    assert_eq!((screen.width, screen.height), (640, 480));
+}
+
+#[test]
 fn what_is_tuned_by_hand_must_be_possible() {
     let hog = |tuned: &str| {
         broken(
