@@ -156,7 +156,8 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 
 	if (an_has(k, AN_LEARNT) && an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0)
 		return false;
-	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(k->cpu, p->cpus_ptr) &&
+	return an_contract_would_have_budget(k, now_ns) &&
+	       bpf_cpumask_test_cpu(k->cpu, p->cpus_ptr) &&
 	       !(nr_cpus > 1 && cpu_state(k->cpu)->contract && cpus_idle());
 }
 
@@ -489,8 +490,7 @@ static __always_inline s32 call_create(void)
 	bpf_spin_lock(&tree_lock);
 	if (!leaf || !*leaf_contract(leaf))
 		index = an_contract_create(&contracts, &call->promise);
-	if (index && call->pieces &&
-	    an_split_set(&contracts, index, call->piece, call->pieces)) {
+	if (index && call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
 		an_contract_remove(&contracts, index);
 		index = AN_NONE;
 	}

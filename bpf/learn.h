@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Learnt contracts in the kernel: every task is watched, and those that are interactive (core/learn.h)
- * get a contract on a CPU that has room for it. Part of sched.bpf.c.
+ * Learnt contracts in the kernel: every task is watched, and those that are interactive
+ * (core/learn.h) get a contract on a CPU that has room for it. Part of sched.bpf.c.
  */
 #ifndef ANDANTE_BPF_LEARN_H
 #define ANDANTE_BPF_LEARN_H

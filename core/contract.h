@@ -209,8 +209,8 @@ struct an_contracts {
 	struct an_contract_cpu cpus[AN_MAX_CONTRACT_CPUS];
 	u32 options;	 /* enum an_contract_option */
 	u32 learn_bound; /* part of each CPU that learnt contracts may use [1/1024] */
-	u32 free_next; /* list of free slots */
-	u32 unused;    /* every index from here on has never been used */
+	u32 free_next;	 /* list of free slots */
+	u32 unused;	 /* every index from here on has never been used */
 	u32 count;
 	u32 split_free;
 	u32 split_unused;

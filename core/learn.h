@@ -5,18 +5,19 @@
  * A program that waits for something, does a piece of work and waits again (plays a frame, answers
  * a key, draws for a client, forks a child and waits for it) can be served in time without anyone
  * losing: it asks for little of the CPU, and says by going to sleep that it has had what it wanted.
- * So every task is watched. A *job* is what it does from one wake-up to the next; its service is the
- * CPU time it takes.
+ * So every task is watched. A *job* is what it does from one wake-up to the next; its service is
+ * the CPU time it takes.
  *
- *      service of a job, at most    the largest lately: rises at once, and falls by 1/128 with every
- *                                   job, so that the expensive frame of each group is remembered
- *      service, distance, spread    exponential averages over some sixteen jobs
+ *      largest service              of a job, lately: rises at once, and falls by 1/128 with
+ *                                   every job, so that the one expensive frame of each group is
+ *                                   remembered
+ *      mean service, distance       exponential averages over some sixteen jobs
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
  * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
- * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program never
- * gets so far, for it does not wait: its children live for one job. It is offered a contract of rank EXTRA: after
- * all that were promised, before all shares, in the order of
+ * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program
+ * never gets so far, for it does not wait: its children live for one job. It is offered a contract
+ * of rank EXTRA: after all that were promised, before all shares, in the order of
  *
  *      deadline = wake-up + 1.5 times the largest service of a job
  *
@@ -30,8 +31,8 @@
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
- * priorities earned by sleeping and lost by working trap the batch job that forks and waits, and the
- * display server that everybody waits for). The server is a constant bandwidth server [cbs.h].
+ * priorities earned by sleeping and lost by working trap the batch job that forks and waits, and
+ * the display server that everybody waits for). The server is a constant bandwidth server [cbs.h].
  */
 #ifndef ANDANTE_CORE_LEARN_H
 #define ANDANTE_CORE_LEARN_H
@@ -40,22 +41,23 @@
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SOON_NS 100000000u
-#define AN_LEARN_SOON_PART 64u		  /* of a CPU [1/1024] */
+#define AN_LEARN_SOON_PART 64u /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_AVERAGE_SHIFT 4	  /* averages over 16 jobs */
 #define AN_LEARN_DECAY_SHIFT 7
-#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* a longer sleep says nothing about the next one */
+#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* a longer sleep says nothing about the next one   \
+						*/
 #define AN_LEARN_BUCKET_NS 150000000LL
 
 struct an_learner {
-	u64 woken_ns;	  /* when the job in progress, or the last one, began */
-	u32 service_ns;	  /* of that job so far */
-	u32 largest_ns;	  /* of a job, lately */
-	u32 mean_ns;	  /* of a job */
-	u32 distance_ns;  /* of one job's beginning from the next, on average */
-	u32 spread_ns;	  /* mean deviation of the distance */
-	u32 jobs;	  /* seen so far, at most AN_LEARN_JOBS */
+	u64 woken_ns;	 /* when the job in progress, or the last one, began */
+	u32 service_ns;	 /* of that job so far */
+	u32 largest_ns;	 /* of a job, lately */
+	u32 mean_ns;	 /* of a job */
+	u32 distance_ns; /* of one job's beginning from the next, on average */
+	u32 spread_ns;	 /* mean deviation of the distance */
+	u32 jobs;	 /* seen so far, at most AN_LEARN_JOBS */
 };
 
 an_inline u32 an_learn_average(u32 average, u32 sample)
@@ -68,7 +70,8 @@ an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 {
 	u64 service_ns = l->service_ns + ran_ns;
 
-	l->service_ns = service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
+	l->service_ns =
+		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
 
 /* The task is new, or was not watched before now. */

@@ -236,6 +236,7 @@ impl From<&LabError> for Status {
             | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
+            | LabError::NotTuned { .. }
             | LabError::OnlyOnKernel { .. }
             | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,

@@ -1,6 +1,6 @@
 //! What programs do with each other, and what is recorded of it.
 
-use andante_sim::programs::{Answerer, Batch, Desk, Loop, Player, Server, Typing};
+use andante_sim::programs::{Answerer, Audio, Batch, Desk, Loop, Player, Server, Typing};
 use andante_sim::{
     Costs, Hierarchy, InstanceId, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Priority, Spec,
 };
@@ -185,4 +185,20 @@ fn linux_2_2_gives_nothing_for_forking() {
         batch_ns > 5 * NS_PER_S,
         "{batch_ns}: it is not starved either"
     );
+}
+
+#[test]
+fn a_callback_too_long_delays_the_next_and_loses_what_passes_meanwhile() {
+    let mut m = machine(PolicyKind::Fifo);
+    // Periods of 10 ms; every fourth callback takes 25 ms.
+    let work_ns = [2, 2, 2, 25].map(|ms| ms * NS_PER_MS).to_vec();
+    let audio = start(&mut m, Spec::of(ROOT), Audio::new(0, 100.0, work_ns));
+    m.run_until(80 * NS_PER_MS);
+    let latencies = m.record(audio).latency_ns.iter();
+    let ms: Vec<(Ns, Ns)> = latencies
+        .map(|(at, ns)| (at / NS_PER_MS, ns / NS_PER_MS))
+        .collect();
+    // The one of 30 ms ends at 55: that of 40 is lost, that of 50 begins late and ends in time.
+    let expected = [(0, 2), (10, 2), (20, 2), (30, 25), (50, 7), (60, 2)];
+    assert_eq!(ms, expected);
 }

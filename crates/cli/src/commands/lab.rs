@@ -62,8 +62,9 @@ struct Run {
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); or paths of programs that load a scheduler. In the simulator: andante, or a
-    /// policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
+    /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
+    /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
+    /// a policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
     /// andante,fair]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scheduler: Option<Vec<String>>,
