@@ -62,7 +62,7 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	bpf_spin_unlock(&tree_lock);
 	if (leaf) {
 		/* The queue of a slot that was used before is still there. */
-		err = scx_bpf_create_dsq(queue_of(leaf), -1);
+		err = scx_bpf_create_dsq(leaf, -1);
 		if (err && err != -17 /* EEXIST */) {
 			bpf_spin_lock(&tree_lock);
 			an_class_remove(&tree, leaf);
@@ -89,8 +89,8 @@ void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 	leaf = cs->leaf;
 	cs->leaf = AN_NONE;
 	bpf_spin_lock(&tree_lock);
-	if (leaf_contract(leaf))
-		contract_end(leaf_contract(leaf));
+	if (*leaf_contract(leaf))
+		contract_end(*leaf_contract(leaf));
 	an_queue_correct(&tree, leaf, 0); /* the kernel says that it is empty */
 	an_class_remove(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
@@ -115,8 +115,6 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	u32 leaf = cgroup_leaf(cgrp);
 
 	bpf_cgroup_release(cgrp);
-	if (ts->contract)
-		leaf = contract_leaf(ts->contract, leaf);
 	ts->leaf = leaf;
 	ts->generation = an_node(&tree, leaf)->generation;
 	ts->sfq.fresh = 1;
@@ -148,6 +146,7 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 
 	if (!ts)
 		return -12; /* ENOMEM */
+	an_learn_begin(&ts->learner, bpf_ktime_get_ns());
 	if (args->fork)
 		contract_inherit(p, ts);
 	return 0;

@@ -3,17 +3,20 @@
  * Contracts in the kernel: who holds which, and how a CPU turns to them before the tree. Part of
  * sched.bpf.c; the rules themselves are core/contract_run.h.
  *
- * A contract is held by a class or by threads. Held by a class it is that class's leaf that runs
- * under it; threads that hold one get a leaf of their own below their class, so that either way a
- * contract is one leaf of the tree:
+ * A contract is held by a class, or by threads. Its tasks wait
  *
- *      with budget     its CPU takes tasks from the leaf's queue first, by deadline
- *      without         the leaf competes in the tree for its class's share, on any CPU
+ *      with budget      in the contract's queue: its CPU serves contracts by deadline, before the
+ *                       tree. Held by a class, that is the queue of the class's leaf.
+ *      without          in the queue of their class, for its share, like any other task, on any CPU
  *
- * The leaf is charged for both, so that what a contract uses comes out of its class's share.
+ * Either way the class is charged, so that what a contract uses comes out of its class's share.
  *
- * A contract is runnable while tasks of it are queued, or run on its CPU. One that another CPU has
- * taken runs there on its class's share, and the contract sleeps until it is queued again.
+ * A contract is runnable while a task of it is queued, or runs on its CPU; what another CPU has
+ * taken runs there on its class's share.
+ *
+ * Most of the core's calls are made when a CPU turns to its contracts (contract_pick()): they are
+ * large, and the verifier looks at them anew in every program that makes them. What happens
+ * elsewhere is noted: the contract is listed with its CPU, which is told.
  *
  * The contracts are guarded by the tree's lock.
  */
@@ -22,7 +25,7 @@
 
 struct an_contracts contracts SEC(".bss.contracts");
 struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts");
-u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* the contract of each leaf */
+u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* that the class of a leaf holds */
 u64 contracts_clock_ns SEC(".bss.contracts");
 
 static __always_inline struct an_holder *an_holder(u32 index)
@@ -30,34 +33,9 @@ static __always_inline struct an_holder *an_holder(u32 index)
 	return &holders[an_bounded(index, AN_MAX_CONTRACTS)];
 }
 
-/* The contract that this leaf stands for, though it may have ended, or AN_NONE. */
-static __always_inline u16 *leaf_contract_of(u32 leaf)
+static __always_inline u16 *leaf_contract(u32 leaf)
 {
 	return &leaf_contracts[an_bounded(leaf, AN_MAX_NODES)];
-}
-
-/* The contract under which tasks of this leaf run, or AN_NONE. */
-static __always_inline u32 leaf_contract(u32 leaf)
-{
-	u32 index = contracts.count ? *leaf_contract_of(leaf) : AN_NONE;
-
-	return index && !an_holder(index)->ended ? index : AN_NONE;
-}
-
-/*
- * The queue of a leaf. Queues are numbered as the leaves they belong to; those of contracts that
- * threads hold come after them.
- */
-static __always_inline u64 contract_queue(u32 index)
-{
-	return AN_MAX_NODES + index;
-}
-
-static __always_inline u64 queue_of(u32 leaf)
-{
-	u32 index = contracts.count ? *leaf_contract_of(leaf) : AN_NONE;
-
-	return index && an_holder(index)->kind != AN_HELD_BY_CLASS ? contract_queue(index) : leaf;
 }
 
 /* A contract and which use of its slot this is, in one word. */
@@ -66,9 +44,31 @@ static __always_inline u32 contract_name(u32 index)
 	return index | (u32)an_contract(&contracts, index)->generation << 16;
 }
 
-static __always_inline bool contract_is(u32 index, u32 name)
+/* The contract of this name, or AN_NONE if it is no more. */
+static __always_inline u32 contract_named(u32 name)
 {
-	return name && contract_name(index) == name;
+	u32 index = name & 0xffff;
+
+	return index && contract_name(index) == name && !an_holder(index)->ended ? index : AN_NONE;
+}
+
+/* The contract of a task whose class has this leaf, or AN_NONE. */
+static __always_inline u32 task_contract(const struct task_state *ts, u32 leaf)
+{
+	u32 index;
+
+	if (!contracts.count)
+		return AN_NONE;
+	index = contract_named(ts->contract);
+	return index ? index : *leaf_contract(leaf);
+}
+
+/* The queue of those that hold a contract by themselves; queues of leaves come before. */
+static __always_inline u64 contract_queue(u32 index)
+{
+	u32 leaf = an_holder(index)->leaf;
+
+	return leaf ? leaf : AN_MAX_NODES + index;
 }
 
 /* Clocks of CPUs may differ by a little; the core's must not go back. */
@@ -81,11 +81,7 @@ static __always_inline u64 contracts_clock(u64 now_ns)
 
 /* ---- tasks come and go ---- */
 
-/*
- * Most of the core's calls are made when a CPU turns to its contracts, for they are large and the
- * verifier looks at them anew in every program that makes them. What changes elsewhere is noted:
- * the contract is listed with its CPU. With the lock held.
- */
+/* The contract's CPU is to wake it, or put it to sleep. With the lock held. */
 static __always_inline void contract_note(u32 index)
 {
 	struct an_holder *h = an_holder(index);
@@ -98,35 +94,26 @@ static __always_inline void contract_note(u32 index)
 	c->first_noted = index;
 }
 
-/* One active task less for the contract of this name, if it is still there. With the lock held. */
-static __always_inline void contract_less(u32 name)
-{
-	u32 index = name & 0xffff;
-	struct an_holder *h = an_holder(index);
-
-	if (contract_is(index, name) && h->active && !--h->active)
-		contract_note(index);
-}
-
 /*
  * The task is active under this contract (AN_NONE: under none), and under no other. True if that
- * is news. With the lock held.
+ * is news to the contract's CPU. With the lock held.
  */
 static __always_inline bool contract_count(struct task_state *ts, u32 index)
 {
-	u32 name = index ? contract_name(index) : 0;
+	u32 name = index ? contract_name(index) : 0, old = ts->counted & 0xffff;
+	struct an_holder *h = an_holder(old);
 
 	if (ts->counted == name)
 		return false;
-	if (ts->counted)
-		contract_less(ts->counted);
+	if (ts->counted && contract_name(old) == ts->counted && h->active && !--h->active)
+		contract_note(old);
 	ts->counted = name;
 	if (index && !an_holder(index)->active++)
 		contract_note(index);
 	return index != AN_NONE;
 }
 
-/* The same for a task that is active no more. Takes the lock. */
+/* The task is not active any more. Takes the lock. */
 static __always_inline void contract_uncount(struct task_state *ts)
 {
 	if (!ts->counted)
@@ -142,25 +129,42 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
-/*
- * A task of the contract has been queued, which is news: its CPU is told. False where the task's
- * affinity is against it; then the contract waits.
- */
-static __always_inline bool contract_queued(struct task_struct *p, u32 index)
-{
-	u32 cpu = an_contract(&contracts, index)->cpu;
+/* How long a task that has woken another may go on: often it waits for the answer. */
+#define WAKER_GRACE_NS 100000
 
-	if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+/* The contract's CPU is told that it has woken. */
+static __always_inline void contract_tells(u32 cpu)
+{
+	u64 now_ns;
+
+	if (cpu == bpf_get_smp_processor_id() && cpu_state(cpu)->running && !an_kin_interrupt()) {
+		now_ns = scx_bpf_now();
+		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
+	} else {
+		kick_contract_cpu(cpu);
+	}
+}
+
+/*
+ * May a task of the contract that is queued now wait in the contract's queue? Not without budget,
+ * and not where it would wait for another contract while a CPU has nothing to do.
+ */
+static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64 now_ns)
+{
+	struct an_contract *k = an_contract(&contracts, index);
+	struct an_contract_cpu *q = an_contract_cpu(&contracts, k->cpu);
+
+	if (an_has(k, AN_LEARNT) && an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0)
 		return false;
-	stats.contract_preemptions++;
-	kick_contract_cpu(cpu);
-	return true;
+	return an_contract_would_have_budget(k, now_ns) &&
+	       bpf_cpumask_test_cpu(k->cpu, p->cpus_ptr) &&
+	       !(nr_cpus > 1 && cpu_state(k->cpu)->contract && cpus_idle());
 }
 
 /* ---- a CPU turns to its contracts ---- */
 
-/* What has run under this CPU's contract is charged to it. */
-an_global int contract_charge(u32 cpu)
+/* What has run under this CPU's contract is charged to it; returned is which one that was. */
+an_global u32 contract_charge(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index = c->charged & 0xffff;
@@ -168,14 +172,14 @@ an_global int contract_charge(u32 cpu)
 
 	c->contract_ns = 0;
 	bpf_spin_lock(&tree_lock);
-	if (contract_is(index, c->charged))
+	if (contract_name(index) == c->charged)
 		an_contract_charge(&contracts, index, ran_ns, contracts_clock(now_ns));
 	bpf_spin_unlock(&tree_lock);
-	return 0;
+	return index;
 }
 
-/* The contract noted last wakes or goes to sleep. */
-an_global int contract_update(u32 cpu)
+/* The contract noted last, which is returned, wakes or goes to sleep. */
+an_global u32 contract_update(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = scx_bpf_now();
@@ -188,34 +192,104 @@ an_global int contract_update(u32 cpu)
 	c->first_noted = h->next_noted;
 	h->noted = 0;
 	now_ns = contracts_clock(now_ns);
+	if (h->changed && !h->ended) {
+		h->changed = 0;
+		an_contract_set(&contracts, index, &h->next);
+	}
 	if (h->active && !h->ended)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);
 	bpf_spin_unlock(&tree_lock);
+	return index;
+}
+
+/* The first thing that is due for this CPU's contracts is done, to the contract returned. */
+an_global u32 contract_expire(u32 cpu)
+{
+	u64 now_ns = scx_bpf_now();
+	u32 index;
+
+	bpf_spin_lock(&tree_lock);
+	index = an_contracts_expire_one(&contracts, cpu, contracts_clock(now_ns));
+	bpf_spin_unlock(&tree_lock);
+	return index;
+}
+
+/* How many tasks are moved between two queues at a time. */
+#define CONTRACT_MOVES 64
+
+/* Tasks in the contract's queue go to those of their classes. */
+an_global int contract_lets_go(u32 index)
+{
+	struct bpf_iter_scx_dsq it;
+	u32 left = CONTRACT_MOVES;
+
+	bpf_iter_scx_dsq_new(&it, contract_queue(index), 0);
+	an_while(left) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+
+		if (!ts)
+			break;
+		bpf_spin_lock(&tree_lock);
+		an_queue_add(&tree, ts->leaf);
+		bpf_spin_unlock(&tree_lock);
+		if (!scx_bpf_dsq_move_vtime(&it, p, ts->leaf, 0)) {
+			bpf_spin_lock(&tree_lock);
+			an_queue_withdraw(&tree, ts->leaf);
+			bpf_spin_unlock(&tree_lock);
+		}
+		left = an_opaque(left - 1);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
 	return 0;
 }
 
-/* The first thing that is due for this CPU's contracts is done; the CPUs to tell, 0: nothing. */
-an_global u64 contract_expire(u32 cpu)
+/* Tasks of the contract that wait in the queue of their class go to the contract's. */
+an_global int contract_gathers(u32 index)
 {
-	u64 kick = 0, now_ns = scx_bpf_now();
+	u32 leaf = an_holder(index)->waits_in, name = contract_name(index);
+	struct bpf_iter_scx_dsq it;
+	u32 left = CONTRACT_MOVES;
 
-	bpf_spin_lock(&tree_lock);
-	an_contracts_expire_one(&contracts, cpu, contracts_clock(now_ns), &kick);
-	bpf_spin_unlock(&tree_lock);
-	return kick;
+	bpf_iter_scx_dsq_new(&it, leaf, 0);
+	an_while(left) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+
+		if (!ts)
+			break;
+		if (ts->counted == name &&
+		    scx_bpf_dsq_move_vtime(&it, p, contract_queue(index), 0)) {
+			bpf_spin_lock(&tree_lock);
+			an_queue_withdraw(&tree, leaf);
+			bpf_spin_unlock(&tree_lock);
+		}
+		left = an_opaque(left - 1);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
 }
 
-static __noinline void kick_contract_cpus(u64 mask)
+/* Something about this contract has changed: its tasks wait where they should. */
+static __always_inline void contract_requeue(u32 index)
 {
-	u32 cpu = 0;
+	struct an_holder *h = an_holder(index);
+	struct an_contract *k = an_contract(&contracts, index);
+	bool budget = an_contract_has_budget(k);
 
-	an_while(mask && cpu < AN_MAX_CONTRACT_CPUS) {
-		if (mask & 1)
-			kick_contract_cpu(cpu);
-		mask >>= 1;
-		cpu++;
+	if (h->leaf || !index)
+		return;
+	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+		contract_lets_go(index);
+	else if (budget && h->waits_in)
+		contract_gathers(index);
+	if (budget)
+		h->waits_in = AN_NONE;
+	if (h->cpu_told != k->cpu) {
+		h->cpu_told = k->cpu;
+		kick_contract_cpu(k->cpu);
 	}
 }
 
@@ -229,80 +303,100 @@ static __always_inline u64 contract_check(u32 cpu, u32 index, u64 now_ns)
 
 		if (run_ns != AN_NEVER && now_ns + run_ns < check_ns)
 			check_ns = now_ns + run_ns;
+	} else {
+		struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
+
+		/* Learnt contracts may be ready, but have used up what all of them may use. */
+		if (an_heap_count(q, AN_READY)) {
+			u64 wait_ns = an_learn_wait_ns(&q->learnt, learn_bound);
+
+			if (now_ns + wait_ns < check_ns)
+				check_ns = now_ns + wait_ns;
+		}
 	}
 	return check_ns;
 }
 
 /*
- * The quantum in progress makes way for the leaf, whose contract has been picked. A task of the
- * class wanting (if not AN_NONE) wants to go on. With the lock held.
+ * The CPU is to serve this class, for a contract. Its quantum in progress makes way if it is
+ * another's, or over; a task of the class wanting (if not AN_NONE) wants to go on. With the lock
+ * held.
  */
-static __always_inline void contract_takes_over(struct cpu_state *c, u32 leaf, u32 wanting)
+static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 wanting)
 {
-	if (c->serving != leaf || c->over || c->used_ns >= quantum_ns) {
-		/* A class must not look idle between two quanta. */
-		if (wanting)
-			an_queue_add(&tree, wanting);
-		if (c->serving)
-			an_stop(&tree, c->serving, c->used_ns);
-		an_serve_unpicked(&tree, leaf);
-		if (wanting)
-			an_queue_withdraw(&tree, wanting);
-		c->serving = leaf;
-		c->used_ns = 0;
-		c->over = 0;
-	}
-	if (leaf != wanting)
-		an_queue_withdraw(&tree, leaf);
+	if (c->serving == leaf && !c->over && c->used_ns < quantum_ns)
+		return;
+	/* A class must not look idle between two quanta. */
+	if (wanting)
+		an_queue_add(&tree, wanting);
+	if (c->serving)
+		an_stop(&tree, c->serving, c->used_ns);
+	an_serve_unpicked(&tree, leaf);
+	if (wanting)
+		an_queue_withdraw(&tree, wanting);
+	c->serving = leaf;
+	c->used_ns = 0;
+	c->over = 0;
 }
 
 /*
- * First in every dispatch on a machine with contracts: what is due is done, and the leaf returned
- * whose contract is to run, or AN_NONE. The leaf is being served then; if it is not wanting, a task
- * of its queue is to be taken.
+ * First in every dispatch on a machine with contracts: what is due is done, and the contract
+ * returned that is to run, or AN_NONE. Its class is being served then; if it is not goes_on, the
+ * contract of the task that wants to go on, a task of its queue is to be taken.
  */
-an_global u32 contract_pick(u32 cpu, u32 wanting)
+an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = scx_bpf_now(), kick = 0, told;
-	u32 index, leaf = AN_NONE, rule;
+	u64 now_ns = scx_bpf_now();
+	u32 index, leaf, rule;
 
 	if (c->contract_ns)
-		contract_charge(cpu);
+		contract_requeue(contract_charge(cpu));
 	an_while(c->first_noted)
-		contract_update(cpu);
-	an_while((told = contract_expire(cpu)))
-		kick |= told;
+		contract_requeue(contract_update(cpu));
+	an_while((index = contract_expire(cpu)))
+		contract_requeue(index);
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
 	index = an_contracts_pick(&contracts, cpu, now_ns, false, &rule);
-	if (index) {
-		leaf = an_holder(index)->leaf;
-		if (leaf != wanting && !an_node(&tree, leaf)->queued)
-			leaf = index = AN_NONE; /* on its way to, or from, another CPU */
+	leaf = an_holder(index)->leaf;
+	if (index && index == goes_on) {
+		contract_serves(c, wanting, wanting);
+	} else if (index && leaf) {
+		if (an_node(&tree, leaf)->queued) {
+			contract_serves(c, leaf, wanting);
+			an_queue_withdraw(&tree, leaf);
+		} else {
+			index = AN_NONE;
+		}
 	}
-	if (leaf)
-		contract_takes_over(c, leaf, wanting);
 	bpf_spin_unlock(&tree_lock);
-	if (!leaf)
-		c->over |= c->contract != 0;
-	c->contract = leaf ? contract_name(index) : 0;
+	c->over |= !index && c->contract;
+	c->contract = index ? contract_name(index) : 0;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
-	kick &= ~(1ULL << (cpu & 63));
-	if (kick)
-		kick_contract_cpus(kick);
-	return leaf;
+	return index;
 }
 
-/* The queue of the leaf that contract_pick() returned gave no task: the tree's turn. */
-an_global int contract_missed(u32 cpu, u32 leaf)
+/* Does the contract that the CPU serves have more tasks, which take turns? */
+static __always_inline bool contract_shares(const struct cpu_state *c)
+{
+	u32 index = c->contract & 0xffff, leaf = an_holder(index)->leaf;
+
+	return leaf ? an_node(&tree, leaf)->queued : an_holder(index)->active > 1;
+}
+
+/* The queue of the contract gave no task: one is on its way to, or from, another CPU. */
+an_global int contract_missed(u32 cpu, u32 index)
 {
 	struct cpu_state *c = cpu_state(cpu);
+	u32 leaf = an_holder(index)->leaf;
 
-	bpf_spin_lock(&tree_lock);
-	an_unpick(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
-	c->serving = AN_NONE;
+	if (leaf) {
+		bpf_spin_lock(&tree_lock);
+		an_unpick(&tree, leaf);
+		bpf_spin_unlock(&tree_lock);
+		c->serving = AN_NONE;
+	}
 	c->contract = 0;
 	c->over = 1;
 	stats.contract_misses++;
@@ -310,12 +404,11 @@ an_global int contract_missed(u32 cpu, u32 leaf)
 }
 
 /*
- * A task of this contract (AN_NONE: of none) starts to run without contract_pick(): an idle CPU
- * took it, or the kernel put it here. On its contract's CPU that turns to its contracts at once; on
- * another one the contract sleeps.
+ * A task of this contract (AN_NONE: of none) starts to run without having been picked for it. On
+ * its contract's CPU, which then turns to its contracts at once, it is active; on another one the
+ * contract sleeps.
  */
-static __noinline void contract_unpicked(struct cpu_state *c, u32 cpu, struct task_state *ts,
-					 u32 index)
+static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
 {
 	bool here = index && an_contract(&contracts, index)->cpu == cpu;
 	bool news;
@@ -329,43 +422,30 @@ static __noinline void contract_unpicked(struct cpu_state *c, u32 cpu, struct ta
 
 /* ---- who holds a contract ---- */
 
-/*
- * The contract ends. Its slot is free once nothing is queued in its leaf; call_sweep() sees to that
- * if something is. With the lock held.
- */
-static __noinline void contract_end(u32 index)
+/* The contract ends. Tasks may be left in its queue, for call_sweep(). With the lock held. */
+static __always_inline void contract_end(u32 index)
 {
 	struct an_holder *h = an_holder(index);
-	u32 leaf = h->leaf;
 
 	h->ended = 1;
-	if (leaf && h->kind != AN_HELD_BY_CLASS && an_class_remove(&tree, leaf))
-		return;
-	if (leaf)
-		*leaf_contract_of(leaf) = AN_NONE;
-	h->leaf = AN_NONE;
-	an_contract_remove(&contracts, index);
+	if (h->leaf)
+		*leaf_contract(h->leaf) = AN_NONE;
+	contract_note(index);
 }
 
 /* The thread holds its contract no more. Takes the lock. */
-static __noinline void contract_unbind(struct task_state *ts)
+static __always_inline void contract_unbind(struct task_state *ts)
 {
-	u32 name = ts->contract, index = name & 0xffff;
+	u32 index = contract_named(ts->contract);
 	struct an_holder *h = an_holder(index);
 
-	bpf_spin_lock(&tree_lock);
 	ts->contract = 0;
-	if (contract_is(index, name) && h->bound && !--h->bound && !h->ended)
+	bpf_spin_lock(&tree_lock);
+	if (index && h->bound && !--h->bound) {
+		cpu_state(an_contract(&contracts, index)->cpu)->learnt -= h->part;
 		contract_end(index);
+	}
 	bpf_spin_unlock(&tree_lock);
-	ts->leaf = AN_NONE;
-}
-
-static __always_inline void contract_bind(struct task_state *ts, u32 index)
-{
-	an_holder(index)->bound++;
-	ts->contract = contract_name(index);
-	ts->leaf = AN_NONE;
 }
 
 /* A new thread of a process that holds a contract holds it too. */
@@ -380,68 +460,47 @@ static __always_inline void contract_inherit(struct task_struct *p, struct task_
 	from = bpf_task_storage_get(&task_states, parent, 0, 0);
 	if (!from || !from->contract)
 		return;
-	index = from->contract & 0xffff;
 	bpf_spin_lock(&tree_lock);
-	if (contract_is(index, from->contract) && an_holder(index)->kind == AN_HELD_BY_PROCESS)
-		contract_bind(ts, index);
+	index = contract_named(from->contract);
+	if (index && an_holder(index)->kind == AN_HELD_BY_PROCESS) {
+		an_holder(index)->bound++;
+		ts->contract = from->contract;
+	}
 	bpf_spin_unlock(&tree_lock);
 }
 
-/* The leaf of a contract that threads hold, below their class; the class's where there is no room.
- */
-static __noinline u32 contract_leaf(u32 name, u32 class_leaf)
+static __always_inline void holder_init(struct an_holder *h, u32 kind)
 {
-	u32 index = name & 0xffff, leaf = class_leaf;
-	struct an_holder *h = an_holder(index);
-
-	bpf_spin_lock(&tree_lock);
-	if (contract_is(index, name) && !h->ended) {
-		if (!h->leaf) {
-			h->leaf = an_class_create(&tree, class_leaf, 0, AN_WEIGHT_DEFAULT);
-			*leaf_contract_of(h->leaf) = h->leaf ? index : AN_NONE;
-		} else {
-			an_class_move(&tree, h->leaf, class_leaf);
-		}
-		if (h->leaf)
-			leaf = h->leaf;
-	}
-	bpf_spin_unlock(&tree_lock);
-	return leaf;
+	h->bound = h->active = h->part = 0;
+	h->waits_in = AN_NONE;
+	h->ended = h->changed = 0;
+	h->kind = kind;
 }
 
 /* ---- what user space asks for ---- */
 
 struct an_contract_call contract_call SEC(".bss.contracts");
 
-/* Is this the contract that the call means? */
-static __always_inline bool call_means(u32 index)
-{
-	return contract_is(index, contract_call.name) && !an_holder(index)->ended;
-}
-
 static __always_inline s32 call_create(void)
 {
 	struct an_contract_call *call = &contract_call;
-	u32 leaf = call->leaf, index = AN_NONE;
+	u32 leaf = call->kind == AN_HELD_BY_CLASS ? call->leaf : AN_NONE, index = AN_NONE;
 	struct an_holder *h;
 
 	bpf_spin_lock(&tree_lock);
-	if (call->kind != AN_HELD_BY_CLASS || !*leaf_contract_of(leaf))
+	if (!leaf || !*leaf_contract(leaf))
 		index = an_contract_create(&contracts, &call->promise);
+	if (index && call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
+		an_contract_remove(&contracts, index);
+		index = AN_NONE;
+	}
 	if (index) {
 		h = an_holder(index);
-		h->leaf = AN_NONE;
-		h->bound = h->active = h->ended = 0;
-		h->kind = call->kind;
-		if (call->kind == AN_HELD_BY_CLASS) {
-			h->leaf = leaf;
-			*leaf_contract_of(leaf) = index;
-		}
+		h->leaf = leaf;
+		holder_init(h, call->kind);
 		call->name = contract_name(index);
-		if (call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
-			contract_end(index);
-			index = AN_NONE;
-		}
+		if (leaf)
+			*leaf_contract(leaf) = index;
 	}
 	bpf_spin_unlock(&tree_lock);
 	return index ? 0 : -28; /* ENOSPC */
@@ -449,11 +508,12 @@ static __always_inline s32 call_create(void)
 
 static __always_inline s32 call_change(void)
 {
-	u32 index = contract_call.name & 0xffff;
 	s32 error = -2; /* ENOENT */
+	u32 index;
 
 	bpf_spin_lock(&tree_lock);
-	if (call_means(index)) {
+	index = contract_named(contract_call.name);
+	if (index) {
 		error = 0;
 		if (contract_call.op == AN_CALL_REMOVE)
 			contract_end(index);
@@ -469,10 +529,10 @@ static __always_inline s32 call_change(void)
 /* The thread contract_call.pid is to hold the contract, or none (name 0). */
 static __always_inline s32 call_bind(void)
 {
-	u32 index = contract_call.name & 0xffff;
 	struct task_struct *p = bpf_task_from_pid(contract_call.pid);
 	struct task_state *ts;
 	s32 error = -3; /* ESRCH */
+	u32 index;
 
 	if (!p)
 		return error;
@@ -485,10 +545,13 @@ static __always_inline s32 call_bind(void)
 		error = 0;
 		if (contract_call.name && !ts->contract) {
 			bpf_spin_lock(&tree_lock);
-			if (call_means(index))
-				contract_bind(ts, index);
-			else
-				error = -2;
+			index = contract_named(contract_call.name);
+			if (index) {
+				an_holder(index)->bound++;
+				ts->contract = contract_call.name;
+			} else {
+				error = -2; /* ENOENT */
+			}
 			bpf_spin_unlock(&tree_lock);
 		}
 	}
@@ -496,16 +559,21 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
-/* Ended contracts whose queues were not empty then are freed. */
+/* Slots of contracts that have ended, and have nothing queued, are freed. */
 static __always_inline s32 call_sweep(void)
 {
 	u32 index = 1, end = contracts.unused;
 
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
-		bpf_spin_lock(&tree_lock);
-		if (an_holder(index)->ended && an_contract(&contracts, index)->used)
-			contract_end(index);
-		bpf_spin_unlock(&tree_lock);
+		struct an_holder *h = an_holder(index);
+		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));
+
+		if (h->ended && empty) {
+			bpf_spin_lock(&tree_lock);
+			if (!h->noted)
+				an_contract_remove(&contracts, index);
+			bpf_spin_unlock(&tree_lock);
+		}
 		index = an_opaque(index + 1);
 	}
 	return 0;
@@ -526,15 +594,16 @@ int andante_contract(void *ctx)
 	}
 }
 
-/* The queues of contracts that threads hold. A leaf may be made where no queue can be. */
+/* The queues of contracts that threads hold: where one is taken, no queue can be made. */
 static __always_inline s32 contract_queues_create(void)
 {
 	u32 index = 1;
 	s32 error;
 
 	an_contracts_init(&contracts, 0);
+	contracts.learn_bound = learn_bound;
 	an_while(index < AN_MAX_CONTRACTS) {
-		error = scx_bpf_create_dsq(contract_queue(index), -1);
+		error = scx_bpf_create_dsq(AN_MAX_NODES + index, -1);
 		if (error)
 			return error;
 		index = an_opaque(index + 1);

@@ -27,6 +27,7 @@ struct cpu_state {
 	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
 	u32 contract;	 /* the contract under which the task runs: contract_name(); 0: none */
 	u32 charged;	 /* the one that contract_ns is to be charged to */
+	u32 learnt;	 /* what its learnt contracts use on average [1/1024] */
 	u32 first_noted; /* of its contracts that wake or go to sleep */
 	u32 serving;	 /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 running;	 /* a task of that leaf is running */

@@ -20,21 +20,26 @@ struct an_exit {
 
 /* Who holds a contract. */
 enum an_held_by {
-	AN_HELD_BY_CLASS = 1,	/* the tasks of one class */
-	AN_HELD_BY_THREAD = 2,	/* one thread */
-	AN_HELD_BY_PROCESS = 3, /* threads of one process, and those that they start */
+	AN_HELD_BY_CLASS = 1,	 /* the tasks of one class */
+	AN_HELD_BY_THREAD = 2,	 /* one thread */
+	AN_HELD_BY_PROCESS = 3,	 /* threads of one process, and those that they start */
+	AN_LEARNT_OF_THREAD = 4, /* one thread, which has not been asked */
 };
 
 /* Beside each contract (core/contract.h), by index. */
 struct an_holder {
-	u32 leaf;	/* of the tree; AN_NONE until the first thread that holds it wants to run */
-	u32 bound;	/* threads that hold it; 0 if a class does */
-	u32 active;	/* tasks that are queued, or run under it */
+	u32 leaf;     /* of the class that holds it; AN_NONE if threads do */
+	u32 waits_in; /* leaf in whose queue tasks without budget may wait; AN_NONE: they do not */
+	u32 bound;    /* threads that hold it */
+	u32 active;   /* tasks that are queued, or run on its CPU */
 	u16 next_noted; /* of the contracts of its CPU that wake or go to sleep */
+	u16 cpu_told;	/* the CPU that was told last that it serves the contract */
 	u8 noted;
-	u8 kind;  /* enum an_held_by */
-	u8 ended; /* its slot is freed when its queue is empty */
-	u8 pad[3];
+	u8 kind;    /* enum an_held_by */
+	u8 ended;   /* the slot is freed when nothing is left in its queue */
+	u8 changed; /* next is to be its promise from the next waking on */
+	u32 part;   /* learnt: of its CPU's bound [1/1024] */
+	struct an_promise next;
 };
 
 /* What the program andante_contract is to do. */
@@ -71,6 +76,7 @@ struct an_stats {
 	u64 classes_refused; /* cgroups that share their parent's class: the tree was full */
 	u64 contract_picks;  /* tasks taken under a contract */
 	u64 contract_preemptions;
+	u64 learnt;	     /* contracts that were learnt */
 	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
 };
 

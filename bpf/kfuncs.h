@@ -43,6 +43,8 @@ s32 scx_bpf_create_dsq(u64 dsq, s32 node) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+			    u64 flags) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
@@ -58,6 +60,22 @@ struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
+
+extern const int __preempt_count __ksym __weak;
+
+/* include/linux/preempt.h; not in BTF: an interrupt, or one that was put off, is being served. */
+#define AN_IN_INTERRUPT 0x00ff0100
+
+/* Does what runs now do so for an interrupt, not for the current task? */
+static __always_inline bool an_kin_interrupt(void)
+{
+	const int *count;
+
+	if (!&__preempt_count)
+		return true;
+	count = bpf_this_cpu_ptr(&__preempt_count);
+	return count && *count & AN_IN_INTERRUPT;
+}
 
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)

@@ -2,7 +2,8 @@
 /*
  * The shell of the core in the kernel: sched_ext callbacks in, queue moves and kicks out.
  *
- * Every class has one queue of the kernel's (a DSQ, ordered by start tag); which class is served
+ * Every class has one queue of the kernel's (a DSQ, ordered by start tag), numbered as its leaf in
+ * the tree; which class is served
  * next is the core's decision. The callbacks and what they make of it:
  *
  *      enqueue     the task is runnable: tag it, count it in its class, put it in the class's queue
@@ -38,6 +39,7 @@ char _license[] SEC("license") = "GPL";
 /* Knobs, set by user space before loading. */
 const volatile u64 quantum_ns = 2000000;      /* service of one pick */
 const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
+const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt contracts [1/1024] */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
@@ -56,6 +58,8 @@ struct task_state {
 	u32 generation; /* of the leaf, when it was looked up */
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
+	u32 slept;	/* has not been seen to wake since it went to sleep */
+	struct an_learner learner;
 };
 
 struct {
@@ -65,11 +69,51 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
+static __always_inline bool cpus_idle(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = !bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
 #include "contracts.h"
+#include "learn.h"
 
 #include "classes.h"
 
 /* ---- a task is runnable ---- */
+
+/*
+ * Queues a task that has a contract; false: it is to be queued in its class like any other. The
+ * contract's CPU is told if there is news for it.
+ */
+static __always_inline bool contract_enqueue(struct task_struct *p, struct task_state *ts,
+					     u32 contract, u32 leaf, u64 enq_flags)
+{
+	bool of_class = an_holder(contract)->leaf, news;
+	bool takes = contract_takes(p, contract, scx_bpf_now());
+
+	if (of_class)
+		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	bpf_spin_lock(&tree_lock);
+	news = contract_count(ts, contract);
+	if (takes)
+		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
+	else
+		an_holder(contract)->waits_in = leaf;
+	if (takes && of_class)
+		an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	if (!takes) {
+		return false;
+	}
+	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
+	if (news)
+		contract_tells(an_contract(&contracts, contract)->cpu);
+	return true;
+}
 
 /* How many CPUs are looked at for one whose task should make way for a woken one. */
 #define WAKE_SCAN_CPUS 16
@@ -173,19 +217,19 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
+	if (ts->slept)
+		learn_wake(p, ts);
 	leaf = task_leaf(p, ts);
+	contract = task_contract(ts, leaf);
+	if (contract && contract_enqueue(p, ts, contract, leaf, enq_flags))
+		return;
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
 	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	an_queue_add(&tree, leaf);
 	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
-	contract = leaf_contract(leaf);
-	if (contract && !contract_count(ts, contract))
-		contract = AN_NONE; /* its CPU knows */
 	bpf_spin_unlock(&tree_lock);
-	an_kqueue(p, queue_of(leaf), quantum_ns, ts->sfq.start, enq_flags);
-	if (contract && contract_queued(p, contract))
-		return;
+	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
@@ -248,11 +292,9 @@ an_global int kick_for_queue(u64 queue)
  */
 an_global int kick_idle_cpus(void)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool any = !bpf_cpumask_empty(idle);
+	bool any = cpus_idle();
 	u32 cpu = 0;
 
-	scx_bpf_put_idle_cpumask(idle);
 	an_while(any && cpu < nr_cpus) {
 		if (scx_bpf_test_and_clear_cpu_idle(cpu))
 			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
@@ -270,7 +312,7 @@ an_global int queue_check(u32 leaf)
 {
 	struct an_node *n = an_node(&tree, leaf);
 	u32 events = n->queue_events, cpu = 0;
-	s32 queued = scx_bpf_dsq_nr_queued(queue_of(leaf));
+	s32 queued = scx_bpf_dsq_nr_queued(leaf);
 
 	if (queued < 0)
 		return 0;
@@ -299,7 +341,7 @@ static __always_inline bool take_classmate(struct cpu_state *c)
 	bpf_spin_unlock(&tree_lock);
 	if (!queued)
 		return false;
-	if (an_kmove_to_local(queue_of(leaf)))
+	if (an_kmove_to_local(leaf))
 		return true;
 	bpf_spin_lock(&tree_lock);
 	an_queue_add(&tree, leaf);
@@ -345,7 +387,7 @@ an_global bool take_task(u32 cpu, u32 wanting)
 	an_while(c->serving) {
 		u32 leaf = c->serving;
 
-		if (an_kmove_to_local(queue_of(leaf))) {
+		if (an_kmove_to_local(leaf)) {
 			stats.picks++;
 			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
 				kick_idle_cpus();
@@ -358,7 +400,7 @@ an_global bool take_task(u32 cpu, u32 wanting)
 		c->serving = AN_NONE;
 		queue_check(leaf);
 		if (nr_cpus > 1)
-			kick_for_queue(queue_of(leaf));
+			kick_for_queue(leaf);
 		if (x->count >= AN_MAX_EXCLUDED)
 			return false;
 		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
@@ -382,7 +424,7 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->running = 1;
 	c->check_ns = 0;
 	an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? an_node(&tree, c->serving)->queued : an_node(&tree, AN_ROOT)->ready)
+	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 	if (contracts.count && c->contract_check_ns != AN_NEVER)
 		cpu_check_at(cpu, now, c->contract_check_ns);
@@ -402,6 +444,7 @@ static __always_inline void service_ends(struct cpu_state *c, struct task_struct
 	c->running = 0;
 	c->check_ns = 0;
 	an_task_charge(&ts->sfq, used, p->scx.weight);
+	learn_ran(ts, used);
 }
 
 static __always_inline bool quantum_over(const struct cpu_state *c)
@@ -413,7 +456,7 @@ static __always_inline bool quantum_over(const struct cpu_state *c)
 static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, u32 leaf,
 					const struct task_state *ts)
 {
-	return !an_node(&tree, leaf)->queued || !queue_head(cpu, queue_of(leaf)) ||
+	return !an_node(&tree, leaf)->queued || !queue_head(cpu, leaf) ||
 	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 }
 
@@ -460,24 +503,30 @@ enum contract_turn {
 	TREES_TURN,	  /* no contract has anything to run here */
 };
 
-/* The contracts of this CPU come first. A task prev of the leaf wants to go on if ts says so. */
+/* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
 static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu, u32 old,
 							const struct task_state *ts)
 {
-	u32 wanting = ts && comes_first(c, cpu, old, ts) ? old : AN_NONE;
-	u32 leaf = contract_pick(cpu, wanting);
+	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
+	u32 wanting = AN_NONE;
 
-	if (!leaf)
+	if (ts && (held || comes_first(c, cpu, old, ts)))
+		wanting = old;
+	if (wanting && !held)
+		goes_on = task_contract(ts, old);
+	index = contract_pick(cpu, wanting, goes_on);
+
+	if (!index)
 		return TREES_TURN;
-	if (leaf == wanting)
+	if (index == goes_on)
 		return CONTRACT_GOES_ON;
-	if (an_kmove_to_local(queue_of(leaf))) {
+	if (an_kmove_to_local(contract_queue(index))) {
 		stats.contract_picks++;
 		if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
 			kick_idle_cpus();
 		return CONTRACT_TAKEN;
 	}
-	contract_missed(cpu, leaf);
+	contract_missed(cpu, index);
 	return TREES_TURN;
 }
 
@@ -543,10 +592,14 @@ void BPF_PROG(andante_running, struct task_struct *p)
 
 	if (!ts)
 		return;
+	if (ts->slept)
+		learn_wake(p, ts);
 	leaf = task_leaf(p, ts);
-	contract = leaf_contract(leaf);
+	contract = task_contract(ts, leaf);
+	if (contract != (c->contract & 0xffff))
+		c->contract = 0;
 	if (old != leaf) {
-		/* Nobody picked it: an idle CPU took it directly, or the kernel put it here. */
+		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
 		bpf_spin_lock(&tree_lock);
 		if (old)
 			an_stop(&tree, old, c->used_ns);
@@ -555,15 +608,13 @@ void BPF_PROG(andante_running, struct task_struct *p)
 		bpf_spin_unlock(&tree_lock);
 		c->serving = leaf;
 		c->used_ns = 0;
-		c->over = 1; /* it was given no quantum: the next choice is the tree's */
-		stats.unpicked_runs++;
+		c->over = !c->contract; /* it was given no quantum: the next choice is the tree's */
+		stats.unpicked_runs += !c->contract;
 		if (p->scx.slice > quantum_ns)
 			an_kset_slice(p, quantum_ns);
 	}
-	if (old != leaf)
-		c->contract = 0;
 	if (contract && !c->contract)
-		contract_unpicked(c, cpu, ts, contract);
+		contract_unpicked(ts, cpu, contract);
 	service_begins(c, cpu, p, ts);
 }
 
@@ -579,8 +630,10 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!ts)
 		return;
 	service_ends(c, p, ts);
-	if (!runnable)
+	if (!runnable) {
+		ts->slept = 1;
 		contract_uncount(ts);
+	}
 }
 
 /* ---- the scheduler as a whole ---- */
@@ -619,7 +672,7 @@ s32 BPF_PROG(andante_init)
 	err = contract_queues_create();
 	if (err)
 		return err;
-	err = scx_bpf_create_dsq(queue_of(AN_ROOT_LEAF), -1);
+	err = scx_bpf_create_dsq(AN_ROOT_LEAF, -1);
 	if (err)
 		return err;
 	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {

@@ -14,6 +14,7 @@
  *      AN_WINDOW                  DWCS: served C once in every period of a fixed grid, x in y
  *      AN_WORK_CONSERVING         periods may be lost; with this flag more than once [dwcs.h]
  *      AN_EXHAUSTIVE              the budget is not enforced: plain EDF
+ *      AN_LEARNT                  hard, and behind those that somebody was promised [learn.h]
  *      and an_split_set()         split over several CPUs in time windows, EDF-WM [edfwm.h]
  *
  * The life of a contract; "ready" is what an_contracts_pick() chooses from, by rank:
@@ -78,14 +79,15 @@ enum an_contract_flag {
 	AN_WORK_CONSERVING = 1 << 5,
 	AN_EXHAUSTIVE = 1 << 6,
 	AN_TASK_SERVER = 1 << 7, /* the ECalls task server of its CPU [event.h] */
+	AN_LEARNT = 1 << 8,	 /* nobody asked for it; D is after its waking [learn.h] */
 };
-#define AN_CONTRACT_FLAGS 0xffu
+#define AN_CONTRACT_FLAGS 0x1ffu
 
 /* What is promised. */
 struct an_promise {
 	u64 budget_ns;	     /* C > 0 */
 	u64 period_ns;	     /* T, C <= D <= T <= AN_MAX_PERIOD_NS */
-	u64 deadline_rel_ns; /* D; 0 for D = T */
+	u64 deadline_rel_ns; /* D; 0 for D = T; AN_LEARNT: at most T */
 	u32 x;		     /* of every y periods x may be lost; AN_WINDOW only */
 	u32 y;		     /* 0/0: none may, and the constraint plays no part in the order */
 	u32 flags;	     /* enum an_contract_flag */
@@ -95,7 +97,7 @@ struct an_promise {
 /* Rank of a contract among those ready; a lower one always runs first. */
 enum an_rank {
 	AN_RANK_BUDGET = 0, /* holds budget */
-	AN_RANK_EXTRA = 1,  /* served in this period, and work-conserving */
+	AN_RANK_EXTRA = 1,  /* served in this period, and work-conserving; or learnt, with budget */
 	AN_RANK_BORROW = 2, /* exhausted, and may run in idle time */
 	AN_RANK_OUT = 3,    /* not ready */
 };
@@ -106,6 +108,7 @@ struct an_contract {
 	u64 deadline_ns;     /* absolute; of AN_WINDOW, the end of the period */
 	u64 due_ns;	     /* when an_contracts_expire() has to look at it, if it is timed */
 	u64 job_deadline_ns; /* of the job in service: its release + D */
+	u64 job_rel_ns;	     /* that D */
 	u64 release_ns;	     /* split: release of the job in service, or to come */
 	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end;
 			      * split: when the last job ended */
@@ -159,6 +162,12 @@ struct an_split {
 	u32 next_free;
 };
 
+/* What learnt contracts of a CPU may use before shares come first again [learn.h]. */
+struct an_learn_bucket {
+	s64 left_ns;
+	u64 filled_ns; /* up to this instant */
+};
+
 /* Budget that a job left over, to be used before its deadline [fcbs.h]. */
 struct an_residual {
 	u64 left_ns;
@@ -177,6 +186,7 @@ struct an_contract_cpu {
 	u64 utilization; /* sum over the contracts, the task server aside */
 	u64 settled_ns;	 /* residuals are drained up to here */
 	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
+	struct an_learn_bucket learnt;
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
 };
 
@@ -197,9 +207,10 @@ struct an_contracts {
 	struct an_contract contracts[AN_MAX_CONTRACTS];
 	struct an_split splits[AN_MAX_SPLITS];
 	struct an_contract_cpu cpus[AN_MAX_CONTRACT_CPUS];
-	u32 options;   /* enum an_contract_option */
-	u32 free_next; /* list of free slots */
-	u32 unused;    /* every index from here on has never been used */
+	u32 options;	 /* enum an_contract_option */
+	u32 learn_bound; /* part of each CPU that learnt contracts may use [1/1024] */
+	u32 free_next;	 /* list of free slots */
+	u32 unused;	 /* every index from here on has never been used */
 	u32 count;
 	u32 split_free;
 	u32 split_unused;
@@ -239,8 +250,12 @@ an_inline bool an_promise_valid(const struct an_promise *p)
 
 	if (p->flags & ~AN_CONTRACT_FLAGS || p->cpu >= AN_MAX_CONTRACT_CPUS)
 		return false;
-	if (!p->budget_ns || p->budget_ns > deadline_rel_ns || deadline_rel_ns > p->period_ns ||
+	if (!p->budget_ns || p->budget_ns > p->period_ns || deadline_rel_ns > p->period_ns ||
 	    p->period_ns > AN_MAX_PERIOD_NS)
+		return false;
+	if (p->flags & AN_LEARNT)
+		return p->flags == (AN_LEARNT | AN_HARD) && !p->y;
+	if (p->budget_ns > deadline_rel_ns)
 		return false;
 	if (p->x > p->y || p->y > AN_MAX_WINDOW)
 		return false;

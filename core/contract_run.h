@@ -35,6 +35,7 @@
 #include "dwcs.h"
 #include "edfwm.h"
 #include "fcbs.h"
+#include "learn.h"
 
 /* Longest run charged in one go [ns]; 18 minutes. */
 #define AN_MAX_RUN_NS (1ULL << 40)
@@ -56,7 +57,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 		return AN_RULE_NONE;
 	an_contracts_note_idle(cs, c->cpu, now_ns);
 	c->overran = 0;
-	c->job_deadline_ns = now_ns + c->promise.deadline_rel_ns;
+	c->job_deadline_ns = now_ns + c->job_rel_ns;
 	if (an_has(c, AN_WINDOW)) {
 		rule = an_window_wake(c, now_ns);
 	} else if (c->split) {
@@ -126,7 +127,7 @@ an_outline enum an_rule an_contract_next_job(struct an_contracts *cs, u32 index,
 			rule = AN_RULE_RELEASED;
 		}
 	}
-	c->job_deadline_ns = released_ns + c->promise.deadline_rel_ns;
+	c->job_deadline_ns = released_ns + c->job_rel_ns;
 	return rule;
 }
 
@@ -136,6 +137,9 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
 	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
+
+	if (an_has(c, AN_LEARNT))
+		q->learnt.left_ns -= ran_ns;
 
 	if (an_has(c, AN_WINDOW))
 		return an_window_charge(c, ran_ns);
@@ -160,7 +164,7 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 	if (!c->runnable || !ran_ns)
 		return AN_RULE_NONE;
 	c->service_ns += ran_ns;
-	if (c->rank == AN_RANK_BUDGET) {
+	if (an_contract_has_budget(c)) {
 		rule = an_contract_charge_budget(cs, c, ran_ns, now_ns);
 	} else if (c->rank == AN_RANK_EXTRA) {
 		c->extra_ns += ran_ns;
@@ -215,34 +219,56 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 }
 
 /*
- * The first that is due on this CPU, if anything is: true, and done. What runs there has been
- * charged. Adds to *kick (bit n: CPU n) the CPUs on which another contract may now have to run, or
- * a timer is to be set again.
+ * The first that is due on this CPU, if anything is, is done: the contract it was for, or AN_NONE.
+ * What runs there has been charged. The contract may now be on another CPU, which has to look then.
  */
-an_inline bool an_contracts_expire_one(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
+an_inline u32 an_contracts_expire_one(struct an_contracts *cs, u32 cpu, u64 now_ns)
 {
 	u32 index;
 
 	if (an_contracts_due(cs, cpu) > now_ns)
-		return false;
+		return AN_NONE;
 	index = an_heap_first(an_contract_cpu(cs, cpu), AN_TIMERS);
 	an_contract_expire(cs, index, now_ns);
-	*kick |= 1ULL << (cpu & 63) | 1ULL << (an_contract(cs, index)->cpu & 63);
-	return true;
+	return index;
 }
 
 /*
- * All that is due on this CPU: replenishments, ends of periods, ends of windows. Returns
- * an_contracts_due(); that is not after now_ns only if there was more to do than AN_MAX_EXPIRED:
- * call again. A shell that cannot hold its lock for so long calls an_contracts_expire_one().
+ * All that is due on this CPU: replenishments, ends of periods, ends of windows. Adds to *kick (bit
+ * n: CPU n) the CPUs on which another contract may now have to run, or a timer is to be set again.
+ * Returns an_contracts_due(); that is not after now_ns only if there was more to do than
+ * AN_MAX_EXPIRED: call again. A shell that cannot hold its lock for so long calls
+ * an_contracts_expire_one().
  */
 an_outline u64 an_contracts_expire(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
 {
 	u32 left = AN_MAX_EXPIRED;
 
-	an_while(left && an_contracts_expire_one(cs, cpu, now_ns, kick))
+	an_while(left) {
+		u32 index = an_contracts_expire_one(cs, cpu, now_ns);
+
+		if (!index)
+			break;
+		*kick |= 1ULL << (cpu & 63) | 1ULL << (an_contract(cs, index)->cpu & 63);
 		left--;
+	}
 	return an_contracts_due(cs, cpu);
+}
+
+/* Does the contract hold budget, or would it if it woke now? A shell's hint, not a decision. */
+an_inline bool an_contract_would_have_budget(const struct an_contract *c, u64 now_ns)
+{
+	if (c->runnable)
+		return an_contract_has_budget(c);
+	if (!c->started || an_has(c, AN_EXHAUSTIVE))
+		return true;
+	if (an_has(c, AN_WINDOW))
+		return !c->served || c->deadline_ns <= now_ns;
+	if (c->split)
+		return !c->throttled || c->due_ns <= now_ns;
+	if (c->deadline_ns > now_ns && c->left_ns > 0)
+		return true;
+	return !an_has(c, AN_HARD) || an_server_release_ns(c) <= now_ns;
 }
 
 /* Why the first of the ready is the first: what sets it apart from the next in line. */
@@ -280,6 +306,12 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 	an_contracts_note_idle(cs, cpu, now_ns);
 	if (!index || (c->rank == AN_RANK_BORROW && !background))
 		return AN_NONE;
+	if (an_has(c, AN_LEARNT)) {
+		if (an_learn_fill(&q->learnt, cs->learn_bound, now_ns) <= 0)
+			return AN_NONE;
+		*rule = AN_RULE_LEARNT;
+		return index;
+	}
 	if (c->rank == AN_RANK_BORROW)
 		*rule = AN_RULE_BORROWED;
 	else if (c->rank == AN_RANK_EXTRA)
@@ -300,12 +332,18 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	struct an_contract *c = an_contract(cs, index);
 	u64 run_ns = AN_NEVER, until_ns;
 
-	if (c->rank == AN_RANK_BUDGET && (c->split || !an_has(c, AN_EXHAUSTIVE))) {
+	if (an_contract_has_budget(c) && (c->split || !an_has(c, AN_EXHAUSTIVE))) {
 		run_ns = c->left_ns;
 		if (an_has(c, AN_RECLAIM))
 			run_ns += an_residual_for(an_contract_cpu(cs, c->cpu), c->deadline_ns);
 	} else if (c->rank == AN_RANK_EXTRA && cs->options & AN_EXTRA_COUNTS) {
 		run_ns = c->left_ns;
+	}
+	if (an_has(c, AN_LEARNT)) {
+		s64 left_ns = an_contract_cpu(cs, c->cpu)->learnt.left_ns;
+
+		if (left_ns < (s64)run_ns)
+			run_ns = left_ns > 0 ? left_ns : 0;
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

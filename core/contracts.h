@@ -19,6 +19,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	u32 cpu = 0;
 
 	cs->options = options;
+	cs->learn_bound = 0;
 	cs->free_next = cs->split_free = AN_NONE;
 	cs->unused = cs->split_unused = 1;
 	cs->count = 0;
@@ -28,6 +29,8 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->count[AN_READY] = q->count[AN_TIMERS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
+		q->learnt.left_ns = 0;
+		q->learnt.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
 	}
 }
@@ -39,11 +42,19 @@ an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 		return AN_RANK_OUT;
 	if (c->throttled)
 		return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
+	if (an_has(c, AN_LEARNT))
+		return AN_RANK_EXTRA;
 	if (!c->served)
 		return AN_RANK_BUDGET;
 	if (an_has(c, AN_WORK_CONSERVING))
 		return AN_RANK_EXTRA;
 	return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
+}
+
+/* Is it ready, with budget? */
+an_inline bool an_contract_has_budget(const struct an_contract *c)
+{
+	return c->rank == AN_RANK_BUDGET || (c->rank == AN_RANK_EXTRA && an_has(c, AN_LEARNT));
 }
 
 an_inline void an_contract_set_rank(struct an_contract_cpu *q, struct an_contract *c, u32 rank)
@@ -131,15 +142,19 @@ an_inline void an_contract_promise(struct an_contracts *cs, struct an_contract *
 	c->promise = *promise;
 	if (!c->promise.deadline_rel_ns)
 		c->promise.deadline_rel_ns = c->promise.period_ns;
+	c->job_rel_ns = c->promise.deadline_rel_ns;
+	if (an_has(c, AN_LEARNT)) /* its budget is kept by periods, its jobs are ordered by D */
+		c->promise.deadline_rel_ns = c->promise.period_ns;
 	c->x = c->promise.x;
 	c->y = c->promise.y;
-	c->utilization = an_promise_utilization(promise);
+	c->utilization = an_has(c, AN_LEARNT) ? 0 : an_promise_utilization(promise);
 	an_contract_enter(cs, c);
 }
 
 an_inline void an_contract_clear(struct an_contract *c)
 {
-	c->deadline_ns = c->due_ns = c->job_deadline_ns = c->release_ns = c->debt_ns = 0;
+	c->deadline_ns = c->due_ns = c->job_rel_ns = c->job_deadline_ns = c->release_ns =
+		c->debt_ns = 0;
 	c->left_ns = 0;
 	c->ran_ns = c->service_ns = c->extra_ns = c->borrowed_ns = c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;

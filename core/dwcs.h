@@ -118,6 +118,10 @@ an_outline s32 an_precedence(struct an_contracts *cs, u32 a, u32 b)
 
 	if (p->rank != q->rank)
 		return p->rank < q->rank ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_has(p, AN_LEARNT) != an_has(q, AN_LEARNT))
+		return an_has(q, AN_LEARNT) ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_has(p, AN_LEARNT) && p->job_deadline_ns != q->job_deadline_ns)
+		return p->job_deadline_ns < q->job_deadline_ns ? AN_RULE_EDF : -AN_RULE_EDF;
 	if (p->rank == AN_RANK_BUDGET)
 		order = an_table_order(cs->options, p, q);
 	else if (p->rank == AN_RANK_EXTRA)
@@ -144,7 +148,10 @@ an_outline void an_contract_order(struct an_contracts *cs, struct an_contract *c
 {
 	u64 ratio = an_window_ratio(c->x, c->y), first = c->deadline_ns, second = ratio, x = c->x;
 
-	if (c->rank == AN_RANK_EXTRA) {
+	if (an_has(c, AN_LEARNT)) {
+		first = c->job_deadline_ns;
+		second = x = 0;
+	} else if (c->rank == AN_RANK_EXTRA) {
 		first = 0;
 	} else if (c->rank != AN_RANK_BUDGET) {
 		second = x = 0;

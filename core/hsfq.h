@@ -344,50 +344,6 @@ an_outline void an_unpick(struct an_tree *t, u32 leaf)
 }
 
 /*
- * A leaf class without children goes below the class of parent_leaf, with what is queued in it and
- * the CPUs that serve it: 0, or -1 when there is no such class or no room. It starts at v there.
- */
-an_outline int an_class_move(struct an_tree *t, u32 leaf, u32 parent_leaf)
-{
-	struct an_node *n = an_node(t, leaf);
-	const struct an_node *pl = an_node(t, parent_leaf);
-	bool ready = n->ready;
-	u32 serving = n->serving;
-	u32 parent, at;
-
-	if (n->kind != AN_LEAF || n->own || leaf == parent_leaf || pl->kind != AN_LEAF ||
-	    pl->depth + !pl->own >= AN_MAX_DEPTH)
-		return -1;
-	parent = pl->own ? pl->parent : an_leaf_to_inner(t, parent_leaf);
-	if (!parent)
-		return -1;
-	if (parent == n->parent)
-		return 0;
-	if (ready)
-		an_leaf_unready(t, leaf);
-	at = n->parent;
-	an_while(at) {
-		an_node(t, at)->serving -= serving;
-		at = an_node(t, at)->parent;
-	}
-	an_node(t, n->parent)->children--;
-	an_node_attach(t, leaf, parent);
-	n->rem = 0;
-	at = parent;
-	an_while(at) {
-		struct an_node *above = an_node(t, at);
-
-		if (serving && !an_node_runnable(above) && above->parent)
-			an_tag_wake(&above->start, &above->rem, an_node(t, above->parent)->vtime);
-		above->serving += serving;
-		at = above->parent;
-	}
-	if (ready)
-		an_leaf_ready(t, leaf);
-	return 0;
-}
-
-/*
  * How much longer the task in service must have run before the one that has just woken should
  * take its place [ns since the service began]: when the start tag of its branch, charged for what
  * it has used, reaches that of the waker's branch. Branches are compared where the paths of the

@@ -136,12 +136,14 @@ an_inline void an_policy_join(const struct an_policy *p, struct an_member *m)
 	}
 }
 
-/* The child has just joined, asleep; the parent, of the same class, forked it. */
-an_inline void an_policy_fork(const struct an_policy *p, const struct an_member *parent,
+/* The child has just joined, asleep; the parent, in service and of this class, forked it. */
+an_inline void an_policy_fork(const struct an_policy *p, struct an_member *parent,
 			      struct an_member *child)
 {
 	if (an_policy_is_svr4(p))
 		an_svr4_fork(an_policy_svr4_table(p), &parent->svr4, &child->svr4);
+	else if (p->kind == AN_LINUX22)
+		an_linux22_fork(&p->epochs, &parent->linux22, &child->linux22);
 }
 
 /* The key of one that joins its queue, at the tail of its level or at the head. */

@@ -34,6 +34,7 @@
 	X(SAME_QUANTUM, 18, "same-quantum") /* a classmate of the one before, in its quantum */    \
 	X(GOES_ON, 19, "goes-on")	    /* nobody else is to be preferred */                   \
 	X(TURN, 20, "turn")		    /* its resource container's turn */                    \
+	X(LEARNT, 21, "learnt")		    /* its contract is a learnt one [learn.h] */           \
 	/* What became of a contract. */                                                           \
 	X(RELEASED, 32, "released")	  /* woke: a new deadline and a full budget */             \
 	X(KEPT, 33, "kept")		  /* woke: deadline and budget as they were */             \

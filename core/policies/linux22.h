@@ -11,6 +11,7 @@
  *      epoch       when all that want to run have none left, for every task, sleepers too,
  *                  counter = counter / 2 + priority
  *      wake-up     preempts if its counter is greater by more than three
+ *      fork        halves the counter; the child has as much as the parent keeps
  *      real time   SCHED_FIFO and SCHED_RR, 1 … 99, before all of these
  *
  * So a film whose two processes wait for each other gets its 200 ms twice and then nothing until n
@@ -27,7 +28,7 @@
  * counter, as [2] tells it; the kernel noticed one tick later (210 ms). Of equal tasks the last to
  * wake is first, as the kernel put it at the head of its list; among equal real-time ones POSIX's
  * order holds instead. Left out: the bonuses for the same CPU and the same address space, of
- * which the core knows nothing; halving the counter at fork; sched_yield.
+ * which the core knows nothing; sched_yield.
  *
  * [1] Linux 2.2.1, kernel/sched.c: what it does, not how.
  * [2] M. Alicherry, K. Gopinath: Predictable Management of System Resources for Linux. FREENIX
@@ -128,6 +129,19 @@ an_inline void an_linux22_join(const struct an_linux22_epochs *e, struct an_linu
 	l->base = an_linux22_priority(nice);
 	l->counter = l->base;
 	l->epoch = e->now;
+}
+
+/*
+ * The child, which has just joined, was forked by the parent: nobody gains by forking within an
+ * epoch. A parent left with nothing goes on until the next tick.
+ */
+an_inline void an_linux22_fork(const struct an_linux22_epochs *e, struct an_linux22 *parent,
+			       struct an_linux22 *child)
+{
+	an_linux22_catch_up(e, parent);
+	parent->counter /= 2;
+	child->counter = parent->counter;
+	child->epoch = parent->epoch;
 }
 
 an_inline bool an_linux22_real_time(const struct an_linux22 *l)

@@ -283,6 +283,6 @@ TEST(rule_names)
 		for (u32 b = 0; b < a; b++)
 			CHECK(strcmp(an_rule_name(a), an_rule_name(b)));
 	}
-	CHECK_EQ(named, 21 + 13);
+	CHECK_EQ(named, 22 + 13);
 	CHECK(!strcmp(an_rule_name(AN_RULE_EVENT_4), "event-rule-4"));
 }

@@ -236,3 +236,30 @@ TEST(ticks_miss_those_that_dodge_them)
 	cpu_run(&cpu, 10 * SECOND);
 	CHECK(cpu.jobs[dodger].got_ns > 8 * SECOND);
 }
+
+/* Forking wins nothing: parent and child share what the parent had, whatever it slept before. */
+TEST(fork_halves_the_counter)
+{
+	struct an_member parent = other(0), child = other(0), bystander = other(0);
+	struct an_policy policy;
+
+	an_policy_init(&policy, AN_LINUX22, 0);
+	an_policy_join(&policy, &parent);
+	policy.epochs.now = 1;
+	an_policy_join(&policy, &child);
+	an_policy_fork(&policy, &parent, &child);
+	CHECK_EQ(parent.linux22.counter, 15); /* (20 / 2 + 20) / 2 */
+	CHECK_EQ(child.linux22.counter, 15);
+	for (u32 forks = 0; forks < 4; forks++) {
+		an_policy_join(&policy, &child);
+		an_policy_fork(&policy, &parent, &child);
+	}
+	CHECK_EQ(parent.linux22.counter, 0);
+	CHECK_EQ(child.linux22.counter, 0);
+	/* The parent goes on until the tick, the last child waits for the next epoch. */
+	CHECK(an_policy_tick(&policy, &parent));
+	an_policy_join(&policy, &bystander);
+	an_policy_wake(&policy, &child);
+	an_policy_wake(&policy, &bystander);
+	CHECK(bystander.key < child.key);
+}

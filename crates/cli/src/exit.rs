@@ -275,6 +275,7 @@ impl From<&LabError> for Status {
             | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
+            | LabError::NotTuned { .. }
             | LabError::OnlyOnKernel { .. }
             | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
@@ -291,6 +292,7 @@ impl From<&LabError> for Status {
             | LabError::NoResult { .. } => Self::NoMachine,
             LabError::SchedulerFailed { .. }
             | LabError::NotComputed { .. }
+            | LabError::NoFilm { .. }
             | LabError::Cache(_)
             | LabError::Io { .. } => Self::Failure,
             LabError::Interrupted => Self::Interrupted,

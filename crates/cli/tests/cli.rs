@@ -227,3 +227,66 @@ fn completions_and_manual_pages_are_generated() {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
 }
+
+#[test]
+fn lab_record_frames_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.mkv");
+    std::fs::write(&text, "no film").unwrap();
+    let text = text.to_str().unwrap();
+    let mut without = Command::cargo_bin("andante").unwrap();
+    without
+        .args(["lab", "record-frames", text])
+        .env("PATH", folder.path())
+        .assert()
+        .code(20)
+        .stdout(is_empty())
+        .stderr(contains("`ffmpeg` is needed"));
+    andante(&["lab", "record-frames", text, "--decodings", "0"]).code(2);
+    if Command::new("ffmpeg").arg("-version").ok().is_err() {
+        eprintln!("skipped: ffmpeg is not installed");
+        return;
+    }
+    andante(&["lab", "record-frames", text])
+        .code(1)
+        .stdout(is_empty())
+        .stderr(contains("text.mkv is no film that ffmpeg can decode"));
+    andante(&["lab", "record-frames", "/nowhere/film.mkv"])
+        .code(1)
+        .stderr(contains("No such file"));
+}
+
+#[test]
+fn lab_record_frames_leaves_what_a_scenario_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (film, trace) = (
+        folder.path().join("a: film.mkv"),
+        folder.path().join("film.csv"),
+    );
+    let picture = "testsrc2=size=160x90:rate=25:duration=1";
+    let made = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", picture])
+        .args(["-c:v", "mpeg4", "-bf", "2"])
+        .arg(format!("file:{}", film.display()))
+        .ok();
+    if made.is_err() {
+        eprintln!("skipped: ffmpeg cannot make a film here");
+        return;
+    }
+    let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let arguments = ["lab", "record-frames", &file(&film), "--decodings", "2"];
+    andante(&[&arguments[..], &["--out", &file(&trace)]].concat()).success();
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert_eq!(
+        text.lines().filter(|line| !line.starts_with('#')).count(),
+        25
+    );
+    let scenario = folder.path().join("film.toml");
+    let toml = "title = 'a'\nduration_s = 2\n\
+                [programs.film]\nclass = '/'\nkind = 'player'\nfps = 25\nwork_trace = 'film.csv'\n";
+    std::fs::write(&scenario, toml).unwrap();
+    let out = file(folder.path());
+    andante(&["lab", "run", &file(&scenario), "--on", "sim", "--out", &out])
+        .success()
+        .stdout(contains("film"));
+}

@@ -5,7 +5,7 @@
 #include "core.h"
 
 /* Storage that Rust sets aside without knowing what is in it; see lib.rs. */
-_Static_assert(sizeof(struct an_member) <= 128 && _Alignof(struct an_member) <= 8, "Member");
+_Static_assert(sizeof(struct an_member) <= 64 && _Alignof(struct an_member) <= 8, "Member");
 _Static_assert(sizeof(struct an_policy) <= 128 && _Alignof(struct an_policy) <= 8, "Policy");
 
 /* ---- the class tree ---- */
@@ -112,7 +112,7 @@ void an_sys_member_init(const struct an_policy *p, struct an_member *m,
 	an_policy_join(p, m);
 }
 
-void an_sys_policy_fork(const struct an_policy *p, const struct an_member *parent,
+void an_sys_policy_fork(const struct an_policy *p, struct an_member *parent,
 			struct an_member *child)
 {
 	an_policy_fork(p, parent, child);

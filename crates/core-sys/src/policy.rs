@@ -83,15 +83,15 @@ pub enum Requeue {
 #[derive(Debug, Clone)]
 pub struct Policy([u64; 16]);
 
-/// What a policy keeps for one task: `struct an_member` and room to spare.
-#[repr(C, align(8))]
+/// What a policy keeps for one task: `struct an_member`, in one cache line.
+#[repr(C, align(64))]
 #[derive(Debug, Clone)]
-pub struct Member([u64; 16]);
+pub struct Member([u64; 8]);
 
 unsafe extern "C" {
     fn an_sys_policy_init(policy: *mut Policy, kind: u32, quantum_ns: u64);
     fn an_sys_member_init(p: *const Policy, member: *mut Member, parameters: *const Parameters);
-    fn an_sys_policy_fork(policy: *const Policy, parent: *const Member, child: *mut Member);
+    fn an_sys_policy_fork(policy: *const Policy, parent: *mut Member, child: *mut Member);
     fn an_sys_member_level(policy: *const Policy, member: *const Member) -> u32;
     fn an_sys_policy_wake(policy: *mut Policy, member: *mut Member) -> u64;
     fn an_sys_policy_serve(policy: *mut Policy, member: *const Member);
@@ -123,14 +123,14 @@ impl Policy {
 
     /// A task enters the class, asleep.
     pub fn join(&self, parameters: &Parameters) -> Member {
-        let mut member = Member([0; 16]);
+        let mut member = Member([0; 8]);
         // SAFETY: as in `new`; the core reads the parameters and keeps no reference.
         unsafe { an_sys_member_init(self, &mut member, parameters) };
         member
     }
 
-    /// The child has just joined; the parent, of this class, forked it.
-    pub fn fork(&self, parent: &Member, child: &mut Member) {
+    /// The child has just joined; the parent, in service and of this class, forked it.
+    pub fn fork(&self, parent: &mut Member, child: &mut Member) {
         // SAFETY: all are initialised storage of the core's types.
         unsafe { an_sys_policy_fork(self, parent, child) }
     }

@@ -55,13 +55,28 @@ pub enum LabError {
         /// How to get it.
         mend: String,
     },
+    /// A file whose frames cannot be decoded.
+    #[error("{} is no film that ffmpeg can decode: {reason}", film.display())]
+    NoFilm {
+        /// The file.
+        film: PathBuf,
+        /// What ffmpeg said, or what is wrong with it.
+        reason: String,
+    },
     /// A scheduler that is neither known by name nor a program.
     #[error(
-        "there is no scheduler `{name}`: give andante, eevdf, stock, or the path of a program that loads one"
+        "there is no scheduler `{name}`: give {}, or the path of a program that loads one",
+        crate::runner::Choice::OF_KERNEL.join(", ")
     )]
     NoScheduler {
         /// As asked for.
         name: String,
+    },
+    /// A scheduler that is tuned by hand, over a scenario that does not say how.
+    #[error("{what}")]
+    NotTuned {
+        /// A whole sentence: what is missing.
+        what: String,
     },
     /// The simulator is asked for what only a kernel has.
     #[error("{what}, so that only a kernel can run it: use `--on vm`")]

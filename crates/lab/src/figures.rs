@@ -93,6 +93,14 @@ pub(crate) fn least_frame_rate(program: &ProgramResult) -> Option<f64> {
     shown.into_iter().min().map(f64::from)
 }
 
+/// The part of the frames due that was not shown in time: late, dropped, or never come to [ratio].
+pub(crate) fn late_share(program: &ProgramResult) -> Option<f64> {
+    let (due, frames, late) = (program.due?, program.frames?, program.late?);
+    // One frame more may be in time than is due: that of a deadline just after the end.
+    let missed = due.saturating_sub(frames - late.min(frames));
+    (due > 0).then(|| missed as f64 / due as f64)
+}
+
 macro_rules! measures {
     ($($name:literal $unit:literal $detail:ident $better:ident $join:ident $decimals:literal
        $of:expr, $meaning:literal;)*) => {
@@ -112,6 +120,8 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "Frames shown, but after the time the film has for them.";
     "frames dropped" "" Brief Lower Sum 0 |p| p.dropped.map(|n| n as f64),
         "Frames the player gave up: decoded too late, never shown.";
+    "frames not in time" "%" Brief Lower Largest 2 |p| late_share(p).map(|share| share * 100.0),
+        "Of the frames due, the part that was late, dropped, or never come to.";
     "longest freeze" "ms" Brief Lower Largest 1 |p| p.longest_freeze_ms,
         "The longest time the picture stood still: between two frames shown one after the other.";
     "gaps over 100 ms" "" Full Lower Sum 0 |p| p.gaps_over_100ms.map(|n| n as f64),
@@ -130,6 +140,8 @@ pub(crate) const MEASURES: &[Measure] = measures! {
         "99 of 100 frame times are at most this.";
     "frame time, max" "ms" Full Lower Largest 2 |p| p.frame_ms.map(|s| s.max),
         "The longest frame time.";
+    "xruns" "" Brief Lower Sum 0 |p| p.xruns.map(|n| n as f64),
+        "Periods of the sound card for which sound did not come in time.";
     "latency, mean" "µs" Brief Lower Largest 2 |p| p.latency_us.map(|s| s.mean),
         "From an event to the response of the program waiting for it, or one round trip: mean.";
     "latency, sd" "µs" Full Lower Largest 1 |p| p.latency_us.map(|s| s.sd),
@@ -416,6 +428,11 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "andante" => "Andante".into(),
         "eevdf" => "stock scheduler (EEVDF)".into(),
         "stock" => "EEVDF without weights".into(),
+        "eevdf-nice" => "EEVDF, nice by hand".into(),
+        "eevdf-weight" => "EEVDF, cpu.weight by hand".into(),
+        "eevdf-fifo" => "SCHED_FIFO by hand".into(),
+        "eevdf-deadline" => "SCHED_DEADLINE, mean budget".into(),
+        "eevdf-deadline-max" => "SCHED_DEADLINE, full budget".into(),
         "fair" => "model of EEVDF without weights".into(),
         other => other.into(),
     }
@@ -448,6 +465,26 @@ mod tests {
         // From 0.9 to 3.5 s: the seconds from 1 and from 2.
         program.shown_ms = vec![900.0, 1000.0, 1400.0, 1900.0, 2000.0, 2500.0, 3500.0];
         assert_eq!(least_frame_rate(&program), Some(2.0));
+    }
+
+    #[test]
+    fn frames_never_come_to_are_not_in_time() {
+        let player = |due, frames, late| {
+            late_share(&ProgramResult {
+                due: Some(due),
+                frames: Some(frames),
+                late: Some(late),
+                ..Default::default()
+            })
+        };
+        assert_eq!(player(270, 270, 0), Some(0.0));
+        assert_eq!(player(270, 271, 0), Some(0.0));
+        // Two late, seven dropped: they are not shown.
+        assert_eq!(player(90, 83, 2), Some(0.1));
+        // Stuck in its third frame, which it neither shows nor drops.
+        assert_eq!(player(200, 2, 0), Some(0.99));
+        assert_eq!(player(0, 0, 0), None);
+        assert_eq!(late_share(&ProgramResult::default()), None);
     }
 
     #[test]

@@ -4,15 +4,16 @@
 //! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
 //! nor failed, and says so.
 
-use crate::figures::{frame_rate, least_frame_rate};
+use crate::figures::{frame_rate, late_share, least_frame_rate};
 use crate::result::{
     ClassResult, Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict,
 };
-use crate::scenario::{Expectation, Figure, MeasureKind, Over, Scenario, Subject};
+use crate::scenario::{Expectation, Figure, Instances, MeasureKind, Over, Scenario, Subject};
 
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
 type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
 type ProgramMeasure = fn(&ProgramResult) -> Option<f64>;
+type InClassMeasure = fn(&ProgramResult, &ClassResult) -> Option<f64>;
 type SpreadOf = fn(&ProgramResult) -> Option<Spread>;
 type SpreadMeasure = fn(&Spread) -> f64;
 
@@ -35,7 +36,9 @@ const CLASS: &[(&str, ClassMeasure)] = &[
 const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("frames", |program| program.frames.map(|n| n as f64)),
     ("late", |program| program.late.map(|n| n as f64)),
+    ("late_share", late_share),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
+    ("xruns", |program| program.xruns.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
     ("deadlines", |program| program.deadlines.map(|n| n as f64)),
     ("missed", |program| program.missed.map(|n| n as f64)),
@@ -66,6 +69,11 @@ const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
     ("p99", |spread| spread.p99),
     ("max", |spread| spread.max),
 ];
+
+/// Measures of a program that its class has a part in.
+const IN_CLASS: &[(&str, InClassMeasure)] = &[("frame_rate_over_asked", |program, class| {
+    Some(frame_rate(program)? / class.share_asked)
+})];
 
 /// CPU time of the whole machine in the measurement [ns].
 fn machine_ns(run: &RunResult) -> f64 {
@@ -105,6 +113,7 @@ pub fn measures() -> impl Iterator<Item = &'static str> {
         .chain(CLASS.iter().map(|(name, _)| *name));
     names
         .chain(PROGRAM.iter().map(|(name, _)| *name))
+        .chain(IN_CLASS.iter().map(|(name, _)| *name))
         .chain(SPREADS.iter().map(|(name, _)| *name))
 }
 
@@ -114,7 +123,7 @@ pub fn measure_kind(measure: &str) -> Option<MeasureKind> {
         Some(MeasureKind::Machine)
     } else if find(CLASS, measure).is_some() {
         Some(MeasureKind::Class)
-    } else if find(PROGRAM, measure).is_some() {
+    } else if find(PROGRAM, measure).is_some() || find(IN_CLASS, measure).is_some() {
         Some(MeasureKind::Program)
     } else {
         let (spread, of) = measure.split_once('.')?;
@@ -129,11 +138,12 @@ pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
     let judged: Vec<Vec<Judgement>> = runs
         .iter()
         .map(|run| {
-            let holds_here = |e: &&Expectation| e.case.is_none() || e.case == run.case;
+            let case = scenario.cases.iter().find(|case| case.name == run.case);
+            let holds_here = |e: &&Expectation| case.is_some_and(|case| e.concerns(case));
             let here = scenario.expectations.iter().filter(holds_here);
             // The case a ratio is taken over is 1 by definition, and says nothing.
             let own_base = |e: &&Expectation| {
-                e.case.is_none()
+                e.case != run.case
                     && e.over.as_ref().is_some_and(|over| {
                         over.case.is_some()
                             && over.case == run.case
@@ -214,8 +224,9 @@ fn measure(
     run: &RunResult,
     runs: &[RunResult],
 ) -> Result<Vec<(String, f64)>, String> {
+    let instances = expectation.instances;
     let Some(over) = &expectation.over else {
-        return quotients(&expectation.figure, run, None);
+        return quotients(&expectation.figure, run, None, instances);
     };
     let base_run = match &over.case {
         None => run,
@@ -224,11 +235,12 @@ fn measure(
             .find(|run| run.case.as_ref() == Some(case))
             .ok_or_else(|| format!("case {case} was not run"))?,
     };
-    quotients(&expectation.figure, run, Some((over, base_run)))
+    quotients(&expectation.figure, run, Some((over, base_run)), instances)
 }
 
 /// The figures that `figure` names in `run`, each with the instance's name where there are several,
-/// divided by what `over` names in its own run, if anything.
+/// divided by what `over` names in its own run, if anything. With `instances` the figures of a program
+/// become one, and so do those it is divided by: a ratio of means, not a mean of ratios.
 ///
 /// # Errors
 /// What is missing, in words.
@@ -236,12 +248,20 @@ pub(crate) fn quotients(
     figure: &Figure,
     run: &RunResult,
     over: Option<(&Over, &RunResult)>,
+    instances: Option<Instances>,
 ) -> Result<Vec<(String, f64)>, String> {
-    let figures = read_figure(figure, run)?;
+    let joined = |figures: Vec<(String, f64)>| match instances {
+        None => figures,
+        Some(instances) => {
+            let one = instances.join(figures.iter().map(|(_, value)| *value));
+            vec![(String::new(), one)]
+        }
+    };
+    let figures = joined(read_figure(figure, run)?);
     let Some((over, base_run)) = over else {
         return Ok(figures);
     };
-    let bases = read_figure(&over.figure, base_run)?;
+    let bases = joined(read_figure(&over.figure, base_run)?);
     let [(_, mut base)] = bases[..] else {
         return Err(format!("{} is no single figure to divide by", over.figure));
     };
@@ -291,8 +311,15 @@ fn read_figure(figure: &Figure, run: &RunResult) -> Result<Vec<(String, f64)>, S
             Ok(vec![(String::new(), value)])
         }
         Subject::Program(name) => {
+            let class_of = |program: &ProgramResult| {
+                let mut classes = scheduler.classes.iter();
+                classes.find(|class| class.path == program.class)
+            };
             let read = |program: &ProgramResult| match figure.measure.split_once('.') {
-                None => find(PROGRAM, &figure.measure)?(program),
+                None => match find(IN_CLASS, &figure.measure) {
+                    Some(read) => read(program, class_of(program)?),
+                    None => find(PROGRAM, &figure.measure)?(program),
+                },
                 Some((spread, of)) => Some(find(OF_SPREAD, of)?(&find(SPREADS, spread)?(program)?)),
             };
             let instances: Vec<_> = scheduler
@@ -480,6 +507,82 @@ programs.film.count = 0
         );
         let none = judged(build, &[], &["andante"]);
         assert_eq!((none.len(), none[0].verdict), (1, Verdict::Fail));
+    }
+
+    #[test]
+    fn instances_together_are_one_figure() {
+        let expect = |key: &str| {
+            format!("measure = 'iterations'\nprogram = 'build'\ninstances = '{key}'\nmax = 100")
+        };
+        for (key, figure) in [
+            ("sum", 120.0),
+            ("mean", 40.0),
+            ("least", 10.0),
+            ("largest", 60.0),
+        ] {
+            let [one] = &judged(&expect(key), &[50, 10, 60], &["andante"])[..] else {
+                panic!()
+            };
+            assert_eq!(one.measured, Some(figure), "{one:?}");
+        }
+        // A sum may be divided by a sum.
+        let over = "case = 'with'\nmeasure = 'iterations'\nprogram = 'build'\ninstances = 'sum'\n\
+                    over = { scheduler = 'eevdf' }\nof = 1\nwithin = 0.01";
+        let verdicts = judged(over, &[60, 61], &["andante", "eevdf"]);
+        assert_eq!((verdicts.len(), verdicts[0].verdict), (1, Verdict::Pass));
+        assert!(
+            verdicts[0]
+                .expectation
+                .contains("sum of iterations of build")
+        );
+    }
+
+    #[test]
+    fn a_frame_rate_is_set_against_the_share_of_its_class() {
+        let text = format!(
+            "{SCENARIO}\n[[expect]]\nmeasure = 'frame_rate_over_asked'\nprogram = 'film'\ncase = 'w*'\n\
+             of = 60\nwithin = 0.01\n"
+        );
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        let mut runs = [run("with", true, &[1], &["andante"])];
+        // Thirty frames a second where a half of the machine is asked for.
+        runs[0].schedulers[0].programs.push(ProgramResult {
+            name: "film".to_owned(),
+            class: "/film".to_owned(),
+            frames: Some(31),
+            span_s: Some(1.0),
+            ..ProgramResult::default()
+        });
+        judge(&scenario, &mut runs);
+        let [one] = &runs[0].expectations[..] else {
+            panic!("{:?}", runs[0].expectations)
+        };
+        assert_eq!((one.verdict, one.measured), (Verdict::Pass, Some(60.0)));
+
+        let nowhere = text.replace("'w*'", "'x*'");
+        let error = Scenario::parse("x.toml", &nowhere, &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("unknown case `x*`"), "{error}");
+    }
+
+    #[test]
+    fn cases_without_the_program_are_not_concerned() {
+        let text = format!("{SCENARIO}\n[[expect]]\nmeasure = 'late'\nprogram = 'film'\nmax = 0\n");
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        let mut runs = [
+            run("with", true, &[1], &["andante"]),
+            run("alone", false, &[1], &["andante"]),
+        ];
+        judge(&scenario, &mut runs);
+        let counts = runs.map(|run| run.expectations.len());
+        assert_eq!(counts, [1, 0]);
+
+        let nowhere = text.replace("[cases.with]", "[cases.with]\nprograms.film.count = 0");
+        let error = Scenario::parse("x.toml", &nowhere, &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("runs together in no case"), "{error}");
     }
 
     #[test]

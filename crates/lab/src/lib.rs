@@ -10,6 +10,7 @@ mod cases;
 mod clock;
 mod error;
 mod figures;
+pub mod frames;
 mod guest;
 mod host;
 pub mod judge;

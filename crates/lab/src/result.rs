@@ -76,7 +76,8 @@ pub enum Verdict {
 /// What one scheduler did with the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchedulerResult {
-    /// `andante`, `eevdf`, `stock`, or the file name of the binary that was run.
+    /// `andante`, `eevdf`, `stock`, `eevdf-fifo` and the like, or the file name of the binary that was
+    /// run.
     pub name: String,
     /// From starting the scheduler to its being in charge [ms]; none for the stock scheduler.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -121,12 +122,16 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`, `waker`,
-    /// `mpv`, `make` or `command`.
+    /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
+    /// `waker`, `mpv`, `xvfb`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<u64>,
+    /// Frames that were to be shown in the measurement (players): of a synthetic one those whose
+    /// deadline lies in it; of mpv all of the clip.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub due: Option<u64>,
     /// Frames shown after their time (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<u64>,
@@ -136,7 +141,10 @@ pub struct ProgramResult {
     /// Times between frames shown (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frame_ms: Option<Spread>,
-    /// From the event to the response (typist, waker) or per round trip (pingpong) [µs].
+    /// Periods of the sound card, wholly in the measurement, for which sound did not come in time (audio).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub xruns: Option<u64>,
+    /// From the event to the response (typist, waker, audio) or per round trip (pingpong) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
     /// Time per child, from before the fork to the end of the wait (batch) [ms].

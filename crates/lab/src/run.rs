@@ -42,7 +42,8 @@ pub struct RunOptions {
     pub case: Option<String>,
     /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
     pub set: Vec<String>,
-    /// `andante`, `eevdf`, `stock`, or paths of programs that load a scheduler, in the order of the results.
+    /// Names of [`Choice::OF_KERNEL`] or of simulated policies, or paths of programs that load a
+    /// scheduler, in the order of the results.
     pub schedulers: Vec<String>,
     /// Where.
     pub on: On,
@@ -134,6 +135,11 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 choice.name()
             ));
         }
+        if let Choice::ByHand(by_hand) = choice
+            && let Some(what) = by_hand.obstacle(&case.workload.programs)
+        {
+            return Err(LabError::NotTuned { what });
+        }
         if let Some(class) = case
             .workload
             .classes
@@ -152,10 +158,10 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
             ));
         }
         let programs = &case.workload.programs;
-        let simulated = |p: &Program| p.kind.only_simulated().map(|key| (p.name.clone(), key));
-        if let Some((name, key)) = programs.iter().find_map(simulated) {
+        let simulated = |p: &Program| p.kind.only_simulated().map(|what| (p.name.clone(), what));
+        if let Some((name, what)) = programs.iter().find_map(simulated) {
             return refuse(format!(
-                "`{key}` of program `{name}` means something in the simulator only so far"
+                "{what} of program `{name}` means something in the simulator only so far"
             ));
         }
     }

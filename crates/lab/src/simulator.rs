@@ -3,25 +3,25 @@
 //! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
 //! what its programs record goes through the same code as what real ones leave.
 
+mod measured;
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
     Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Record, Scheduler,
-    Spec, Usage,
+    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Scheduler, Spec,
 };
 
 use crate::error::LabError;
 use crate::pool::{self, Watched};
-use crate::programs::Samples;
 use crate::progress::Progress;
-use crate::result::{ClassResult, ProgramResult, Run, SchedulerResult};
+use crate::result::{ProgramResult, Run, SchedulerResult};
 use crate::run::{Carried, Job};
-use crate::runner::{self, Choice, collect};
+use crate::runner::{self, Choice};
 use crate::scenario::{Display, Kind, Program, Workload};
+use measured::Measured;
 
 /// Work that counts as one iteration of a loop; as `programs/endless.rs` [ns].
 const LOOP_NS: Ns = 10_000;
@@ -166,6 +166,14 @@ fn ns(seconds: f64) -> Ns {
     (seconds * NS_PER_S as f64).round() as Ns
 }
 
+fn from_ms(ms: f64) -> Ns {
+    ns(ms / 1e3)
+}
+
+fn each_from_ms(list_ms: &[f64]) -> Vec<Ns> {
+    list_ms.iter().map(|ms| from_ms(*ms)).collect()
+}
+
 /// One instance of one program of the scenario.
 struct Instance<'a> {
     program: &'a Program,
@@ -266,48 +274,23 @@ impl<'a, 'm> Starter<'a, 'm> {
     }
 
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
-        let begin_ns = self.begin_ns;
-        let work = |ms: f64| ns(ms / 1e3);
-        let list = |list_ms: &[f64]| list_ms.iter().map(|ms| work(*ms)).collect::<Vec<_>>();
+        let at = (start_ns, id);
         match &program.kind {
-            Kind::Player {
-                fps,
+            Kind::Player { .. } => self.start_player(&program.kind, at, spec),
+            Kind::Typist { .. } => self.start_typist(&program.kind, at, spec),
+            Kind::Sink { .. } => self.start_sink(program, at, spec),
+            Kind::Audio {
+                frames,
+                rate_hz,
                 work_ms,
-                display,
-                drops,
             } => {
-                let client = self.client(display, (start_ns, id, &spec));
-                let player =
-                    Player::new(begin_ns, *fps, list(work_ms), client).exchanges(display.exchanges);
-                let player = match drops {
-                    true => player,
-                    false => player.never_dropping(),
-                };
-                self.machine.start(start_ns, id, spec, player);
-            }
-            Kind::Typist {
-                keys_per_s,
-                work_ms,
-                input_ms,
-                until_s,
-                seed,
-                display,
-            } => {
-                let typing = Typing {
-                    keys_per_s: *keys_per_s,
-                    seed: *seed,
-                    input_ns: list(input_ms),
-                    work_ns: list(work_ms),
-                    until_ns: until_s.map_or(Ns::MAX, |at_s| begin_ns + ns(at_s)),
-                };
-                let client = self.client(display, (start_ns, id, &spec));
-                let typist = Answerer::typist(begin_ns, typing, client);
-                self.machine.start(start_ns, id, spec, typist);
+                let per_s = Kind::periods_per_s(*frames, *rate_hz);
+                let audio = Audio::new(self.begin_ns, per_s, each_from_ms(work_ms));
+                self.machine.start(start_ns, id, spec, audio);
             }
             Kind::Server => {
-                let desk = self.desk(&program.name);
-                self.machine
-                    .start(start_ns, id, spec, DisplayServer::new(desk));
+                let server = DisplayServer::new(self.desk(&program.name));
+                self.machine.start(start_ns, id, spec, server);
             }
             Kind::Client {
                 server,
@@ -315,37 +298,16 @@ impl<'a, 'm> Starter<'a, 'm> {
                 think_ms,
             } => {
                 let answer = self.machine.channel(PIPE_BYTES);
-                let server = self.desk(server).client(answer, work(*work_ms));
-                let client = ClosedLoop::new(server, work(*think_ms));
+                let server = self.desk(server).client(answer, from_ms(*work_ms));
+                let client = ClosedLoop::new(server, from_ms(*think_ms));
                 self.machine.start(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
-                let waker = Answerer::waker(begin_ns, (interval_us * 1e3) as Ns);
+                let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
                 self.machine.start(start_ns, id, spec, waker);
             }
-            Kind::Sink {
-                events_per_s,
-                jitter_ms,
-                work_ms,
-                seed,
-                to_end,
-            } => {
-                let beats = Beats {
-                    begin_ns: start_ns,
-                    rate: *events_per_s,
-                    jitter_ns: work(*jitter_ms),
-                    seed: u64::from(*seed) + u64::from(id.0),
-                    resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
-                };
-                let work_ns = work_ms.iter().map(|ms| work(*ms)).collect();
-                let sink = Sink::new(beats.instants(), work_ns, *to_end);
-                self.machine.start(start_ns, id, spec, sink);
-                if program.contract.as_ref().is_some_and(|c| c.terms.events) {
-                    self.machine.raise(id, beats.instants());
-                }
-            }
             Kind::Batch { work_ms, fork_ms } => {
-                let batch = Batch::new(list(work_ms), fork_ms.map_or(FORK_NS, work));
+                let batch = Batch::new(each_from_ms(work_ms), fork_ms.map_or(FORK_NS, from_ms));
                 self.machine.start(start_ns, id, spec, batch);
             }
             Kind::Pingpong { window } => {
@@ -359,9 +321,78 @@ impl<'a, 'm> Starter<'a, 'm> {
                     .start(start_ns, id, spec, Pingpong::new(to, from, false, *window));
             }
             Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Loop),
-            Kind::Mpv { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+            Kind::Mpv { .. } | Kind::Xvfb { .. } | Kind::Make { .. } | Kind::Command { .. } => {
                 unreachable!("refused before anything is simulated")
             }
+        }
+    }
+
+    fn start_player(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Player {
+            fps,
+            work_ms,
+            display,
+            drops,
+        } = kind
+        else {
+            unreachable!("asked for a player");
+        };
+        let client = self.client(display, (start_ns, id, &spec));
+        let player = Player::new(self.begin_ns, *fps, each_from_ms(work_ms), client)
+            .exchanges(display.exchanges);
+        let player = match drops {
+            true => player,
+            false => player.never_dropping(),
+        };
+        self.machine.start(start_ns, id, spec, player);
+    }
+
+    fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Typist {
+            keys_per_s,
+            work_ms,
+            input_ms,
+            until_s,
+            seed,
+            display,
+        } = kind
+        else {
+            unreachable!("asked for a typist");
+        };
+        let typing = Typing {
+            keys_per_s: *keys_per_s,
+            seed: *seed,
+            input_ns: each_from_ms(input_ms),
+            work_ns: each_from_ms(work_ms),
+            until_ns: until_s.map_or(Ns::MAX, |at_s| self.begin_ns + ns(at_s)),
+        };
+        let client = self.client(display, (start_ns, id, &spec));
+        let typist = Answerer::typist(self.begin_ns, typing, client);
+        self.machine.start(start_ns, id, spec, typist);
+    }
+
+    fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Sink {
+            events_per_s,
+            jitter_ms,
+            work_ms,
+            seed,
+            to_end,
+        } = &program.kind
+        else {
+            unreachable!("asked for a sink");
+        };
+        let beats = Beats {
+            begin_ns: start_ns,
+            rate: *events_per_s,
+            jitter_ns: from_ms(*jitter_ms),
+            seed: u64::from(*seed) + u64::from(id.0),
+            resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
+        };
+        let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
+        self.machine.start(start_ns, id, spec, sink);
+        if program.contract.as_ref().is_some_and(|c| c.terms.events) {
+            self.machine.raise(id, beats.instants());
         }
     }
 
@@ -396,137 +427,6 @@ impl<'a, 'm> Starter<'a, 'm> {
             0 => client,
             _ => client.ahead(),
         })
-    }
-}
-
-/// What was used when.
-struct Measured {
-    begin_ns: Ns,
-    end_ns: Ns,
-    before: Usage,
-    /// At instants since the measurement began; the last is its end.
-    samples: Vec<(Ns, Usage)>,
-    /// The priority of each instance at these instants.
-    levels: Vec<Vec<u32>>,
-}
-
-impl Measured {
-    fn after(&self) -> &Usage {
-        &self.samples.last().expect("a measurement has an end").1
-    }
-
-    fn class(&self, workload: &Workload, instances: &[Instance<'_>], path: &str) -> ClassResult {
-        let below = |class: &str| {
-            class == path
-                || class
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.starts_with('/'))
-        };
-        let members: Vec<usize> = instances
-            .iter()
-            .filter(|instance| below(&instance.program.class))
-            .map(|instance| instance.id.0 as usize)
-            .collect();
-        let used = |usage: &Usage| {
-            members
-                .iter()
-                .map(|index| usage.instances[*index])
-                .sum::<Ns>()
-        };
-        let before_ns = used(&self.before);
-        let samples: Vec<Ns> = self
-            .samples
-            .iter()
-            .map(|(_, usage)| used(usage) - before_ns)
-            .collect();
-        let cpu_ns = used(self.after()) - before_ns;
-        let class = workload.classes.iter().find(|class| class.path == path);
-        ClassResult {
-            path: path.to_owned(),
-            weight: class.expect("asked for a class of the workload").weight,
-            share_asked: workload.share_asked(path),
-            share_received: cpu_ns as f64
-                / ((self.end_ns - self.begin_ns) * Ns::from(workload.cpus)) as f64,
-            cpu_ns,
-            samples,
-        }
-    }
-
-    fn program(
-        &self,
-        machine: &Machine<Box<dyn Scheduler>>,
-        instance: &Instance<'_>,
-        place: usize,
-    ) -> ProgramResult {
-        let index = instance.id.0 as usize;
-        let cpu_ns = self.after().instances[index] - self.before.instances[index];
-        let work_ns = self.after().work[index] - self.before.work[index];
-        let levels: Vec<u32> = self.levels.iter().map(|all| all[place]).collect();
-        let kind = &instance.program.kind;
-        let mut result = ProgramResult {
-            name: instance.name.clone(),
-            class: instance.program.class.clone(),
-            kind: kind.name().to_owned(),
-            cpu_ns,
-            // Most schedulers have none: then there is nothing to tell.
-            levels: match levels.iter().any(|level| *level > 0) {
-                true => levels,
-                false => Vec::new(),
-            },
-            ..ProgramResult::default()
-        };
-        let record = machine.record(instance.id);
-        collect::take_samples(kind, &self.samples_of(kind, record, work_ns), &mut result);
-        result
-    }
-
-    fn measures(&self, at_ns: Ns) -> bool {
-        (self.begin_ns..self.end_ns).contains(&at_ns)
-    }
-
-    /// What the program would have left on a kernel: `programs/`.
-    fn samples_of(&self, kind: &Kind, record: &Record, work_ns: Ns) -> Samples {
-        let inside = |list: &[Ns]| -> Vec<Ns> {
-            let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
-            measured.map(|at_ns| at_ns - self.begin_ns).collect()
-        };
-        let latency_ns: Vec<f64> = record
-            .latency_ns
-            .iter()
-            .filter(|(at_ns, _)| self.measures(*at_ns))
-            .map(|(_, latency_ns)| *latency_ns as f64)
-            .collect();
-        let finished = inside(&record.finished_ns).len() as u64;
-        let mut samples = Samples::default();
-        match kind {
-            Kind::Player { fps, .. } => {
-                let frames = record.shown_ns.iter().zip(&record.released_ns);
-                let measured = || {
-                    frames
-                        .clone()
-                        .filter(|(_, released_ns)| self.measures(**released_ns))
-                };
-                samples.shown_ns = measured().map(|(at_ns, _)| at_ns - self.begin_ns).collect();
-                samples.released_ns = measured().map(|(_, at_ns)| at_ns - self.begin_ns).collect();
-                samples.dropped_ns = inside(&record.dropped_ns);
-                let period_ns = NS_PER_S as f64 / fps;
-                let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
-                    (**at_ns - **released_ns) as f64 > period_ns
-                };
-                samples.late = Some(measured().filter(late).count() as u64);
-            }
-            Kind::Typist { .. } | Kind::Waker { .. } | Kind::Sink { .. } => {
-                samples.iterations = Some(latency_ns.len() as u64)
-            }
-            Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),
-            Kind::Dhrystone => samples.iterations = Some(work_ns / DHRYSTONE_NS),
-            _ => samples.iterations = Some(finished),
-        }
-        match kind {
-            Kind::Batch { .. } => samples.iteration_ns = latency_ns,
-            _ => samples.latency_ns = latency_ns,
-        }
-        samples
     }
 }
 

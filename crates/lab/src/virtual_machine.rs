@@ -3,7 +3,7 @@
 //! In virtual time the figures do not depend on how busy the host is, so running two machines side
 //! by side changes nothing but the waiting.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -36,7 +36,8 @@ struct Machine<'a> {
     qemu: Qemu,
     /// For cases with real programs.
     image: Option<PathBuf>,
-    scenario_text: Vec<u8>,
+    /// The scenario and the files beside it that it reads.
+    scenario_files: Vec<InitrdFile>,
     scenario: &'a Scenario,
     options: &'a RunOptions,
     logs: PathBuf,
@@ -176,16 +177,44 @@ fn prepare<'a>(
     };
     let logs = options.out.join(&scenario.key).join("logs");
     std::fs::create_dir_all(&logs).map_err(|e| LabError::file("create", &logs, e))?;
-    let scenario_text = std::fs::read(file).map_err(|e| LabError::file("read", file, e))?;
     Ok(Machine {
         kernel,
         qemu,
         image,
-        scenario_text,
+        scenario_files: scenario_files(file, scenario)?,
         scenario,
         options,
         logs,
     })
+}
+
+/// A file of the scenario's folder, in the guest.
+fn in_scenario_folder(path: impl AsRef<Path>) -> PathBuf {
+    Path::new("/andante").join(path)
+}
+
+/// What the guest reads the scenario from.
+fn scenario_files(file: &Path, scenario: &Scenario) -> Result<Vec<InitrdFile>, LabError> {
+    let read = |from: &Path, to: PathBuf| {
+        let content = std::fs::read(from).map_err(|e| LabError::file("read", from, e))?;
+        Ok::<_, LabError>(InitrdFile {
+            guest: in_scenario_folder(to),
+            content: Content::Bytes(content),
+            mode: 0o644,
+        })
+    };
+    let mut files = vec![read(file, format!("{}.toml", scenario.key).into())?];
+    for beside in &scenario.beside {
+        let below = |part| matches!(part, Component::Normal(_));
+        if !beside.components().all(below) {
+            let outside = std::io::Error::other(
+                "a virtual machine is given only what lies in the scenario's folder",
+            );
+            return Err(LabError::file("use", beside, outside));
+        }
+        files.push(read(&file.with_file_name(beside), beside.clone())?);
+    }
+    Ok(files)
 }
 
 impl Machine<'_> {
@@ -203,7 +232,6 @@ impl Machine<'_> {
                 .to_string_lossy();
             format!("{GUEST_BIN}/{name}")
         };
-        let scenario_file = format!("/andante/{}.toml", self.scenario.key);
         let mut programs = vec![self.options.andante.clone()];
         let scheduler = match &job.choice {
             Choice::Program(file) => {
@@ -213,7 +241,7 @@ impl Machine<'_> {
             choice => choice.name(),
         };
         let order = GuestOrder {
-            scenario: scenario_file.clone().into(),
+            scenario: in_scenario_folder(format!("{}.toml", self.scenario.key)),
             set: self.options.set.clone(),
             case: job.case.name.clone(),
             scheduler,
@@ -227,11 +255,7 @@ impl Machine<'_> {
             cpus: workload.cpus,
             memory_mib: workload.memory_mib,
             image: self.image.as_deref(),
-            initrd_files: vec![InitrdFile {
-                guest: scenario_file.into(),
-                content: Content::Bytes(self.scenario_text.clone()),
-                mode: 0o644,
-            }],
+            initrd_files: self.scenario_files.clone(),
             programs,
             command: vec![
                 in_guest(&self.options.andante),

@@ -1,4 +1,7 @@
 //! Scheduling decisions a second, by number of tasks and classes: `cargo bench -p andante-sim`.
+//!
+//! With a number of tasks, `loop` or `block`, and a number of decisions, it makes so many in 16
+//! classes and says nothing: `instructions.sh` counts what they cost.
 
 use std::time::Duration;
 
@@ -8,11 +11,27 @@ use andante_sim::{
 };
 use nix::time::{ClockId, clock_gettime};
 
+/// The numbers of tasks, in 16 classes, that the growth is told of.
+const GROWTH: [u32; 2] = [100, 100_000];
+
 fn main() {
+    // Cargo adds --bench.
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [tasks, kind, decisions, ..] = &args[..] {
+        let number = |text: &str| text.parse().expect("a number");
+        let mut machine = machine(number(tasks), 16, kind == "block");
+        let mut end_ns = 0;
+        while machine.trace().decisions() < u64::from(number(decisions)) {
+            end_ns += NS_PER_MS;
+            machine.run_until(end_ns);
+        }
+        return;
+    }
     println!(
         "{:>8} {:>8} {:>6} {:>12} {:>14}",
         "tasks", "classes", "kind", "decisions", "decisions/s"
     );
+    let mut costs = Vec::new();
     for (tasks, classes) in [
         (10, 1),
         (100, 1),
@@ -26,12 +45,23 @@ fn main() {
             let kind = if blocking { "block" } else { "loop" };
             let rate = decisions as f64 / seconds;
             println!("{tasks:>8} {classes:>8} {kind:>6} {decisions:>12} {rate:>14.0}");
+            if classes == 16 && GROWTH.contains(&tasks) {
+                costs.push(1.0 / rate);
+            }
         }
     }
+    let [few, many] = GROWTH;
+    println!(
+        "a decision costs {:.1} (loop) and {:.1} (block) times as much with {many} tasks as with \
+         {few}; their logarithms are as {:.1} to 1",
+        costs[2] / costs[0],
+        costs[3] / costs[1],
+        f64::from(many).ln() / f64::from(few).ln()
+    );
 }
 
 /// Tasks that compute for ever, or work and sleep at random.
-fn measure(tasks: u32, classes: usize, blocking: bool) -> (u64, f64) {
+fn machine(tasks: u32, classes: usize, blocking: bool) -> Machine<Hierarchy> {
     let mut hierarchy = Hierarchy::new(1, NS_PER_MS, PolicyKind::Sfq);
     let classes: Vec<_> = (0..classes)
         .map(|n| {
@@ -60,6 +90,12 @@ fn measure(tasks: u32, classes: usize, blocking: bool) -> (u64, f64) {
             machine.start(0, instance, spec, Loop);
         }
     }
+    machine
+}
+
+/// Decisions, and the CPU time they took [s].
+fn measure(tasks: u32, classes: usize, blocking: bool) -> (u64, f64) {
+    let mut machine = machine(tasks, classes, blocking);
     let begin = cpu_time();
     let mut end_ns = 0;
     while cpu_time() - begin < Duration::from_secs(1) {

@@ -334,6 +334,13 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         self.tasks.push(spec.contract.map(|id| id.0));
     }
 
+    fn fork(&mut self, parent: TaskId, child: TaskId) {
+        // Its class's policy knows nothing of what one under a contract has done.
+        if self.tasks[parent.0 as usize].is_none() {
+            self.inner.fork(parent, child);
+        }
+    }
+
     fn wake(&mut self, now_ns: Ns, task: TaskId) {
         match self.tasks[task.0 as usize] {
             Some(held) => self.arrive(now_ns, task, held),

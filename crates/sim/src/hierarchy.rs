@@ -25,22 +25,19 @@ struct Class {
     policy: Policy,
     /// Tasks by key, then by number.
     queue: BTreeSet<(u64, TaskId)>,
+    /// Some task may not run on every CPU.
+    pinned: bool,
 }
 
+/// What is looked at only now and then: in classes with a task that may not run everywhere, and
+/// when tasks age.
 struct Entry {
-    class: usize,
-    member: Member,
     affinity: u64,
-    state: Place,
+    gone: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Asleep,
-    Queued,
-    InService,
-    Gone,
-}
+// With many tasks a decision costs what its cache misses cost: one for the policy's part of a task.
+const _: () = assert!(size_of::<Member>() == 64);
 
 /// What a CPU serves.
 #[derive(Default)]
@@ -69,6 +66,10 @@ pub struct Hierarchy {
     /// Class of each leaf.
     by_leaf: Vec<usize>,
     tasks: Vec<Entry>,
+    /// Class of each task.
+    class_of: Vec<u32>,
+    /// What its policy keeps for each task.
+    members: Vec<Member>,
     cpus: Vec<Service>,
     tick_ns: Ns,
     age_ns: Ns,
@@ -87,6 +88,8 @@ impl Hierarchy {
             classes: Vec::new(),
             by_leaf: Vec::new(),
             tasks: Vec::new(),
+            class_of: Vec::new(),
+            members: Vec::new(),
             cpus: (0..cpus).map(|_| Service::default()).collect(),
             tick_ns: 0,
             age_ns: 0,
@@ -116,6 +119,7 @@ impl Hierarchy {
             kind,
             policy,
             queue: BTreeSet::new(),
+            pinned: false,
         });
         ClassId(id)
     }
@@ -130,31 +134,47 @@ impl Hierarchy {
         self.tree.service_ns(self.classes[class.0].leaf)
     }
 
+    /// What a task's policy keeps for it, and its class.
+    fn parts(&mut self, task: TaskId) -> (&mut Member, &mut Class) {
+        let class = self.class_of(task);
+        (&mut self.members[task.0 as usize], &mut self.classes[class])
+    }
+
+    fn member(&self, task: TaskId) -> &Member {
+        &self.members[task.0 as usize]
+    }
+
+    fn class_of(&self, task: TaskId) -> usize {
+        self.class_of[task.0 as usize] as usize
+    }
+
     fn enqueue(&mut self, task: TaskId, key: u64) {
-        let entry = &mut self.tasks[task.0 as usize];
-        entry.state = Place::Queued;
-        let class = &mut self.classes[entry.class];
+        let class = &mut self.classes[self.class_of[task.0 as usize] as usize];
+        let leaf = class.leaf;
         class.queue.insert((key, task));
-        self.tree.queue_add(class.leaf);
+        self.tree.queue_add(leaf);
     }
 
     /// The first task of the class that may run on `cpu`.
     fn head(&self, class: usize, cpu: usize) -> Option<(u64, TaskId)> {
+        let class = &self.classes[class];
+        if !class.pinned {
+            return class.queue.first().copied();
+        }
         let allowed =
             |(_, task): &&(u64, TaskId)| self.tasks[task.0 as usize].affinity & (1 << cpu) != 0;
-        self.classes[class].queue.iter().find(allowed).copied()
+        class.queue.iter().find(allowed).copied()
     }
 
     /// The class's turn on `cpu` goes to the task at the head of its queue, which the tree counts
     /// as taken already.
     fn take_head(&mut self, now_ns: Ns, cpu: usize, head: (u64, TaskId), rule: Rule) -> Slice {
-        let entry = &mut self.tasks[head.1.0 as usize];
-        entry.state = Place::InService;
-        let class = &mut self.classes[entry.class];
+        let (member, class) = self.parts(head.1);
         class.queue.remove(&head);
-        class.policy.serve(&entry.member);
+        class.policy.serve(member);
+        let task_left_ns = class.policy.quantum_ns(member);
         let service = &mut self.cpus[cpu];
-        service.task_left_ns = class.policy.quantum_ns(&entry.member);
+        service.task_left_ns = task_left_ns;
         service.task_over = false;
         self.slice(now_ns, cpu, head.1, rule)
     }
@@ -177,31 +197,30 @@ impl Hierarchy {
     /// own quantum is over or a classmate should have the CPU, its key says so from now on.
     fn still_first(&mut self, cpu: usize, task: TaskId) -> (bool, u64) {
         let service = &self.cpus[cpu];
-        let entry = &mut self.tasks[task.0 as usize];
-        let class = &mut self.classes[entry.class];
-        let fair = matches!(class.kind, PolicyKind::Sfq | PolicyKind::Fair);
+        let (task_left_ns, task_over) = (service.task_left_ns, service.task_over);
         let class_over = service.over || service.used_ns >= self.quantum_ns;
-        if service.task_left_ns > 0 && !service.task_over && !(fair && class_over) {
-            return (true, entry.member.key());
+        let (member, class) = self.parts(task);
+        let fair = matches!(class.kind, PolicyKind::Sfq | PolicyKind::Fair);
+        if task_left_ns > 0 && !task_over && !(fair && class_over) {
+            return (true, member.key());
         }
-        let why = match service.task_left_ns {
+        let why = match task_left_ns {
             0 => Requeue::UsedUp,
             _ => Requeue::Preempted,
         };
-        let key = class.policy.requeue(&mut entry.member, why);
-        let class = entry.class;
-        self.cpus[cpu].task_left_ns = self.classes[class]
-            .policy
-            .quantum_ns(&self.tasks[task.0 as usize].member);
-        self.cpus[cpu].task_over = false;
-        let first = self.head(class, cpu).is_none_or(|head| (key, task) < head);
-        (first, key)
+        let key = class.policy.requeue(member, why);
+        let task_left_ns = class.policy.quantum_ns(member);
+        let service = &mut self.cpus[cpu];
+        service.task_left_ns = task_left_ns;
+        service.task_over = false;
+        let head = self.head(self.class_of(task), cpu);
+        (head.is_none_or(|head| (key, task) < head), key)
     }
 
     /// Picks the class whose quantum begins on `cpu`, among those with a task that may run there.
     fn next_quantum(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
         let mut excluded = Exclusion::default();
-        let wanting_class = wanting.map(|task| self.tasks[task.0 as usize].class);
+        let wanting_class = wanting.map(|task| self.class_of(task));
         if let Some(class) = wanting_class {
             self.tree.queue_add(self.classes[class].leaf);
         }
@@ -219,8 +238,8 @@ impl Hierarchy {
             if Some(class) == wanting_class {
                 self.begin_quantum(cpu, class);
                 let task = wanting.expect("its class is known");
-                let class = &mut self.classes[class];
-                class.policy.serve(&self.tasks[task.0 as usize].member);
+                let (member, class) = self.parts(task);
+                class.policy.serve(member);
                 return Some(self.slice(now_ns, cpu, task, Rule::GOES_ON));
             }
             if let Some(head) = self.head(class, cpu) {
@@ -228,11 +247,8 @@ impl Hierarchy {
                 // The one that wanted to go on is queued like the others from here on: the tree
                 // counts it already.
                 if let Some(task) = wanting {
-                    let entry = &mut self.tasks[task.0 as usize];
-                    entry.state = Place::Queued;
-                    self.classes[entry.class]
-                        .queue
-                        .insert((entry.member.key(), task));
+                    let (member, class) = self.parts(task);
+                    class.queue.insert((member.key(), task));
                 }
                 return Some(self.take_head(now_ns, cpu, head, Rule::SHARE));
             }
@@ -251,7 +267,7 @@ impl Hierarchy {
     /// The task goes on although its class was not picked: too many classes hold only tasks that
     /// may not run on `cpu`.
     fn unpicked(&mut self, now_ns: Ns, cpu: usize, task: TaskId) -> Slice {
-        let class = self.tasks[task.0 as usize].class;
+        let class = self.class_of(task);
         self.tree.queue_withdraw(self.classes[class].leaf);
         self.tree.serve_unpicked(self.classes[class].leaf);
         self.begin_quantum(cpu, class);
@@ -264,42 +280,41 @@ impl Scheduler for Hierarchy {
         assert_eq!(task.0 as usize, self.tasks.len(), "tasks come in order");
         let class = spec.class.0;
         let member = self.classes[class].policy.join(&spec.parameters());
+        self.members.push(member);
+        self.class_of.push(class as u32);
+        let everywhere = u64::MAX >> (64 - self.cpus.len());
+        self.classes[class].pinned |= !spec.affinity & everywhere != 0;
         self.tasks.push(Entry {
-            class,
-            member,
             affinity: spec.affinity,
-            state: Place::Asleep,
+            gone: false,
         });
     }
 
     fn fork(&mut self, parent: TaskId, child: TaskId) {
+        let class = self.class_of(child);
         let [parent, child] = self
-            .tasks
+            .members
             .get_disjoint_mut([parent.0 as usize, child.0 as usize])
             .expect("a child is another task than its parent");
-        let policy = &self.classes[child.class].policy;
-        policy.fork(&parent.member, &mut child.member);
+        self.classes[class].policy.fork(parent, child);
     }
 
     fn wake(&mut self, _now_ns: Ns, task: TaskId) {
-        let entry = &mut self.tasks[task.0 as usize];
-        let key = self.classes[entry.class].policy.wake(&mut entry.member);
+        let (member, class) = self.parts(task);
+        let key = class.policy.wake(member);
         self.enqueue(task, key);
     }
 
     fn withdraw(&mut self, _now_ns: Ns, task: TaskId) {
-        let entry = &mut self.tasks[task.0 as usize];
-        entry.state = Place::Asleep;
-        let class = &mut self.classes[entry.class];
-        class.queue.remove(&(entry.member.key(), task));
-        self.tree.queue_withdraw(class.leaf);
+        let (member, class) = self.parts(task);
+        class.queue.remove(&(member.key(), task));
+        let leaf = class.leaf;
+        self.tree.queue_withdraw(leaf);
     }
 
     fn used(&mut self, _now_ns: Ns, cpu: usize, task: TaskId, ran_ns: Ns) {
-        let entry = &mut self.tasks[task.0 as usize];
-        self.classes[entry.class]
-            .policy
-            .used(&mut entry.member, ran_ns);
+        let (member, class) = self.parts(task);
+        class.policy.used(member, ran_ns);
         let service = &mut self.cpus[cpu];
         service.used_ns += ran_ns;
         service.task_left_ns = service.task_left_ns.saturating_sub(ran_ns);
@@ -307,14 +322,12 @@ impl Scheduler for Hierarchy {
 
     fn displace(&mut self, _now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
         if let Some(task) = wanting {
-            let entry = &mut self.tasks[task.0 as usize];
             let why = match self.cpus[cpu].task_left_ns {
                 0 => Requeue::UsedUp,
                 _ => Requeue::Preempted,
             };
-            let key = self.classes[entry.class]
-                .policy
-                .requeue(&mut entry.member, why);
+            let (member, class) = self.parts(task);
+            let key = class.policy.requeue(member, why);
             self.enqueue(task, key);
         }
         let service = std::mem::take(&mut self.cpus[cpu]);
@@ -324,35 +337,33 @@ impl Scheduler for Hierarchy {
     }
 
     fn remove(&mut self, task: TaskId) {
-        self.tasks[task.0 as usize].state = Place::Gone;
+        self.tasks[task.0 as usize].gone = true;
     }
 
     fn block(&mut self, _now_ns: Ns, cpu: usize, task: TaskId) {
         self.cpus[cpu].task = None;
-        let entry = &mut self.tasks[task.0 as usize];
-        entry.state = Place::Asleep;
-        self.classes[entry.class].policy.block(&mut entry.member);
+        let (member, class) = self.parts(task);
+        class.policy.block(member);
     }
 
     fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
-        let (q, s) = (
-            &self.tasks[queued.0 as usize],
-            &self.tasks[serving.0 as usize],
-        );
+        let (queued_class, serving_class) = (self.class_of(queued), self.class_of(serving));
         let used_ns = self.cpus[cpu].used_ns;
-        let class = &self.classes[q.class];
-        if q.class == s.class {
+        let class = &self.classes[queued_class];
+        if queued_class == serving_class {
             let fair = matches!(class.kind, PolicyKind::Sfq | PolicyKind::Fair);
             if fair && used_ns < IN_CLASS_WAKE_NS {
                 return None;
             }
-            let now = class.policy.preempts(&q.member, &s.member);
+            let now = class
+                .policy
+                .preempts(self.member(queued), self.member(serving));
             self.cpus[cpu].task_over |= now;
             return now.then_some(now_ns);
         }
         let after_ns = self
             .tree
-            .preempt_after_ns(class.leaf, self.classes[s.class].leaf);
+            .preempt_after_ns(class.leaf, self.classes[serving_class].leaf);
         if used_ns >= after_ns {
             self.cpus[cpu].over = true;
             return Some(now_ns);
@@ -390,8 +401,8 @@ impl Scheduler for Hierarchy {
     }
 
     fn level(&self, task: TaskId) -> u32 {
-        let entry = &self.tasks[task.0 as usize];
-        self.classes[entry.class].policy.level(&entry.member)
+        let class = &self.classes[self.class_of(task)];
+        class.policy.level(self.member(task))
     }
 
     fn tick_ns(&self) -> Ns {
@@ -399,8 +410,8 @@ impl Scheduler for Hierarchy {
     }
 
     fn tick(&mut self, _now_ns: Ns, cpu: usize, serving: TaskId) -> bool {
-        let entry = &mut self.tasks[serving.0 as usize];
-        let over = self.classes[entry.class].policy.tick(&mut entry.member);
+        let (member, class) = self.parts(serving);
+        let over = class.policy.tick(member);
         if over {
             self.cpus[cpu].task_left_ns = 0;
         }
@@ -412,17 +423,17 @@ impl Scheduler for Hierarchy {
     }
 
     fn age(&mut self, _now_ns: Ns) -> bool {
-        for index in 0..self.tasks.len() {
-            let entry = &mut self.tasks[index];
-            let class = &mut self.classes[entry.class];
-            if class.policy.age_ns() == 0 || entry.state == Place::Gone {
+        for task in (0..self.tasks.len() as u32).map(TaskId) {
+            let gone = self.tasks[task.0 as usize].gone;
+            let (member, class) = self.parts(task);
+            if gone || class.policy.age_ns() == 0 {
                 continue;
             }
-            let before = (entry.member.key(), TaskId(index as u32));
-            let queued = entry.state == Place::Queued;
-            if class.policy.age(&mut entry.member, queued) && queued {
+            let before = (member.key(), task);
+            let queued = class.queue.contains(&before);
+            if class.policy.age(member, queued) && queued {
                 class.queue.remove(&before);
-                class.queue.insert((entry.member.key(), before.1));
+                class.queue.insert((member.key(), task));
             }
         }
         // Whoever has risen may have risen above the one in service.
@@ -431,12 +442,11 @@ impl Scheduler for Hierarchy {
             let Some(serving) = self.cpus[cpu].task else {
                 continue;
             };
-            let class = self.tasks[serving.0 as usize].class;
+            let class = self.class_of(serving);
             if let Some((_, first)) = self.head(class, cpu) {
-                let member = |task: TaskId| &self.tasks[task.0 as usize].member;
                 let over = self.classes[class]
                     .policy
-                    .preempts(member(first), member(serving));
+                    .preempts(self.member(first), self.member(serving));
                 self.cpus[cpu].task_over |= over;
                 changed |= over;
             }

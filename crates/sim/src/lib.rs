@@ -12,6 +12,7 @@
 //!
 //! Time is virtual, in ns since the machine began. Work is time on a CPU at full speed.
 
+mod agenda;
 mod channel;
 mod containers;
 mod contracted;

@@ -9,17 +9,12 @@ mod cpus;
 mod happenings;
 mod tasks;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use andante_core_sys::Rule;
-
+use crate::agenda::Agenda;
 use crate::channel::{Channel, ChannelId};
-use crate::hierarchy::ClassId;
 use crate::program::{Program, Record, Step, World};
 use crate::random::Random;
 use crate::scheduler::Scheduler;
-use crate::task::{InstanceId, Spec, State, Task, TaskId, Wait};
+use crate::task::{InstanceId, Life, Spec, State, Task, TaskId, Wait};
 use crate::trace::{Ran, Trace};
 use crate::{NS_PER_S, Ns};
 
@@ -78,7 +73,7 @@ pub(crate) struct NewTask {
     pub parent: Option<TaskId>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 enum Event {
     Timer { task: TaskId, number: u32 },
     Start { index: u32 },
@@ -122,10 +117,13 @@ enum After {
 /// N CPUs, what runs on them, and what decides.
 pub struct Machine<S> {
     now_ns: Ns,
-    sequence: u64,
-    events: BinaryHeap<Reverse<(Ns, u64, Event)>>,
+    events: Agenda<Event>,
     cpus: Vec<Cpu>,
     tasks: Vec<Task>,
+    /// Of the same tasks.
+    lives: Vec<Life>,
+    /// Of the same tasks; none while it takes a step, and when it has ended.
+    programs: Vec<Option<Box<dyn Program>>>,
     channels: Vec<Channel>,
     to_start: Vec<Option<NewTask>>,
     interrupts: Vec<(Interrupts, Random)>,
@@ -150,10 +148,11 @@ impl<S: Scheduler> Machine<S> {
         };
         let mut machine = Self {
             now_ns: 0,
-            sequence: 0,
-            events: BinaryHeap::new(),
+            events: Agenda::new(),
             cpus: std::iter::repeat_with(idle).take(cpus).collect(),
             tasks: Vec::new(),
+            lives: Vec::new(),
+            programs: Vec::new(),
             channels: Vec::new(),
             to_start: Vec::new(),
             interrupts: Vec::new(),

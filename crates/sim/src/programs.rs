@@ -2,11 +2,13 @@
 //! name does on a kernel (`crates/lab/src/programs/`), system calls taking no time.
 
 mod answerer;
+mod audio;
 mod display;
 mod player;
 mod sink;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
+pub use audio::Audio;
 pub use display::{Client, ClosedLoop, Desk, Server};
 pub use player::Player;
 pub use sink::{Beats, Sink};

@@ -6,7 +6,6 @@ use crate::Ns;
 use crate::channel::ChannelId;
 use crate::contracted::ContractId;
 use crate::hierarchy::ClassId;
-use crate::program::Program;
 
 /// A task, numbered in the order of creation; ties go to the lower number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +82,7 @@ pub(crate) enum State {
     /// Wants to run.
     Queued,
     /// Runs on this CPU.
-    Running(usize),
+    Running(u32),
     /// Has ended.
     Dead,
 }
@@ -101,30 +100,60 @@ pub(crate) enum Wait {
     Child,
 }
 
+/// What the machine looks at whenever it decides about a task: one cache line, since with many
+/// tasks a decision costs what its cache misses cost. The rest is in [`Life`].
+#[repr(align(64))]
 pub(crate) struct Task {
-    pub program: Option<Box<dyn Program>>,
-    pub spec: Spec,
-    pub instance: InstanceId,
-    pub parent: Option<TaskId>,
-    pub children_ended: u32,
-    pub state: State,
-    pub wait: Wait,
-    /// Suspended: does not run, whatever it waits for.
-    pub stopped: bool,
     /// Work left of the present step [ns].
     pub work_ns: Ns,
     /// What a switch or a migration still costs before work goes on [ns].
     pub overhead_ns: Ns,
-    pub last_cpu: usize,
-    /// It has worked since it last slept: not sleeping is then the end of a job.
-    pub worked: bool,
+    /// CPUs it may run on, as its spec says.
+    pub affinity: u64,
+    pub state: State,
+    pub wait: Wait,
+    pub instance: InstanceId,
+    /// Its class, as its spec says.
+    pub class: u32,
+    pub last_cpu: u32,
     pub timers: u32,
     /// By which rule it was last chosen.
     pub rule: Rule,
+    /// Suspended: does not run, whatever it waits for.
+    pub stopped: bool,
+    /// It has worked since it last slept: not sleeping is then the end of a job.
+    pub worked: bool,
+}
+
+const _: () = assert!(size_of::<Task>() == 64);
+
+/// What is looked at when a task forks or ends.
+pub(crate) struct Life {
+    pub spec: Spec,
+    pub parent: Option<TaskId>,
+    pub children_ended: u32,
 }
 
 impl Task {
+    /// Asleep, on the CPU where it is to be looked for first.
+    pub fn new(spec: &Spec, instance: InstanceId, last_cpu: usize) -> Self {
+        Self {
+            work_ns: 0,
+            overhead_ns: 0,
+            affinity: spec.affinity,
+            state: State::Asleep,
+            wait: Wait::Nothing,
+            instance,
+            class: spec.class.0 as u32,
+            last_cpu: last_cpu as u32,
+            timers: 0,
+            rule: Rule::SHARE,
+            stopped: false,
+            worked: false,
+        }
+    }
+
     pub fn may_run_on(&self, cpu: usize) -> bool {
-        self.spec.affinity & (1 << cpu) != 0
+        self.affinity & (1 << cpu) != 0
     }
 }

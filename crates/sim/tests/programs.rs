@@ -1,6 +1,6 @@
 //! What programs do with each other, and what is recorded of it.
 
-use andante_sim::programs::{Answerer, Batch, Desk, Loop, Player, Server, Typing};
+use andante_sim::programs::{Answerer, Audio, Batch, Desk, Loop, Player, Server, Typing};
 use andante_sim::{
     Costs, Hierarchy, InstanceId, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Priority, Spec,
 };
@@ -167,4 +167,38 @@ fn svr4_takes_a_batch_for_interactive_and_its_children_too() {
     let (level, times_ms) = batch(PolicyKind::Svr4New);
     assert!(level < 59);
     assert!(times_ms.len() < 110, "{}", times_ms.len());
+}
+
+/// Under Linux 2.2 a child shares what its parent has left of the epoch, so that nobody gains by
+/// forking. What a child leaves over is lost: a loop has more than the batch job.
+#[test]
+fn linux_2_2_gives_nothing_for_forking() {
+    let mut m = machine(PolicyKind::Linux22);
+    let work_ns = vec![15 * NS_PER_MS];
+    let batch = start(&mut m, Spec::of(ROOT), Batch::new(work_ns, 5 * NS_PER_MS));
+    let hog = start(&mut m, Spec::of(ROOT), Loop);
+    m.run_until(60 * NS_PER_S);
+    let used = m.usage().instances;
+    let (batch_ns, hog_ns) = (used[batch.0 as usize], used[hog.0 as usize]);
+    assert!(batch_ns < hog_ns, "{batch_ns} {hog_ns}");
+    assert!(
+        batch_ns > 5 * NS_PER_S,
+        "{batch_ns}: it is not starved either"
+    );
+}
+
+#[test]
+fn a_callback_too_long_delays_the_next_and_loses_what_passes_meanwhile() {
+    let mut m = machine(PolicyKind::Fifo);
+    // Periods of 10 ms; every fourth callback takes 25 ms.
+    let work_ns = [2, 2, 2, 25].map(|ms| ms * NS_PER_MS).to_vec();
+    let audio = start(&mut m, Spec::of(ROOT), Audio::new(0, 100.0, work_ns));
+    m.run_until(80 * NS_PER_MS);
+    let latencies = m.record(audio).latency_ns.iter();
+    let ms: Vec<(Ns, Ns)> = latencies
+        .map(|(at, ns)| (at / NS_PER_MS, ns / NS_PER_MS))
+        .collect();
+    // The one of 30 ms ends at 55: that of 40 is lost, that of 50 begins late and ends in time.
+    let expected = [(0, 2), (10, 2), (20, 2), (30, 25), (50, 7), (60, 2)];
+    assert_eq!(ms, expected);
 }

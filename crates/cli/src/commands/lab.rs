@@ -3,10 +3,10 @@
 use std::env;
 use std::path::PathBuf;
 
-use andante_lab::progress;
 use andante_lab::result::RunResult;
 use andante_lab::scenario::Scenario;
 use andante_lab::{On, RunOptions, known_scenarios, table};
+use andante_lab::{frames, progress};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use ratatui::crossterm::terminal;
@@ -36,6 +36,7 @@ pub struct Lab {
 enum Action {
     Run(Run),
     List(List),
+    RecordFrames(RecordFrames),
     /// Be a synthetic program of a scenario (started by the laboratory).
     #[command(hide = true)]
     Program(Order),
@@ -61,8 +62,9 @@ struct Run {
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); or paths of programs that load a scheduler. In the simulator: andante, or a
-    /// policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
+    /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
+    /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
+    /// a policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
     /// andante,fair]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scheduler: Option<Vec<String>>,
@@ -94,6 +96,33 @@ struct List {
     /// Print the data as JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// Record what each frame of a film costs to decode, for the key work_trace of scenarios.
+///
+/// ffmpeg decodes the film several times on one thread; of each frame the least CPU time is taken,
+/// since what else this machine does can only add to it. Without FILM it encodes one of 64 s: eight
+/// scenes, calm and hectic in turn.
+#[derive(Args)]
+#[command(after_long_help = "\
+Example:
+  andante lab record-frames film.mkv --out film.csv
+and in a scenario, beside the file:
+  [programs.film]
+  kind = \"player\"
+  fps = 25
+  work_trace = \"film.csv\"")]
+struct RecordFrames {
+    /// The film: any that ffmpeg can decode.
+    #[arg(value_name = "FILM")]
+    film: Option<PathBuf>,
+    /// How often it is decoded.
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(frames::MAX_DECODINGS)))]
+    decodings: u32,
+    /// The file to write. [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 /// What the laboratory asks of itself in another process.
@@ -128,6 +157,7 @@ impl Lab {
         match self.action {
             Action::Run(run) => run.run(),
             Action::List(list) => list.run(),
+            Action::RecordFrames(record) => record.run(),
             Action::Program(order) => Ok(ended(andante_lab::program_main(&order.order))),
             Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
         }
@@ -196,6 +226,20 @@ impl Run {
         };
         let folder = paint(DIM, folder);
         output::print(&format!("{table}\n{agreement}{folder}\n"))
+    }
+}
+
+impl RecordFrames {
+    fn run(self) -> Result<Status> {
+        let mut progress = progress::on_stderr();
+        let say = &mut |what: String| progress.preparing(&what);
+        let text = frames::record(self.film.as_deref(), self.decodings, say)?;
+        match &self.out {
+            Some(file) => std::fs::write(file, text)
+                .with_context(|| format!("cannot write {}", file.display()))?,
+            None => output::print(&text)?,
+        }
+        Ok(Status::Ok)
     }
 }
 

@@ -14,12 +14,22 @@ use crate::scenario::{Kind, Workload};
 pub(crate) use clip::clip_file;
 pub(crate) use sources::{count_objects, make_command};
 
+/// What an X server compiles its keyboard map from.
+const KEYBOARD_MAPS: &str = "/usr/share/X11/xkb";
+
 /// Programs of this machine that the workload's real programs consist of, with all they run.
 pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
     let mut found = Vec::new();
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
             Kind::Mpv { .. } => found.push(tool("mpv", "to play the film", "mpv")?),
+            Kind::Xvfb { .. } => {
+                const PURPOSE: &str = "as the film's display";
+                found.push(tool("Xvfb", PURPOSE, "xvfb")?);
+                // It has its keyboard map compiled, by a shell.
+                found.push(tool("xkbcomp", PURPOSE, "x11-xkb-utils")?);
+                found.push(tool("sh", PURPOSE, "dash")?);
+            }
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv } => {
                 let purpose = format!("as program {}", program.name);
@@ -48,6 +58,10 @@ pub(crate) fn needed(
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
             Kind::Mpv { clip, .. } => files.push((clip_file(folder, clip), clip_file(guest, clip))),
+            Kind::Xvfb { .. } => {
+                let maps = PathBuf::from(KEYBOARD_MAPS);
+                files.push((maps.clone(), maps));
+            }
             Kind::Make { .. } => {
                 files.push((folder.join("sources"), guest.join("sources")));
                 // Headers of the system keep their place.
@@ -85,7 +99,7 @@ pub(crate) fn make(
 }
 
 /// The path of a program that Debian's `package` brings.
-fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
+pub(crate) fn tool(name: &str, purpose: &str, package: &str) -> Result<PathBuf, LabError> {
     find(name).ok_or_else(|| missing(name, purpose, &format!("`apt-get install {package}`")))
 }
 

@@ -1,6 +1,6 @@
 //! Fills tables: what was measured beside what was published, and whether the two agree.
 
-use super::document::{CellSpec, Demand, Instances, Order, Source, Starves, TableSpec};
+use super::document::{CellSpec, Demand, Order, Source, Starves, TableSpec};
 use super::result::{Cell, Check, Mark, Published, Row, Table};
 use super::run::Runs;
 use crate::figures::significant;
@@ -61,31 +61,9 @@ fn read(source: &Source, runs: &Runs) -> Result<f64, String> {
         .as_ref()
         .map(|(over, run)| (over, runs.get(run)));
     let run = runs.get(&source.run);
-    // Instances are taken together before they are divided: a ratio of means, not a mean of ratios.
-    if let Some((over, base_run)) = over
-        && over.left_by.is_none()
-        && source.instances.is_some()
-    {
-        let figure = joined(source, &judge::quotients(&source.figure, run, None)?);
-        let base = joined(source, &judge::quotients(&over.figure, base_run, None)?);
-        if base == 0.0 {
-            return Err(format!("{} is 0 and cannot be divided by", over.figure));
-        }
-        return Ok(figure / base * source.scale);
-    }
-    let figures = judge::quotients(&source.figure, run, over)?;
-    Ok(joined(source, &figures) * source.scale)
-}
-
-/// The figures of all instances as one.
-fn joined(source: &Source, figures: &[(String, f64)]) -> f64 {
-    let values = || figures.iter().map(|(_, value)| *value);
-    match source.instances {
-        None | Some(Instances::Sum) => values().sum(),
-        Some(Instances::Mean) => values().sum::<f64>() / figures.len() as f64,
-        Some(Instances::Least) => values().fold(f64::INFINITY, f64::min),
-        Some(Instances::Largest) => values().fold(f64::NEG_INFINITY, f64::max),
-    }
+    let figures = judge::quotients(&source.figure, run, over, source.instances)?;
+    // A subject without instances has one figure.
+    Ok(figures.iter().map(|(_, value)| value).sum::<f64>() * source.scale)
 }
 
 /// A figure beside a published one, for exhibits that are computed: `why` so much is demanded.

@@ -4,11 +4,14 @@
 //! only within it, and run on until SIGTERM. Nothing is allocated, printed or written while they
 //! measure; the [`Samples`] go to a file at the very end.
 
+mod audio;
 mod batch;
+mod client;
 mod dhrystone;
+mod display;
 mod endless;
 mod pingpong;
-mod player;
+pub(crate) mod player;
 mod timed;
 pub(crate) mod work;
 
@@ -35,6 +38,8 @@ pub(crate) struct Order {
     pub steps_per_ms: f64,
     /// Where the samples go.
     pub out: PathBuf,
+    /// The socket of the server it is, or asks.
+    pub server: Option<PathBuf>,
 }
 
 /// What a synthetic program measured, within the measurement only.
@@ -42,6 +47,10 @@ pub(crate) struct Order {
 pub(crate) struct Samples {
     /// Units of work done.
     pub iterations: Option<u64>,
+    /// Frames that had their whole time, from release to deadline, in the measurement.
+    pub due: Option<u64>,
+    /// Periods of a sound card, wholly in the measurement, for which sound did not come in time.
+    pub xruns: Option<u64>,
     /// Frames shown after the next one was due.
     pub late: Option<u64>,
     /// When frames were shown [ns since the measurement began].
@@ -118,30 +127,52 @@ fn prepare(order: &Order) -> nix::Result<()> {
 
 fn run(order: &Order) -> Result<Samples, String> {
     let os_error = |error: nix::Error| format!("{}: {error}", order.kind.name());
+    let io_error = |error: std::io::Error| format!("{}: {error}", order.kind.name());
     match &order.kind {
         Kind::Player {
             fps,
             work_ms,
             display,
             drops,
-            ..
-        } => player::run(order, *fps, work_ms, display.work_ms, *drops)
-            .map_err(|e| format!("player: {e}")),
+        } => player::run(order, *fps, work_ms, display, *drops).map_err(io_error),
         Kind::Typist {
             keys_per_s,
             work_ms,
+            input_ms,
+            until_s,
             seed,
-            ..
-        } => Ok(timed::typist(order, *keys_per_s, work_ms, *seed)),
-        Kind::Waker { interval_us } => Ok(timed::waker(order, *interval_us)),
+            display,
+        } => {
+            let typing = timed::Typing {
+                keys_per_s: *keys_per_s,
+                work_ms,
+                input_ms,
+                until_s: *until_s,
+                seed: *seed,
+                display,
+            };
+            timed::typist(order, &typing).map_err(io_error)
+        }
+        Kind::Audio {
+            frames,
+            rate_hz,
+            work_ms,
+        } => {
+            let per_s = Kind::periods_per_s(*frames, *rate_hz);
+            Ok(audio::run(order, per_s, work_ms))
+        }
+        Kind::Server => display::serve(order).map_err(io_error),
+        Kind::Client {
+            work_ms, think_ms, ..
+        } => client::run(order, *work_ms, *think_ms).map_err(io_error),
+        Kind::Waker { interval_us } => timed::waker(order, *interval_us).map_err(io_error),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
-        Kind::Server
-        | Kind::Client { .. }
-        | Kind::Sink { .. }
+        Kind::Sink { .. }
         | Kind::Mpv { .. }
+        | Kind::Xvfb { .. }
         | Kind::Make { .. }
         | Kind::Command { .. } => Err(format!("{} is no built-in program", order.kind.name())),
     }
@@ -155,8 +186,13 @@ mod tests {
     /// Runs `kind` in this process for a quarter of a second.
     pub(super) fn measure(kind: Kind) -> Samples {
         let steps_per_ms = work::calibrate();
-        // Time enough to start, however busy the machine that runs the tests is.
-        let begin_ns = clock::now_ns() + 300_000_000;
+        // Time enough to start, however busy the machine that runs the tests is. But a player that
+        // drops nothing would still be at its frames of the warm-up when the measurement ends.
+        let lead_ns = match kind {
+            Kind::Player { drops: false, .. } => 20_000_000,
+            _ => 300_000_000,
+        };
+        let begin_ns = clock::now_ns() + lead_ns;
         let end_ns = begin_ns + 250_000_000;
         let order = Order {
             name: "test".to_owned(),
@@ -165,14 +201,35 @@ mod tests {
             end_ns,
             steps_per_ms,
             out: PathBuf::new(),
+            server: None,
         };
         stop::set(false);
         let stopper = std::thread::spawn(move || {
             clock::sleep_until(end_ns + 300_000_000);
             stop::set(true);
         });
-        let samples = run(&order).unwrap();
+        let samples = match order.kind.server() {
+            None => run(&order).unwrap(),
+            Some(_) => run_with_server(order),
+        };
         stopper.join().unwrap();
+        samples
+    }
+
+    /// Runs it beside the server that it asks; its iterations are the server's.
+    fn run_with_server(mut order: Order) -> Samples {
+        let folder = tempfile::tempdir().unwrap();
+        order.server = Some(folder.path().join("socket"));
+        let of_server = Order {
+            kind: Kind::Server,
+            ..order.clone()
+        };
+        // It may well come up after its client.
+        let server = std::thread::spawn(move || run(&of_server).unwrap());
+        let mut samples = run(&order).unwrap();
+        let served = server.join().unwrap();
+        assert!(served.iterations.is_some());
+        samples.iterations = served.iterations;
         samples
     }
 
@@ -209,8 +266,6 @@ mod tests {
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
 
-        // Little more than a period: on a busy machine the frames of the warm-up, which it does not
-        // drop either, would outlast the measurement.
         let kind = Kind::Player {
             fps: 100.0,
             work_ms: vec![11.0],
@@ -219,6 +274,7 @@ mod tests {
         };
         let late = measure_enough(&kind, |s| s.late > Some(5));
         assert!(late.dropped_ns.is_empty(), "{late:?}");
+        assert_eq!(late.due, Some(25));
 
         let kind = Kind::Waker {
             interval_us: 10_000.0,
@@ -241,6 +297,20 @@ mod tests {
             "{typist:?}"
         );
 
+        let audio = |work_ms| Kind::Audio {
+            frames: 480,
+            rate_hz: 48_000,
+            work_ms: vec![work_ms],
+        };
+        let light = measure_enough(&audio(0.5), |s| s.xruns == Some(0));
+        assert_eq!(light.iterations, Some(25));
+        assert!(light.latency_ns.iter().all(|ns| *ns > 300_000.0));
+        // None can end in time, and after each a period or more is lost.
+        let heavy = measure_enough(&audio(15.0), |s| s.iterations > Some(2));
+        assert_eq!(heavy.xruns, Some(25));
+
+        through_a_server();
+
         let pingpong = measure_enough(&Kind::Pingpong { window: 10 }, |s| !s.latency_ns.is_empty());
         assert!(pingpong.latency_ns.iter().all(|ns| *ns > 500.0));
         assert_eq!(
@@ -255,5 +325,52 @@ mod tests {
         for kind in [batch, Kind::Loop, Kind::Dhrystone] {
             measure_enough(&kind, |samples| samples.iterations > Some(5));
         }
+    }
+
+    /// A part of the test above.
+    fn through_a_server() {
+        let x = |ahead| Display {
+            work_ms: 0.5,
+            server: Some("x".to_owned()),
+            exchanges: 2,
+            ahead,
+        };
+        for ahead in [0, 3] {
+            let kind = Kind::Player {
+                fps: 100.0,
+                work_ms: vec![0.1],
+                display: x(ahead),
+                drops: true,
+            };
+            let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
+            let frames = player.shown_ns.iter().zip(&player.released_ns);
+            // The server's half a millisecond is in every frame's time; calibration is that exact.
+            assert!(
+                frames.clone().all(|(at, from)| at - from > 300_000),
+                "{player:?}"
+            );
+            // Two requests for each frame.
+            assert!(player.iterations >= Some(2 * frames.len() as u64 - 2));
+
+            let kind = Kind::Typist {
+                keys_per_s: 100.0,
+                work_ms: vec![0.1],
+                input_ms: vec![1.0],
+                until_s: Some(0.2),
+                seed: 3,
+                display: x(ahead),
+            };
+            let typist = measure_enough(&kind, |s| s.latency_ns.len() > 5);
+            let long_enough = |ns: &f64| *ns > 1_300_000.0;
+            assert!(typist.latency_ns.iter().all(long_enough), "{typist:?}");
+        }
+        let kind = Kind::Client {
+            server: "x".to_owned(),
+            work_ms: 0.5,
+            think_ms: 1.0,
+        };
+        let client = measure_enough(&kind, |s| s.latency_ns.len() > 20);
+        assert!(client.latency_ns.len() < 250, "it does not think");
+        assert!(client.latency_ns.iter().all(|ns| *ns > 300_000.0));
     }
 }

@@ -11,55 +11,35 @@
 //!   player told not to drop shows every frame, however late, and never sleeps while behind.
 //!
 //! With a display server, a frame is shown when the server, a process of its own, has done its
-//! part and answered: as with a real one, the player's smoothness then needs both to run.
+//! part and answered: as with a real one, the player's smoothness then needs both to run. A player
+//! that does not wait for the answers has its frames shown when the server has done its part.
 
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io;
 
-use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, fork};
-
+use super::display::Display;
 use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
-use crate::stop;
+use crate::{scenario, stop};
 
 pub(super) fn run(
     order: &Order,
     fps: f64,
     work_ms: &[f64],
-    display_ms: f64,
+    display: &scenario::Display,
     drops: bool,
 ) -> io::Result<Samples> {
-    let mut display = if display_ms > 0.0 {
-        Some(Display::start(order.steps(display_ms))?)
-    } else {
-        None
-    };
-    let samples = play(order, (fps, drops), work_ms, &mut display);
-    match display {
-        None => Ok(samples),
-        Some(display) => display.stop().map(|()| samples),
-    }
-}
-
-fn play(
-    order: &Order,
-    (fps, drops): (f64, bool),
-    work_ms: &[f64],
-    display: &mut Option<Display>,
-) -> Samples {
+    let mut display = Display::open(order, display)?;
     let period_ns = NS_PER_S / fps;
     let steps: Vec<u64> = work_ms.iter().map(|ms| order.steps(*ms)).collect();
-    let mut shown_ns = preallocated(order.capacity(fps), u64::MAX);
-    let mut released_ns = preallocated(order.capacity(fps), u64::MAX);
+    let mut shown = Shown::new(order, fps);
     let mut dropped_ns = preallocated(order.capacity(fps), u64::MAX);
-    let mut late = 0;
     // Frames are numbered from the beginning of the measurement, negative in the warm-up, so that
     // frame 0 is always the same one.
     let release_ns =
         |frame: i64| (order.begin_ns as i64 + (frame as f64 * period_ns) as i64) as u64;
     let started_ns = now_ns() as i64 - order.begin_ns as i64;
-    let mut frame = (started_ns as f64 / period_ns).ceil() as i64;
+    let first = (started_ns as f64 / period_ns).ceil() as i64;
+    let mut frame = first;
     while !stop::requested() {
         while now_ns() < release_ns(frame) && !stop::requested() {
             sleep_until(release_ns(frame));
@@ -75,64 +55,80 @@ fn play(
             break;
         }
         work::compute(steps[frame.rem_euclid(steps.len() as i64) as usize]);
-        if let Some(display) = display
-            && display.show().is_err()
-        {
-            break;
-        }
-        let at_ns = now_ns();
-        if order.measures(release_ns(frame)) {
-            record(&mut shown_ns, at_ns - order.begin_ns);
-            record(&mut released_ns, release_ns(frame) - order.begin_ns);
-            late += u64::from(at_ns > release_ns(frame + 1));
+        let mut note = |released_ns, at_ns| shown.note(released_ns, at_ns);
+        match &mut display {
+            None => note(release_ns(frame), now_ns()),
+            Some(display) => {
+                if display.show(release_ns(frame), &mut note).is_err() {
+                    break;
+                }
+            }
         }
         frame += 1;
     }
-    Samples {
-        late: Some(late),
-        shown_ns,
-        released_ns,
+    if let Some(display) = display {
+        display.close(&mut |released_ns, at_ns| shown.note(released_ns, at_ns))?;
+    }
+    let until_ns = now_ns().min(order.end_ns).saturating_sub(order.begin_ns);
+    Ok(Samples {
+        due: Some(frames_due(first, fps, until_ns)),
+        late: Some(shown.late),
+        shown_ns: shown.shown_ns,
+        released_ns: shown.released_ns,
         dropped_ns,
         ..Samples::default()
-    }
+    })
 }
 
-/// The display server, reached through a socket.
-struct Display {
-    socket: UnixStream,
-    pid: Pid,
+/// Frames from `first` on, but not before the measurement began, whose deadline is at the latest at
+/// `until_ns` [ns since then].
+pub(crate) fn frames_due(first: i64, fps: f64, until_ns: u64) -> u64 {
+    // A little more, lest rounding take away the one that ends right there.
+    let past = (until_ns as f64 / NS_PER_S * fps + 1e-6).floor() as i64;
+    (past - first.max(0)).max(0) as u64
 }
 
-impl Display {
-    fn start(steps: u64) -> io::Result<Self> {
-        let (socket, mut served) = UnixStream::pair()?;
-        // SAFETY: the child only computes, uses its socket and leaves by `_exit`.
-        match unsafe { fork() }? {
-            ForkResult::Parent { child } => Ok(Self { socket, pid: child }),
-            ForkResult::Child => {
-                drop(socket);
-                // The player decides when to end; its closing the socket is the sign.
-                while served.read_exact(&mut [0]).is_ok() {
-                    work::compute(steps);
-                    if served.write_all(&[0]).is_err() {
-                        break;
-                    }
-                }
-                // SAFETY: always sound; skips the player's buffered output and destructors.
-                unsafe { libc::_exit(0) }
-            }
+/// The frames shown so far.
+struct Shown<'a> {
+    order: &'a Order,
+    period_ns: f64,
+    shown_ns: Vec<u64>,
+    released_ns: Vec<u64>,
+    late: u64,
+}
+
+impl<'a> Shown<'a> {
+    fn new(order: &'a Order, fps: f64) -> Self {
+        Self {
+            order,
+            period_ns: NS_PER_S / fps,
+            shown_ns: preallocated(order.capacity(fps), u64::MAX),
+            released_ns: preallocated(order.capacity(fps), u64::MAX),
+            late: 0,
         }
     }
 
-    /// Hands a frame over and waits until it is shown.
-    fn show(&mut self) -> io::Result<()> {
-        self.socket.write_all(&[0])?;
-        self.socket.read_exact(&mut [0])
+    /// The frame released at `released_ns` was shown at `at_ns`.
+    fn note(&mut self, released_ns: u64, at_ns: u64) {
+        if self.order.measures(released_ns) {
+            let begin_ns = self.order.begin_ns;
+            record(&mut self.shown_ns, at_ns - begin_ns);
+            record(&mut self.released_ns, released_ns - begin_ns);
+            self.late += u64::from((at_ns - released_ns) as f64 > self.period_ns);
+        }
     }
+}
 
-    fn stop(self) -> io::Result<()> {
-        drop(self.socket);
-        waitpid(self.pid, None)?;
-        Ok(())
+#[cfg(test)]
+mod tests {
+    use super::frames_due;
+
+    #[test]
+    fn frames_are_due_that_end_within_the_measurement() {
+        let s = 1_000_000_000;
+        assert_eq!(frames_due(-30, 30.0, 9 * s), 270);
+        assert_eq!(frames_due(2, 30.0, 9 * s), 268);
+        assert_eq!(frames_due(0, 30.0, 9 * s - 1000), 269);
+        assert_eq!(frames_due(20, 30.0, s / 2), 0);
     }
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
 
+use super::scheduler::Choice;
+use super::tuning::ByHand;
 use crate::error::LabError;
-use crate::scenario::Workload;
+use crate::scenario::{Program, Workload};
 
 /// How long killed processes may take to leave their classes.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,26 +22,30 @@ pub(super) struct Classes {
     base: ClassPath,
     /// Parents before children.
     made: Vec<ClassPath>,
+    /// Programs that have a class of their own by hand.
+    own: Vec<String>,
 }
 
 impl Classes {
-    /// Makes the tree of `workload` below `base`. Without `weighed` the classes only tell the
-    /// programs' CPU time apart: the cpu controller stays off, and with it every weight.
+    /// Makes the tree of `workload` below `base`, as `choice` wants it. Under the stock scheduler
+    /// with nothing configured the classes only tell the programs' CPU time apart: the cpu controller
+    /// stays off, and with it every weight.
     ///
     /// # Errors
     /// What this machine lacks, or a class that is in the way; nothing is left then.
-    pub fn make(workload: &Workload, base: &str, weighed: bool) -> Result<Self, LabError> {
+    pub fn make(workload: &Workload, base: &str, choice: &Choice) -> Result<Self, LabError> {
         let base = ClassPath::parse(base)?;
         let mut classes = Self {
             tree: Tree::open()?,
             base,
             made: Vec::new(),
+            own: Vec::new(),
         };
         if !classes.base.is_root() {
             classes.make_one("/", None, false)?;
         }
         for class in &workload.classes {
-            if !weighed {
+            if *choice == Choice::Stock {
                 classes.make_unweighed(&class.path)?;
                 continue;
             }
@@ -54,6 +60,16 @@ impl Classes {
                 below && program.count > 0 && !(holder.is_empty() && classes.base.is_root())
             });
             classes.make_one(&class.path, Some(class.weight), threaded)?;
+        }
+        if *choice == Choice::ByHand(ByHand::Weight) {
+            for program in workload.programs.iter().filter(|p| p.count > 0) {
+                let Some(tuned) = &program.tuned else {
+                    continue;
+                };
+                let threaded = !classes.base.is_root();
+                classes.make_one(&own_class(program), Some(tuned.weight), threaded)?;
+                classes.own.push(program.name.clone());
+            }
         }
         Ok(classes)
     }
@@ -87,10 +103,14 @@ impl Classes {
         steps.fold(self.base.clone(), |above, step| above.child(step))
     }
 
-    /// The file that takes the ids of processes to be placed in the class.
-    pub fn procs_file(&self, path: &str) -> PathBuf {
+    /// The file that takes the ids of the program's processes, to place them in their class.
+    pub fn procs_file_of(&self, program: &Program) -> PathBuf {
+        let class = match self.own.contains(&program.name) {
+            true => own_class(program),
+            false => program.class.clone(),
+        };
         self.tree
-            .directory(&self.absolute(path))
+            .directory(&self.absolute(&class))
             .join("cgroup.procs")
     }
 
@@ -114,6 +134,11 @@ impl Classes {
             let _ = fs::write(self.tree.directory(class).join("cgroup.kill"), "1");
         }
     }
+}
+
+/// The class that a program gets by hand; scenarios name none so.
+fn own_class(program: &Program) -> String {
+    format!("/tuned.{}", program.name)
 }
 
 impl Drop for Classes {

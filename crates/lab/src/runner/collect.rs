@@ -55,7 +55,7 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         Kind::Make { .. } => {
             result.iterations = Some(instance.objects[1].saturating_sub(instance.objects[0]));
         }
-        Kind::Command { .. } => {}
+        Kind::Command { .. } | Kind::Xvfb { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => take_samples(kind, &samples, &mut result),
             None => {
@@ -74,7 +74,7 @@ fn failure(instance: &Instance<'_>, measured: &Measured) -> Option<String> {
         return Some("was never started".to_owned());
     };
     let end_ns = measured.begin_ns + measured.length_ns;
-    let plays = matches!(instance.program.kind, Kind::Mpv { .. });
+    let plays = instance.program.kind.ends_by_itself();
     match &process.ended {
         _ if plays && instance.told_to_end => {
             Some("still played when its time was over".to_owned())
@@ -102,6 +102,7 @@ fn read_samples(instance: &Instance<'_>) -> Option<Samples> {
 /// The figures of a synthetic program, from what it left.
 pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
     result.iterations = samples.iterations;
+    result.xruns = samples.xruns;
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
@@ -111,6 +112,7 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
         result.released_ms = ms(&samples.released_ns);
         result.late = samples.late;
+        result.due = samples.due;
     }
 }
 
@@ -129,9 +131,22 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
             .map(|us| start_ms + *us as f64 / 1e3)
             .collect::<Vec<_>>()
     };
-    take_frames(ms(&log.shown_us), ms(&log.dropped_us), result);
-    if let Kind::Mpv { clip, .. } = &instance.program.kind {
+    let (mut shown_ms, mut dropped_ms) = (ms(&log.shown_us), ms(&log.dropped_us));
+    if !instance.program.kind.ends_by_itself() {
+        // It played before the measurement and after it.
+        let length_ms = measured.length_ns as f64 / 1e6;
+        shown_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
+        dropped_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
+    }
+    take_frames(shown_ms, dropped_ms, result);
+    if let Kind::Mpv {
+        clip,
+        untimed: false,
+        ..
+    } = &instance.program.kind
+    {
         result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
+        result.due = Some(clip.frames());
     }
 }
 

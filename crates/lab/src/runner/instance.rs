@@ -1,22 +1,22 @@
 //! The instances of a scenario's programs: their command lines, files and folders.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::classes::Classes;
-use super::process::{Process, Start, last_line};
-use super::{Setup, clock, stop};
+use super::process::{Process, Start};
+use super::real::{self, CommandLine};
+use super::scheduler::Choice;
+use super::tuning::Scheduling;
+use super::{Setup, clock};
 use crate::assets;
 use crate::error::LabError;
 use crate::programs::Order;
-use crate::scenario::{Clip, Kind, Program, Workload};
-
-/// A warm-up playback that takes longer than this has hung [s].
-const WARM_UP_TIMEOUT_S: f64 = 120.0;
+use crate::scenario::{Kind, Program, Workload};
 
 /// A machine made ready for a workload.
 pub(super) struct Prepared<'a> {
     pub workload: &'a Workload,
+    pub choice: &'a Choice,
     pub setup: &'a Setup,
     pub classes: &'a Classes,
     /// See [`crate::programs::work`].
@@ -73,35 +73,41 @@ impl<'a> Instance<'a> {
         begin_ns: u64,
         end_ns: u64,
     ) -> Result<(), LabError> {
-        let argv = match &self.program.kind {
-            Kind::Mpv { clip, .. } => {
-                let stats = format!("--dump-stats={}", self.stats_file().display());
-                mpv(prepared.setup, clip, &[&stats])
-            }
-            Kind::Make { jobs } => assets::make_command(&prepared.setup.assets, *jobs),
-            Kind::Command { argv } => argv.clone(),
-            kind => {
+        let command = match real::command(prepared, self) {
+            Some(command) => command,
+            None => {
                 let order = Order {
                     name: self.name.clone(),
-                    kind: kind.clone(),
+                    kind: self.program.kind.clone(),
                     begin_ns,
                     end_ns,
                     steps_per_ms: prepared.steps_per_ms,
                     out: self.samples_file(),
+                    server: self.server_socket(prepared.setup),
                 };
                 let order = serde_json::to_string(&order).expect("orders are plain data");
                 let andante = prepared.setup.andante.display().to_string();
-                [andante, "lab".to_owned(), "program".to_owned(), order].into()
+                vec![andante, "lab".to_owned(), "program".to_owned(), order].into()
             }
         };
         self.started_ns = clock::now_ns();
-        self.process = Some(prepared.spawn(self.program, argv, &self.folder)?);
+        self.process = Some(prepared.spawn(self.program, command, &self.folder)?);
         Ok(())
     }
 
     /// Where a synthetic program leaves its samples.
     pub fn samples_file(&self) -> PathBuf {
         self.folder.join("samples.json")
+    }
+
+    /// The socket of the server that it is, or asks.
+    fn server_socket(&self, setup: &Setup) -> Option<PathBuf> {
+        let folder = match &self.program.kind {
+            Kind::Server => self.folder.clone(),
+            // Servers are single programs, so that their folders have their names.
+            kind => setup.folder.join(kind.server()?),
+        };
+        Some(folder.join("socket"))
     }
 
     /// Where mpv leaves its frame log.
@@ -119,83 +125,20 @@ impl<'a> Instance<'a> {
 }
 
 impl Prepared<'_> {
-    fn spawn(
+    /// Starts `command` as `program` says, to work in `folder`.
+    pub fn spawn(
         &self,
         program: &Program,
-        argv: Vec<String>,
+        command: CommandLine,
         folder: &Path,
     ) -> Result<Process, LabError> {
-        let procs_file = self.classes.procs_file(&program.class);
+        let procs_file = self.classes.procs_file_of(program);
         Process::start(&Start {
-            argv,
+            command,
             program,
+            scheduling: Scheduling::of(self.choice, program),
             procs_file,
             folder: folder.to_owned(),
         })
     }
-
-    /// Plays the beginning of every film once, so that no measured playback reads a file.
-    pub fn warm_up(&self) -> Result<(), LabError> {
-        for program in self
-            .workload
-            .programs
-            .iter()
-            .filter(|program| program.count > 0)
-        {
-            let Kind::Mpv { clip, warm_up_s } = &program.kind else {
-                continue;
-            };
-            if *warm_up_s == 0.0 {
-                continue;
-            }
-            let folder = self.setup.folder.join(format!("{}.warm-up", program.name));
-            let argv = mpv(self.setup, clip, &[&format!("--length={warm_up_s}")]);
-            let mut process = self.spawn(program, argv, &folder)?;
-            let timeout_ns = clock::now_ns() + (WARM_UP_TIMEOUT_S * clock::NS_PER_S) as u64;
-            while !process.reap() && clock::now_ns() < timeout_ns && !stop::requested() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            match &process.ended {
-                Some(ended) if ended.success => {}
-                Some(ended) => {
-                    let words = last_line(&process.output).unwrap_or_default();
-                    let reason = format!("the warm-up ended {}: {words}", ended.how);
-                    return Err(LabError::ProgramFailed {
-                        name: program.name.clone(),
-                        reason,
-                    });
-                }
-                None if stop::requested() => return Err(LabError::Interrupted),
-                None => {
-                    let reason = format!("the warm-up took more than {WARM_UP_TIMEOUT_S} s");
-                    return Err(LabError::ProgramFailed {
-                        name: program.name.clone(),
-                        reason,
-                    });
-                }
-            }
-            // Later readers of this folder look for what was measured.
-            let _ = fs::remove_dir_all(&folder);
-        }
-        Ok(())
-    }
-}
-
-/// mpv as a user would start it, but with sound and picture going nowhere: the output is paced by
-/// the clock just the same.
-fn mpv(setup: &Setup, clip: &Clip, extra: &[&str]) -> Vec<String> {
-    let fixed = [
-        "mpv",
-        "--no-config",
-        "--vo=null",
-        "--ao=null",
-        "--no-input-terminal",
-    ];
-    let file = assets::clip_file(&setup.assets, clip).display().to_string();
-    let words = fixed
-        .iter()
-        .chain(&["--term-osd=no"])
-        .chain(extra)
-        .map(|word| (*word).to_owned());
-    words.chain([file]).collect()
 }

@@ -15,9 +15,11 @@ mod classes;
 pub(crate) mod collect;
 mod instance;
 mod process;
+mod real;
 mod scheduler;
 mod timeline;
 mod tracer;
+mod tuning;
 
 use std::path::PathBuf;
 
@@ -25,6 +27,7 @@ use nix::sys::signal::Signal;
 
 pub(crate) use collect::online_cpus;
 pub use scheduler::Choice;
+pub use tuning::ByHand;
 
 use crate::error::LabError;
 use crate::programs::work;
@@ -87,7 +90,7 @@ pub fn run_case(
 
     // Before anything else competes for the CPU.
     let steps_per_ms = work::calibrate();
-    let classes = Classes::make(workload, &setup.base_class, *choice != Choice::Stock)?;
+    let classes = Classes::make(workload, &setup.base_class, choice)?;
     say(Progress::phase(format!(
         "putting {} in charge",
         choice.name()
@@ -96,6 +99,7 @@ pub fn run_case(
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
     let prepared = instance::Prepared {
         workload,
+        choice,
         setup,
         classes: &classes,
         steps_per_ms,

@@ -10,6 +10,8 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::real::CommandLine;
+use super::tuning::Scheduling;
 use crate::clock;
 use crate::error::LabError;
 use crate::scenario::Program;
@@ -19,8 +21,9 @@ const TICK_NS: u64 = 10_000_000;
 
 /// How to start a program.
 pub(super) struct Start<'a> {
-    pub argv: Vec<String>,
+    pub command: CommandLine,
     pub program: &'a Program,
+    pub scheduling: Scheduling,
     /// The class's `cgroup.procs`.
     pub procs_file: PathBuf,
     /// Where it works; made if need be.
@@ -56,8 +59,9 @@ impl Process {
     /// One that names the program if it cannot be executed.
     pub fn start(start: &Start<'_>) -> Result<Self, LabError> {
         let Start {
-            argv,
+            command: CommandLine { argv, environment },
             program,
+            scheduling,
             procs_file,
             folder,
         } = start;
@@ -75,7 +79,7 @@ impl Process {
             .map(|cpus| cpu_set(cpus))
             .transpose();
         let cpus = cpus.map_err(|e| LabError::io("build a CPU mask", e))?;
-        let nice = program.nice;
+        let scheduling = *scheduling;
 
         let mut command = Command::new(&argv[0]);
         command
@@ -84,6 +88,7 @@ impl Process {
             .process_group(0);
         command
             .env("HOME", folder)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(log_too);
@@ -94,12 +99,10 @@ impl Process {
                 if libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) != 1 {
                     return Err(std::io::Error::last_os_error());
                 }
-                if nice != 0 && libc::setpriority(libc::PRIO_PROCESS, 0, nice) != 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
+                scheduling.apply()?;
                 // Nothing may be left if this process is killed.
                 nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
                 Ok(())

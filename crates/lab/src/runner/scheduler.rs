@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::process::last_line;
+use super::tuning::ByHand;
 use crate::error::LabError;
 use crate::{clock, stop};
 
@@ -30,6 +31,9 @@ pub enum Choice {
     /// The kernel's own with nothing configured: the classes have no weights, and no part in
     /// scheduling. What a machine does as it comes.
     Stock,
+    /// The kernel's own over the classes and weights, tuned by hand for the programs that the scenario
+    /// marks as `tuned`.
+    ByHand(ByHand),
     /// Every task in one class, under this policy: only in the simulator.
     Policy(PolicyKind),
     /// Resource containers, one for each class, as published (`true`: turns end at clock ticks) or
@@ -40,7 +44,22 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Reads `andante`, `eevdf`, `stock`, or the path of a program.
+    /// Names of those that a kernel has without further programs.
+    pub const OF_KERNEL: [&'static str; 8] = {
+        let by_hand = ByHand::ALL;
+        [
+            "andante",
+            "eevdf",
+            "stock",
+            by_hand[0].0,
+            by_hand[1].0,
+            by_hand[2].0,
+            by_hand[3].0,
+            by_hand[4].0,
+        ]
+    };
+
+    /// Reads one of [`Choice::OF_KERNEL`], the name of a simulated policy, or the path of a program.
     ///
     /// # Errors
     /// If it is none of these.
@@ -51,6 +70,9 @@ impl Choice {
             "stock" => Ok(Self::Stock),
             "containers" => Ok(Self::Containers(false)),
             "containers-ticked" => Ok(Self::Containers(true)),
+            name if ByHand::named(name).is_some() => {
+                Ok(Self::ByHand(ByHand::named(name).expect("it is known")))
+            }
             name if PolicyKind::named(name).is_some() => {
                 Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
             }
@@ -69,6 +91,7 @@ impl Choice {
             Self::Andante => "andante".to_owned(),
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
+            Self::ByHand(by_hand) => by_hand.name().to_owned(),
             Self::Policy(kind) => kind.name().to_owned(),
             Self::Containers(false) => "containers".to_owned(),
             Self::Containers(true) => "containers-ticked".to_owned(),
@@ -105,7 +128,7 @@ impl InCharge {
             Choice::Policy(_) | Choice::Containers(_) => {
                 unreachable!("refused before anything is run")
             }
-            Choice::Eevdf | Choice::Stock => {
+            Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => {
                 return match state().as_deref() {
                     None | Some("disabled") => Ok(None),
                     Some(state) => Err(other_in_charge(&choice.name(), state)),

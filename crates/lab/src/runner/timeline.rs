@@ -13,7 +13,6 @@ use super::scheduler::InCharge;
 use super::tracer::Tracer;
 use super::{Progress, clock, stop};
 use crate::error::LabError;
-use crate::scenario::Kind;
 
 /// How long programs may take to write their samples after SIGTERM [s].
 const STOP_TIMEOUT_S: f64 = 10.0;
@@ -213,7 +212,7 @@ impl<'a> Timeline<'a> {
         let mut next_ns = clock::now_ns();
         while clock::now_ns() < self.end_ns + overtime_ns {
             let plays = |instance: &mut Instance<'_>| {
-                matches!(instance.program.kind, Kind::Mpv { .. })
+                instance.program.kind.ends_by_itself()
                     && instance
                         .process
                         .as_mut()
@@ -301,12 +300,16 @@ fn idle_ns() -> Result<u64, LabError> {
         * TICK_NS)
 }
 
-/// Runs the calling thread above every ordinary task while it lives; its children are ordinary.
+/// Runs the calling thread above all others but those of SCHED_DEADLINE while it lives; its children
+/// are ordinary.
 struct AboveAll;
+
+/// Of SCHED_FIFO on every Linux.
+const PRIORITY_MAX: libc::c_int = 99;
 
 impl AboveAll {
     fn enter() -> Result<Self, LabError> {
-        Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
+        Self::set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, PRIORITY_MAX)
             .map(|()| Self)
             .map_err(|e| LabError::io("raise the priority of the measuring thread", e))
     }

@@ -5,7 +5,8 @@
 //! measure = "latency_us.mean"       # a measure of a program, a class or the machine
 //! program = "pingpong"              # or class = "/film"
 //! scheduler = "andante"             # whose figure; andante if left out
-//! case = "depth-3"                  # every case if left out
+//! case = "depth-3"                  # or "depth-*"; every case in which the program runs if left out
+//! instances = "sum"                 # of a repeated program: the figures as one; if left out, each
 //! over = { scheduler = "eevdf" }    # divide by another figure; keys left out stay the same
 //! max = 1.08                        # or min, or of = 1 with within = 0.01 (relative)
 //! ```
@@ -16,15 +17,19 @@
 use std::fmt;
 
 use super::document::{Node, Origin, ScenarioError, Section, Value, suggest};
-use super::{Case, Scenario};
+use super::{Case, Instances, Scenario};
 use crate::judge;
+use crate::runner::Choice;
 
 /// One expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
     /// What is measured.
     pub figure: Figure,
-    /// The case it holds for; none: each of them.
+    /// How the figures of a repeated program become one; none: each must hold.
+    pub instances: Option<Instances>,
+    /// The case it holds for, or how the names of several begin, with a `*`; none: each of them in
+    /// which its program runs.
     pub case: Option<String>,
     /// What the figure is divided by.
     pub over: Option<Over>,
@@ -40,7 +45,7 @@ pub struct Figure {
     pub measure: String,
     /// Whose measure it is.
     pub subject: Subject,
-    /// `andante`, `eevdf` or `stock`.
+    /// One of [`Choice::OF_KERNEL`].
     pub scheduler: String,
     /// For a class's `cpu_s`: until this instant of the measurement [s].
     pub at_s: Option<f64>,
@@ -158,7 +163,11 @@ impl fmt::Display for Figure {
 
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.figure.scheduler, self.figure)?;
+        write!(f, "{}: ", self.figure.scheduler)?;
+        if let Some(instances) = self.instances {
+            write!(f, "{instances} of ")?;
+        }
+        write!(f, "{}", self.figure)?;
         if let Some(over) = &self.over {
             write!(
                 f,
@@ -205,6 +214,7 @@ fn read(node: &Node) -> Result<Expectation, ScenarioError> {
     let expectation = Expectation {
         bound: read_bound(&mut section)?,
         case: section.get("case")?,
+        instances: Instances::read(&mut section)?,
         figure,
         over,
         origin: node.origin.clone(),
@@ -264,9 +274,9 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
 fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
     check_measure(figure, section)?;
     // A peer named by its path differs from machine to machine, so no scenario can rely on it.
-    const KNOWN: [&str; 3] = ["andante", "eevdf", "stock"];
+    const KNOWN: &[&str] = &Choice::OF_KERNEL;
     if !KNOWN.contains(&figure.scheduler.as_str()) {
-        let hint = suggest(&figure.scheduler, KNOWN.into_iter());
+        let hint = suggest(&figure.scheduler, KNOWN.iter().copied());
         let message = format!("unknown scheduler `{}`{hint}", figure.scheduler);
         return Err(section.error("scheduler", message));
     }
@@ -299,53 +309,80 @@ pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<()
     Ok(())
 }
 
+impl Expectation {
+    /// Whether it holds for `case`: the one it names; if it names none, every one in which the
+    /// programs that it compares run.
+    pub fn concerns(&self, case: &Case) -> bool {
+        if let Some(wanted) = &self.case {
+            return case.name.as_ref().is_some_and(|name| matches(wanted, name));
+        }
+        let over = self.over.as_ref().filter(|over| over.case.is_none());
+        let figures = std::iter::once(&self.figure).chain(over.map(|over| &over.figure));
+        let mut programs = figures.filter_map(|figure| match &figure.subject {
+            Subject::Program(name) => Some(name),
+            _ => None,
+        });
+        // A program that no case knows is a mistake, which is told later.
+        let idle = |name: &String| {
+            let mut programs = case.workload.programs.iter();
+            programs.any(|program| program.name == *name && program.count == 0)
+        };
+        !programs.any(idle)
+    }
+}
+
 /// Checks that everything the expectations name exists in the cases they hold for.
 pub(super) fn check_all(scenario: &Scenario) -> Result<(), ScenarioError> {
     for expectation in &scenario.expectations {
         let fail = |message: String| expectation.origin.error("expect", message);
-        check_references(scenario, &expectation.case, &expectation.figure).map_err(fail)?;
-        if let Some(over) = &expectation.over {
-            let case = over.case.as_ref().or(expectation.case.as_ref()).cloned();
-            check_references(scenario, &case, &over.figure).map_err(fail)?;
-            if let Some(class) = &over.left_by {
-                let left = Subject::Class(class.clone());
-                let figure = Figure {
-                    subject: left,
-                    at_s: None,
-                    ..expectation.figure.clone()
-                };
-                check_references(scenario, &expectation.case, &figure).map_err(fail)?;
-            }
+        check_one(scenario, expectation).map_err(fail)?;
+    }
+    Ok(())
+}
+
+fn check_one(scenario: &Scenario, expectation: &Expectation) -> Result<(), String> {
+    let over = expectation.over.as_ref();
+    if let Some(wanted) = &expectation.case
+        && !scenario.cases.iter().any(|case| expectation.concerns(case))
+    {
+        return find_case(scenario, wanted).map(drop);
+    }
+    let concerned = || {
+        scenario
+            .cases
+            .iter()
+            .filter(|case| expectation.concerns(case))
+    };
+    if concerned().next().is_none() {
+        return Err("what it compares runs together in no case".to_owned());
+    }
+    for case in concerned() {
+        check_in_case(case, &expectation.figure)?;
+        let Some(over) = over else { continue };
+        let base_case = over.case.as_ref().map(|name| find_case(scenario, name));
+        check_in_case(base_case.transpose()?.unwrap_or(case), &over.figure)?;
+        if let Some(class) = &over.left_by {
+            super::check_class_known(class, &case.workload.classes)?;
         }
     }
     Ok(())
 }
 
-fn check_references(
-    scenario: &Scenario,
-    case: &Option<String>,
-    figure: &Figure,
-) -> Result<(), String> {
-    let names = || {
-        scenario
-            .cases
-            .iter()
-            .filter_map(|case| case.name.as_deref())
-    };
-    if let Some(wanted) = case
-        && !names().any(|name| name == wanted)
-    {
-        return Err(format!(
-            "unknown case `{wanted}`{}",
-            suggest(wanted, names())
-        ));
+/// Whether a case is meant: by its name, or by how it begins, with a `*` for the rest.
+fn matches(wanted: &str, name: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == wanted,
     }
-    let concerned = |known: &&Case| case.is_none() || known.name == *case;
-    scenario
-        .cases
-        .iter()
-        .filter(concerned)
-        .try_for_each(|case| check_in_case(case, figure))
+}
+
+fn find_case<'a>(scenario: &'a Scenario, wanted: &str) -> Result<&'a Case, String> {
+    let mut cases = scenario.cases.iter();
+    let found = cases.find(|case| case.name.as_deref() == Some(wanted));
+    found.ok_or_else(|| {
+        let names = scenario.cases.iter().filter_map(|c| c.name.as_deref());
+        format!("unknown case `{wanted}`{}", suggest(wanted, names))
+    })
 }
 
 /// Refuses a subject or an instant that the case does not have.

@@ -28,24 +28,33 @@
 //! max = 0
 //! ```
 //!
+//! A scenario may vary another: `base = "other.toml"` lays its own keys over those of that file.
+//!
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
+mod base;
 mod contract;
 pub(crate) mod document;
 pub(crate) mod expectation;
+mod instances;
+mod kind;
 mod program;
 mod simulator;
 #[cfg(test)]
 mod tests;
+mod tuned;
 
 use std::path::{Path, PathBuf};
 
 pub use contract::Contract;
 pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
-pub use program::{Clip, Display, Kind, Program};
+pub use instances::Instances;
+pub use kind::{Clip, Display, Kind, Screen};
+pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
+pub use tuned::{Reserved, Tuned};
 
 use andante_sim::PolicyKind;
 use document::{FromNode, Node, Section, Value, suggest};
@@ -70,6 +79,8 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// What must come out.
     pub expectations: Vec<Expectation>,
+    /// Further files that it was read from, as paths from the folder of its own.
+    pub beside: Vec<PathBuf>,
 }
 
 /// One variation of a scenario.
@@ -166,7 +177,7 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with file, line and key.
     pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        let mut document = Node::parse(file, text)?;
+        let (mut document, beside) = base::with_base(file, Node::parse(file, text)?)?;
         let variations = document.remove("cases");
         let set: Vec<Node> = overrides
             .iter()
@@ -183,6 +194,7 @@ impl Scenario {
         scenario.key = PathBuf::from(file)
             .file_stem()
             .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        scenario.beside = beside;
         if let Some(variations) = variations {
             scenario.cases.clear();
             for (name, path, variation) in Section::new(&variations, "cases")?.entries() {
@@ -231,6 +243,7 @@ fn read_case(document: &Node) -> Result<Scenario, ScenarioError> {
             workload,
         }],
         expectations,
+        beside: Vec::new(),
     })
 }
 
@@ -248,7 +261,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
     let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
     let classes = read_classes(root.node("classes"))?;
     let simulator = simulator::read(root.node("simulator"), cpus)?;
-    let programs: Vec<Program> = match root.node("programs") {
+    let mut programs: Vec<Program> = match root.node("programs") {
         None => return Err(root.error("", "no program is given: add a [programs.NAME] table")),
         Some(node) => Section::new(node, "programs")?
             .entries()
@@ -259,6 +272,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
             .collect::<Result<_, _>>()?,
     };
     check_servers(&programs, root)?;
+    scale_work(&mut programs, root)?;
     Ok(Workload {
         cpus,
         memory_mib,
@@ -273,16 +287,36 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
     })
 }
 
+/// All work times `work_scale`.
+fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), ScenarioError> {
+    let factor = root.number("work_scale", 1.0, 0.001..=1000.0)?;
+    let real = |program: &&mut Program| program.count > 0 && program.kind.is_real();
+    if factor != 1.0
+        && let Some(program) = programs.iter_mut().find(real)
+    {
+        let message = format!(
+            "the work of the real program `{}` cannot be scaled",
+            program.name
+        );
+        return Err(root.error("work_scale", message));
+    }
+    for program in programs {
+        program.kind.scale_work(factor);
+    }
+    Ok(())
+}
+
 /// Whoever asks a server must name one.
 fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), ScenarioError> {
-    let servers = || programs.iter().filter(|p| p.kind == Kind::Server);
-    for program in programs {
-        if let Some(name) = program.kind.server()
-            && !servers().any(|server| server.name == name && server.count == 1)
-        {
+    for program in programs.iter().filter(|program| program.count > 0) {
+        let Some((name, kind)) = program.kind.asks() else {
+            continue;
+        };
+        let servers = || programs.iter().filter(|p| p.kind.name() == kind);
+        if !servers().any(|server| server.name == name && server.count == 1) {
             let hint = suggest(name, servers().map(|server| server.name.as_str()));
             let message = format!(
-                "program `{}` asks the server `{name}`, which is no single program of kind `server`{hint}",
+                "program `{}` asks the server `{name}`, which is no single program of kind `{kind}`{hint}",
                 program.name
             );
             return Err(root.error("programs", message));

@@ -1,16 +1,11 @@
-//! The programs of a scenario: which kinds there are and what each can be told.
+//! The programs of a scenario: what all of them can be told.
 
-use std::path::Path;
-
+use super::document::{Node, ScenarioError, Section, join};
+use super::{Class, Contract, Kind, Tuned, check_class_known, contract, kind, tuned};
 use andante_sim::Priority;
-use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, Node, ScenarioError, Section, Value, join, suggest};
-use super::{Class, Contract, check_class_known, contract};
-
-const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
-/// Most requests that a display server may be behind.
-const MAX_AHEAD: u32 = 65_536;
+/// Most instances of a program.
+const COUNT_MAX: u32 = 1000;
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,228 +32,13 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// What is done for it by hand under the schedulers `eevdf-…`; none: nothing.
+    pub tuned: Option<Tuned>,
     /// What each instance is promised; none: its class's share (simulator).
     pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
 }
-
-/// What a program does. All work is given as time on a CPU at full speed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Kind {
-    /// Shows frames periodically.
-    Player {
-        /// Frames per second.
-        fps: f64,
-        /// Work per frame [ms], repeated like a group of pictures.
-        work_ms: Vec<f64>,
-        /// Who draws its frames.
-        display: Display,
-        /// Whether frames that are a period late are given up.
-        drops: bool,
-    },
-    /// Answers key presses at random instants.
-    Typist {
-        /// Mean rate [1/s].
-        keys_per_s: f64,
-        /// Work per key [ms], repeated.
-        work_ms: Vec<f64>,
-        /// From the key to the program [ms], repeated (simulator).
-        input_ms: Vec<f64>,
-        /// No keys after this [s since the measurement began]; none: to its end (simulator).
-        until_s: Option<f64>,
-        /// Seed of the instants.
-        seed: u32,
-        /// Who draws its answers.
-        display: Display,
-    },
-    /// Does for its clients what they ask for, one request after the other.
-    Server,
-    /// Asks a server, waits for the reply, thinks, asks again (a closed loop).
-    Client {
-        /// The program of kind `server` that it asks.
-        server: String,
-        /// Work the server does per request [ms].
-        work_ms: f64,
-        /// Time between a reply and the next request [ms].
-        think_ms: f64,
-    },
-    /// The sink of events: a player with timed waits, whose frames come due (simulator).
-    Sink {
-        /// Events per second.
-        events_per_s: f64,
-        /// Each comes up to so much later than its beat [ms].
-        jitter_ms: f64,
-        /// Work per event [ms], repeated like a group of pictures.
-        work_ms: Vec<f64>,
-        /// Of the phase and the jitter; of each further instance one more.
-        seed: u32,
-        /// Whether its latency is to the end of the work, not to its beginning.
-        to_end: bool,
-    },
-    /// Runs without end.
-    Loop,
-    /// Forks children that compute and exit, one after the other.
-    Batch {
-        /// Work per child [ms], repeated.
-        work_ms: Vec<f64>,
-        /// Work of the parent per child [ms] (simulator); none: what forking costs.
-        fork_ms: Option<f64>,
-    },
-    /// A small integer benchmark without end.
-    Dhrystone,
-    /// Two processes that pass a byte to and fro through pipes.
-    Pingpong {
-        /// Round trips per sample.
-        window: u32,
-    },
-    /// Sleeps to given instants and measures how late it runs.
-    Waker {
-        /// Time between the instants [µs].
-        interval_us: f64,
-    },
-    /// Unmodified mpv plays a clip once.
-    Mpv {
-        /// What it plays.
-        clip: Clip,
-        /// Play the first seconds once before everything else, to fill the caches [s].
-        warm_up_s: f64,
-    },
-    /// `make` compiles real C files without end.
-    Make {
-        /// Compilers at once (`-j`).
-        jobs: u32,
-    },
-    /// Any program.
-    Command {
-        /// The program and its arguments.
-        argv: Vec<String>,
-    },
-}
-
-/// The display server of a program, a process of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Display {
-    /// Its work per frame or key [ms]; 0: there is none.
-    pub work_ms: f64,
-    /// The program, of kind `server`, that it is; none: one of its own.
-    pub server: Option<String>,
-    /// How often a player waits for it for each frame, the first time for its work (simulator).
-    pub exchanges: u32,
-    /// How many requests it may be behind, the program not waiting for it (simulator); 0: the
-    /// program waits for every answer.
-    pub ahead: u32,
-}
-
-impl Display {
-    /// There is none.
-    pub const NONE: Self = Self {
-        work_ms: 0.0,
-        server: None,
-        exchanges: 1,
-        ahead: 0,
-    };
-}
-
-/// A film clip, made from these figures.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Clip {
-    /// Picture width [pixels].
-    pub width: u32,
-    /// Picture height [pixels].
-    pub height: u32,
-    /// Frames per second.
-    pub fps: u32,
-    /// Length [s].
-    pub length_s: u32,
-}
-
-impl Clip {
-    /// Number of frames of the whole clip.
-    pub fn frames(&self) -> u64 {
-        u64::from(self.fps) * u64::from(self.length_s)
-    }
-}
-
-impl Kind {
-    /// The kind's name in scenarios and results.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Player { .. } => "player",
-            Self::Typist { .. } => "typist",
-            Self::Server => "server",
-            Self::Client { .. } => "client",
-            Self::Sink { .. } => "sink",
-            Self::Loop => "loop",
-            Self::Batch { .. } => "batch",
-            Self::Dhrystone => "dhrystone",
-            Self::Pingpong { .. } => "pingpong",
-            Self::Waker { .. } => "waker",
-            Self::Mpv { .. } => "mpv",
-            Self::Make { .. } => "make",
-            Self::Command { .. } => "command",
-        }
-    }
-
-    /// The program of kind `server` that it asks.
-    pub fn server(&self) -> Option<&str> {
-        match self {
-            Self::Player { display, .. } | Self::Typist { display, .. } => {
-                display.server.as_deref()
-            }
-            Self::Client { server, .. } => Some(server),
-            _ => None,
-        }
-    }
-
-    /// A key that asks for what only the simulator has, if there is one.
-    pub fn only_simulated(&self) -> Option<&'static str> {
-        let given = |asked: bool, key| asked.then_some(key);
-        let of_display = |display: &Display| {
-            given(display.server.is_some(), "server")
-                .or(given(display.exchanges > 1, "exchanges"))
-                .or(given(display.ahead > 0, "ahead"))
-        };
-        match self {
-            Self::Server | Self::Client { .. } | Self::Sink { .. } => Some("kind"),
-            Self::Player { display, .. } => of_display(display),
-            Self::Typist {
-                input_ms,
-                until_s,
-                display,
-                ..
-            } => given(input_ms.iter().any(|ms| *ms > 0.0), "input_ms")
-                .or(given(until_s.is_some(), "until_s"))
-                .or(of_display(display)),
-            Self::Batch { fork_ms, .. } => given(fork_ms.is_some(), "fork_ms"),
-            _ => None,
-        }
-    }
-
-    /// Whether it needs programs and files of a whole system, not only this binary.
-    pub fn is_real(&self) -> bool {
-        matches!(
-            self,
-            Self::Mpv { .. } | Self::Make { .. } | Self::Command { .. }
-        )
-    }
-}
-
-pub(super) const KINDS: [&str; 13] = [
-    "player",
-    "typist",
-    "server",
-    "client",
-    "sink",
-    "loop",
-    "batch",
-    "dhrystone",
-    "pingpong",
-    "waker",
-    "mpv",
-    "make",
-    "command",
-];
 
 /// Reads `[programs.NAME]`.
 pub(super) fn read(
@@ -271,28 +51,28 @@ pub(super) fn read(
     let mut section = Section::new(node, path)?;
     let class: String = section.need("class")?;
     check_class_known(&class, classes).map_err(|message| section.error("class", message))?;
-    let count = section.get("count")?.unwrap_or(1);
-    if count > 1000 {
-        return Err(section.error("count", format!("{count} is out of range: give 0 to 1000")));
-    }
+    let count = read_count(&mut section, cpus)?;
     let kind_name: String = section.need("kind")?;
-    let kind = read_kind(&kind_name, &mut section)?;
+    let kind = kind::read(&kind_name, &mut section)?;
     let contract = match section.node("contract") {
         None => None,
         Some(node) => Some(contract::read(node, &join(path, "contract"), cpus)?),
     };
+    let tuned = match section.node("tuned") {
+        None => None,
+        Some(node) => Some(tuned::read(node, &join(path, "tuned"))?),
+    };
     let program = Program {
         name: name.to_owned(),
         contract,
+        tuned,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,
         stop_s: time(&mut section, "stop_s", 0.0)?,
         suspend_s: time(&mut section, "suspend_s", 0.0)?,
         resume_s: time(&mut section, "resume_s", 0.0)?,
-        may_end: section
-            .get("may_end")?
-            .unwrap_or(matches!(kind, Kind::Mpv { .. })),
+        may_end: section.get("may_end")?.unwrap_or(kind.ends_by_itself()),
         nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
         affinity: section.get("affinity")?,
         priority: Priority {
@@ -308,7 +88,24 @@ pub(super) fn read(
     Ok(program)
 }
 
-fn time(
+/// The number of instances: `count`, or so many for each CPU with `per_cpu`.
+fn read_count(section: &mut Section<'_>, cpus: u32) -> Result<u32, ScenarioError> {
+    let given: u32 = section.get("count")?.unwrap_or(1);
+    let times = match section.get("per_cpu")? {
+        Some(true) => cpus,
+        _ => 1,
+    };
+    match given.checked_mul(times) {
+        Some(count) if count <= COUNT_MAX => Ok(count),
+        _ => {
+            let range = format!("0 to {}", COUNT_MAX / times);
+            Err(section.error("count", format!("{given} is out of range: give {range}")))
+        }
+    }
+}
+
+/// An instant of the run [s], from `least_s` to an hour.
+pub(super) fn time(
     section: &mut Section<'_>,
     key: &'static str,
     least_s: f64,
@@ -359,188 +156,5 @@ fn check_affinity(
             }
         },
         None => Ok(()),
-    }
-}
-
-fn read_kind(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
-    Ok(match name {
-        "player" => Kind::Player {
-            fps: section.number("fps", 30.0, 0.1..=1000.0)?,
-            drops: section.get("drops")?.unwrap_or(true),
-            work_ms: read_frame_work(section)?,
-            display: Display {
-                exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
-                ..read_display(section)?
-            },
-        },
-        "typist" => Kind::Typist {
-            keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
-            work_ms: read_times(section, "work_ms", Some(1.0))?,
-            input_ms: read_times(section, "input_ms", Some(0.0))?,
-            until_s: time(section, "until_s", 0.0)?,
-            seed: section.get("seed")?.unwrap_or(1),
-            display: read_display(section)?,
-        },
-        "server" => Kind::Server,
-        "client" => Kind::Client {
-            server: section.need("server")?,
-            work_ms: section.number("work_ms", 1.0, WORK_MS)?,
-            think_ms: section.number("think_ms", 0.0, WORK_MS)?,
-        },
-        "sink" => Kind::Sink {
-            events_per_s: section.number("events_per_s", 10.0, 0.01..=1000.0)?,
-            jitter_ms: section.number("jitter_ms", 0.0, WORK_MS)?,
-            work_ms: read_times(section, "work_ms", None)?,
-            seed: section.get("seed")?.unwrap_or(1),
-            to_end: section.get("to_end")?.unwrap_or(false),
-        },
-        "loop" => Kind::Loop,
-        "batch" => Kind::Batch {
-            work_ms: read_times(section, "work_ms", Some(10.0))?,
-            fork_ms: match section.get::<f64>("fork_ms")? {
-                None => None,
-                Some(_) => Some(section.number("fork_ms", 0.0, WORK_MS)?),
-            },
-        },
-        "dhrystone" => Kind::Dhrystone,
-        "pingpong" => Kind::Pingpong {
-            window: section.number("window", 1000.0, 1.0..=1e6)? as u32,
-        },
-        "waker" => Kind::Waker {
-            interval_us: section.number("interval_us", 1e4, 10.0..=1e8)?,
-        },
-        "mpv" => Kind::Mpv {
-            clip: read_clip(section)?,
-            warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
-        },
-        "make" => Kind::Make {
-            jobs: section.number("jobs", 8.0, 1.0..=1000.0)? as u32,
-        },
-        "command" => {
-            let argv: Vec<String> = section.need("argv")?;
-            if argv.is_empty() {
-                return Err(section.error("argv", "names no program"));
-            }
-            Kind::Command { argv }
-        }
-        wrong => {
-            let hint = suggest(wrong, KINDS.into_iter());
-            return Err(section.error("kind", format!("unknown kind `{wrong}`{hint}")));
-        }
-    })
-}
-
-/// One or more times; without a default, they must be given.
-fn read_times(
-    section: &mut Section<'_>,
-    key: &'static str,
-    default_ms: Option<f64>,
-) -> Result<Vec<f64>, ScenarioError> {
-    let given: Option<Vec<f64>> = match default_ms {
-        None => Some(section.need(key)?),
-        Some(_) => section.get(key)?,
-    };
-    let times_ms = given.unwrap_or_else(|| default_ms.into_iter().collect());
-    if times_ms.is_empty() || times_ms.iter().any(|ms| !WORK_MS.contains(ms)) {
-        return Err(section.error(key, "give one or more times from 0 to 60000"));
-    }
-    Ok(times_ms)
-}
-
-fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
-    Ok(Display {
-        work_ms: section.number("display_ms", 0.0, WORK_MS)?,
-        server: section.get("server")?,
-        exchanges: 1,
-        ahead: section.number("ahead", 0.0, 0.0..=f64::from(MAX_AHEAD))? as u32,
-    })
-}
-
-/// The work of a player's frames: `work_ms`, or what was recorded of a film.
-fn read_frame_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
-    let Some(trace) = section.node("work_trace") else {
-        return read_times(section, "work_ms", None);
-    };
-    let file: String = section.need("work_trace")?;
-    // Beside the scenario, wherever that is read from.
-    let folder = Path::new(&trace.origin.file).parent();
-    let path = folder.unwrap_or(Path::new("")).join(&file);
-    let fail = |section: &Section<'_>, message: String| {
-        section.error("work_trace", format!("{}: {message}", path.display()))
-    };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| fail(section, format!("cannot be read: {error}")))?;
-    let scale = section.number("work_scale", 1.0, 0.001..=1000.0)?;
-    let mut work_ms = parse_trace(&text).map_err(|message| fail(section, message))?;
-    for ms in &mut work_ms {
-        *ms *= scale;
-    }
-    let first = section.number("work_first", 0.0, 0.0..=1e6)? as usize % work_ms.len();
-    work_ms.rotate_left(first);
-    Ok(work_ms)
-}
-
-/// A number [ms] a line; `#` begins a comment.
-fn parse_trace(text: &str) -> Result<Vec<f64>, String> {
-    let mut work_ms = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let ms = line.parse().ok().filter(|ms| (0.0..=60_000.0).contains(ms));
-        work_ms.push(
-            ms.ok_or_else(|| format!("line {}: `{line}` is no time from 0 to 60000", number + 1))?,
-        );
-    }
-    match work_ms.is_empty() {
-        true => Err("has no frame".to_owned()),
-        false => Ok(work_ms),
-    }
-}
-
-fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
-    let mut clip = Clip {
-        width: 640,
-        height: 360,
-        fps: 30,
-        length_s: 12,
-    };
-    if let Some(size) = section.node("size") {
-        let pixels = match &size.value {
-            Value::Text(_) => String::from_node(size),
-            _ => None,
-        };
-        let parsed = pixels
-            .as_deref()
-            .and_then(|text| text.split_once('x'))
-            .and_then(|(w, h)| {
-                Some((w.parse().ok()?, h.parse().ok()?)).filter(|(w, h): &(u32, u32)| {
-                    (16..=4096).contains(w) && (16..=4096).contains(h) && w % 2 == 0 && h % 2 == 0
-                })
-            });
-        (clip.width, clip.height) = parsed.ok_or_else(|| {
-            section.error(
-                "size",
-                "give even WIDTHxHEIGHT from 16 to 4096, e.g. \"640x360\"",
-            )
-        })?;
-    }
-    clip.fps = section.number("fps", 30.0, 1.0..=240.0)? as u32;
-    clip.length_s = section.number("length_s", 12.0, 1.0..=600.0)? as u32;
-    Ok(clip)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_trace;
-
-    #[test]
-    fn a_trace_is_a_number_a_line() {
-        assert_eq!(parse_trace("# ms\n1.5\n\n 2 \n").unwrap(), [1.5, 2.0]);
-        assert!(parse_trace("# nothing\n").is_err());
-        let error = parse_trace("1\n1,5\n").unwrap_err();
-        assert!(error.starts_with("line 2: `1,5`"), "{error}");
-        assert!(parse_trace("-1\n").is_err());
     }
 }

@@ -294,6 +294,7 @@ fn player(
         class: "/film".into(),
         kind: kind.into(),
         frames: Some(shown_ms.len() as u64),
+        due: Some(360),
         late: Some(late),
         dropped: Some(dropped_ms.len() as u64),
         frame_ms: Spread::of(&gaps),

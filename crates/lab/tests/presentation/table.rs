@@ -17,6 +17,7 @@ virtual machine, virtual time · Linux 7.2.13+deb14-cloud-amd64 · 1 CPU · 1024
    frames shown                   360                      325
    frames late                      0                       83
    frames dropped                   0                       35
+   frames not in time [%]        0.00                    32.78
    longest freeze [ms]           34.5                    236.3
    frame rate [/s]              30.00                    27.07
    frame time, p99 [ms]         34.39                   201.39

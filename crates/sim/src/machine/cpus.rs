@@ -33,7 +33,7 @@ impl<S: Scheduler> Machine<S> {
         }
         self.instance_ns[t.instance.0 as usize] += ran_ns;
         self.work_ns[t.instance.0 as usize] += ran_ns - overhead_ns;
-        let ClassId(class) = t.spec.class;
+        let class = t.class as usize;
         if self.class_ns.len() <= class {
             self.class_ns.resize(class + 1, 0);
         }
@@ -109,11 +109,11 @@ impl<S: Scheduler> Machine<S> {
             t.rule = slice.rule;
             t.overhead_ns += self.costs.level_ns * levels;
             if next != wanting {
-                t.state = State::Running(cpu);
+                t.state = State::Running(cpu as u32);
                 t.overhead_ns += self.costs.switch_ns;
-                if t.last_cpu != cpu {
+                if t.last_cpu != cpu as u32 {
                     t.overhead_ns += self.costs.migration_ns;
-                    t.last_cpu = cpu;
+                    t.last_cpu = cpu as u32;
                 }
                 c.since_ns = self.now_ns.max(c.stolen_until_ns);
             }

@@ -4,16 +4,11 @@ use super::*;
 
 impl<S: Scheduler> Machine<S> {
     pub(super) fn at(&mut self, at_ns: Ns, event: Event) {
-        self.events
-            .push(Reverse((at_ns.max(self.now_ns), self.sequence, event)));
-        self.sequence += 1;
+        self.events.put(at_ns.max(self.now_ns), event);
     }
 
     pub(super) fn next_ns(&self) -> Ns {
-        let event_ns = self
-            .events
-            .peek()
-            .map_or(NEVER, |Reverse((at_ns, ..))| *at_ns);
+        let event_ns = self.events.next_ns().unwrap_or(NEVER);
         let timer_ns = self.scheduler.next_timer_ns().unwrap_or(NEVER);
         let cpu_ns = self
             .cpus
@@ -26,10 +21,7 @@ impl<S: Scheduler> Machine<S> {
 
     /// Everything of this instant that makes tasks runnable, or stops them.
     pub(super) fn happen(&mut self) {
-        while let Some(Reverse((at_ns, _, event))) = self.events.peek().copied()
-            && at_ns <= self.now_ns
-        {
-            self.events.pop();
+        while let Some(event) = self.events.take_due(self.now_ns) {
             self.handle(event);
         }
         if self
@@ -86,28 +78,20 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn begin(&mut self, new: NewTask) {
         let task = TaskId(self.tasks.len() as u32);
         let last_cpu = match new.parent {
-            Some(parent) => self.tasks[parent.0 as usize].last_cpu,
+            Some(parent) => self.tasks[parent.0 as usize].last_cpu as usize,
             None => (new.spec.affinity.trailing_zeros() as usize).min(self.cpus.len() - 1),
         };
         self.scheduler.add(task, &new.spec);
         if let Some(parent) = new.parent {
             self.scheduler.fork(parent, task);
         }
-        self.tasks.push(Task {
-            program: Some(new.program),
+        self.tasks
+            .push(Task::new(&new.spec, new.instance, last_cpu));
+        self.programs.push(Some(new.program));
+        self.lives.push(Life {
             spec: new.spec,
-            instance: new.instance,
             parent: new.parent,
             children_ended: 0,
-            state: State::Asleep,
-            wait: Wait::Nothing,
-            stopped: false,
-            work_ns: 0,
-            overhead_ns: 0,
-            last_cpu,
-            worked: false,
-            timers: 0,
-            rule: Rule::SHARE,
         });
         self.wake(task);
     }
@@ -139,7 +123,7 @@ impl<S: Scheduler> Machine<S> {
         let t = &mut self.tasks[task.0 as usize];
         t.state = State::Dead;
         t.wait = Wait::Nothing;
-        t.program = None;
+        self.programs[task.0 as usize] = None;
         self.scheduler.remove(task);
     }
 
@@ -147,8 +131,8 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn leave(&mut self, task: TaskId) {
         match self.tasks[task.0 as usize].state {
             State::Running(cpu) => {
-                self.settle(cpu);
-                self.free(cpu, task);
+                self.settle(cpu as usize);
+                self.free(cpu as usize, task);
             }
             State::Queued => self.scheduler.withdraw(self.now_ns, task),
             State::Asleep | State::Dead => return,

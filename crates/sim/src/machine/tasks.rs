@@ -19,7 +19,7 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn find_cpu(&mut self, task: TaskId, woken: bool) {
         let t = &self.tasks[task.0 as usize];
         let count = self.cpus.len();
-        let nearby = (0..count).map(|step| (t.last_cpu + step) % count);
+        let nearby = (0..count).map(|step| (t.last_cpu as usize + step) % count);
         let home = self.scheduler.home(task);
         let allowed: Vec<usize> = nearby
             .filter(|cpu| t.may_run_on(*cpu) && home.is_none_or(|home| home == *cpu))
@@ -55,8 +55,7 @@ impl<S: Scheduler> Machine<S> {
 
     /// Asks the task's program for steps until one needs time.
     pub(super) fn advance(&mut self, task: TaskId) -> After {
-        let mut program = self.tasks[task.0 as usize]
-            .program
+        let mut program = self.programs[task.0 as usize]
             .take()
             .expect("it has not ended");
         let mut forked = Vec::new();
@@ -67,14 +66,13 @@ impl<S: Scheduler> Machine<S> {
                 steps < MAX_IDLE_STEPS,
                 "a program takes steps without end and without work"
             );
-            let t = &self.tasks[task.0 as usize];
             let mut world = World {
                 now_ns: self.now_ns,
                 task,
                 records: &mut self.records,
                 parent: task,
-                instance: t.instance,
-                spec: &t.spec,
+                instance: self.tasks[task.0 as usize].instance,
+                spec: &self.lives[task.0 as usize].spec,
                 forked: &mut forked,
             };
             let step = program.step(&mut world);
@@ -85,7 +83,7 @@ impl<S: Scheduler> Machine<S> {
                 break after;
             }
         };
-        self.tasks[task.0 as usize].program = Some(program);
+        self.programs[task.0 as usize] = Some(program);
         after
     }
 
@@ -107,8 +105,8 @@ impl<S: Scheduler> Machine<S> {
                     if let State::Running(cpu) = t.state
                         && worked
                     {
-                        let pick = self.scheduler.next_job(now_ns, cpu, task, at_ns);
-                        self.cpus[cpu].must_pick |= pick;
+                        let pick = self.scheduler.next_job(now_ns, cpu as usize, task, at_ns);
+                        self.cpus[cpu as usize].must_pick |= pick;
                     }
                     return None;
                 }
@@ -133,15 +131,15 @@ impl<S: Scheduler> Machine<S> {
                 t.wait = Wait::Channel(channel);
             }
             Step::WaitForChild => {
-                if t.children_ended > 0 {
-                    t.children_ended -= 1;
+                let life = &mut self.lives[task.0 as usize];
+                if life.children_ended > 0 {
+                    life.children_ended -= 1;
                     return None;
                 }
                 t.wait = Wait::Child;
             }
             Step::Exit => {
-                let parent = t.parent;
-                if let Some(parent) = parent {
+                if let Some(parent) = self.lives[task.0 as usize].parent {
                     self.child_ends(parent);
                 }
                 return Some(After::Exits);
@@ -160,11 +158,10 @@ impl<S: Scheduler> Machine<S> {
     }
 
     pub(super) fn child_ends(&mut self, parent: TaskId) {
-        let p = &mut self.tasks[parent.0 as usize];
-        if p.wait == Wait::Child {
+        if self.tasks[parent.0 as usize].wait == Wait::Child {
             self.wake(parent);
         } else {
-            p.children_ended += 1;
+            self.lives[parent.0 as usize].children_ended += 1;
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::paper::result::{AT_LEAST, AT_MOST};
 use crate::runner::Choice;
 use crate::scenario::document::{FromNode, Node, Origin, ScenarioError, Section, Value};
 use crate::scenario::expectation::{check_in_case, check_measure, read_subject};
-use crate::scenario::{Figure, Over, Subject};
+use crate::scenario::{Figure, Instances, Over, Subject};
 
 /// One run: a case of a scenario under a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,15 +51,6 @@ impl Source {
         let base = self.over.as_ref().map(|(_, run)| run);
         std::iter::once(&self.run).chain(base)
     }
-}
-
-/// How the instances of a repeated program become one figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Instances {
-    Sum,
-    Mean,
-    Least,
-    Largest,
 }
 
 /// How near a measured figure must be to the published one.
@@ -157,7 +148,7 @@ impl Keys {
         let keys = Self {
             over,
             scale: section.get("scale")?,
-            instances: read_instances(section)?,
+            instances: Instances::read(section)?,
             demand: read_demand(section)?,
             starves: read_starves(section, path)?,
             why: section.get("why")?,
@@ -367,19 +358,6 @@ fn read_over(node: &Node, path: &str) -> Result<OverKeys, ScenarioError> {
     };
     section.finish()?;
     Ok(over)
-}
-
-fn read_instances(section: &mut Section<'_>) -> Result<Option<Instances>, ScenarioError> {
-    let Some(name) = section.get::<String>("instances")? else {
-        return Ok(None);
-    };
-    match name.as_str() {
-        "sum" => Ok(Some(Instances::Sum)),
-        "mean" => Ok(Some(Instances::Mean)),
-        "least" => Ok(Some(Instances::Least)),
-        "largest" => Ok(Some(Instances::Largest)),
-        _ => Err(section.error("instances", "give sum, mean, least or largest")),
-    }
 }
 
 fn read_demand(section: &mut Section<'_>) -> Result<Option<Demand>, ScenarioError> {

@@ -16,7 +16,7 @@ use std::path::Path;
 pub(crate) use figure::{
     ChartSpec, ContourSpec, FigureSpec, LaneSpec, Quantity, SamplesSpec, SeriesSpec, TimelineSpec,
 };
-pub(crate) use keys::{Demand, Instances, RunKey, Source, Starves};
+pub(crate) use keys::{Demand, RunKey, Source, Starves};
 pub(crate) use table::{CellSpec, Order, TableSpec};
 
 use scenarios::{NoScenario, Scenarios};

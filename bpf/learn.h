@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Learnt contracts in the kernel: every task is watched, and those that are interactive
+ * (core/learn.h) get a contract on a CPU that has room for it. Part of sched.bpf.c.
+ */
+#ifndef ANDANTE_BPF_LEARN_H
+#define ANDANTE_BPF_LEARN_H
+
+/* How many CPUs are looked at for room. */
+#define LEARN_SCAN_CPUS 16
+
+/* A CPU for this part of one, the task's own if it has room; -1: there is none. Needs no lock. */
+static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
+{
+	s32 cpu = scx_bpf_task_cpu(p), best = -1;
+	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
+	u32 least = learn_bound;
+
+	an_while(left) {
+		u32 learnt = cpu_state(cpu)->learnt;
+
+		if (cpu < AN_MAX_CONTRACT_CPUS && learnt + part <= least &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			least = learnt + part;
+			best = cpu;
+		}
+		if (++cpu >= (s32)nr_cpus)
+			cpu = 0;
+		left = an_opaque(left - 1);
+	}
+	return best;
+}
+
+static __noinline void learn_contract(struct task_struct *p, struct task_state *ts)
+{
+	u32 part = an_learn_part(&ts->learner), index;
+	struct an_promise promise = {};
+	s32 cpu = learn_cpu(p, part);
+
+	if (cpu < 0)
+		return;
+	an_learn_promise(&ts->learner, learn_bound, &promise);
+	promise.cpu = cpu;
+	bpf_spin_lock(&tree_lock);
+	index = an_contract_create(&contracts, &promise);
+	if (index) {
+		struct an_holder *h = an_holder(index);
+
+		holder_init(h, AN_LEARNT_OF_THREAD);
+		h->leaf = AN_NONE;
+		h->bound = 1;
+		h->part = part;
+		cpu_state(cpu)->learnt += part;
+		ts->contract = contract_name(index);
+	}
+	bpf_spin_unlock(&tree_lock);
+	stats.learnt += index != AN_NONE;
+}
+
+/* The promise follows what is learnt, once that has changed by an eighth. */
+static __noinline void learn_adjust(struct task_state *ts, u32 index)
+{
+	struct an_contract *k = an_contract(&contracts, index);
+	struct an_holder *h = an_holder(index);
+	u32 part = an_learn_part(&ts->learner);
+	struct an_promise promise = {};
+	u64 budget_ns = k->promise.budget_ns, change_ns;
+
+	an_learn_promise(&ts->learner, learn_bound, &promise);
+	change_ns = promise.budget_ns > budget_ns ? promise.budget_ns - budget_ns
+						  : budget_ns - promise.budget_ns;
+	if (change_ns < budget_ns / 8)
+		return;
+	promise.cpu = k->promise.cpu;
+	bpf_spin_lock(&tree_lock);
+	cpu_state(promise.cpu)->learnt += part - h->part;
+	h->part = part;
+	h->next = promise;
+	h->changed = 1;
+	bpf_spin_unlock(&tree_lock);
+}
+
+/* The task wakes. */
+static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts)
+{
+	u32 index;
+
+	ts->slept = 0;
+	if (!learn_bound)
+		return;
+	an_learn_wake(&ts->learner, scx_bpf_now());
+	index = contract_named(ts->contract);
+	if (!an_learn_interactive(&ts->learner, learn_bound)) {
+		if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
+			contract_unbind(ts);
+	} else if (!index) {
+		if (!(p->flags & PF_KTHREAD))
+			learn_contract(p, ts);
+	} else if (an_holder(index)->kind == AN_LEARNT_OF_THREAD) {
+		learn_adjust(ts, index);
+	}
+}
+
+/* The task has run. Beyond its budget within one job it is not what it seemed to be. */
+static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
+{
+	u32 index;
+
+	an_learn_service(&ts->learner, ran_ns);
+	if (!ts->contract)
+		return;
+	index = contract_named(ts->contract);
+	if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD &&
+	    ts->learner.service_ns > an_contract(&contracts, index)->promise.budget_ns)
+		contract_unbind(ts);
+}
+
+#endif

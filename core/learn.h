@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Learnt contracts: what a task that nobody has said anything about seems to need.
+ *
+ * A program that waits for something, does a piece of work and waits again (plays a frame, answers
+ * a key, draws for a client, forks a child and waits for it) can be served in time without anyone
+ * losing: it asks for little of the CPU, and says by going to sleep that it has had what it wanted.
+ * So every task is watched. A *job* is what it does from one wake-up to the next; its service is
+ * the CPU time it takes.
+ *
+ *      largest service              of a job, lately: rises at once, and falls by 1/128 with
+ *                                   every job, so that the one expensive frame of each group is
+ *                                   remembered
+ *      mean service, distance       exponential averages over some sixteen jobs
+ *
+ * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
+ * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
+ * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program
+ * never gets so far, for it does not wait: its children live for one job. It is offered a contract
+ * of rank EXTRA: after all that were promised, before all shares, in the order of
+ *
+ *      deadline = wake-up + 1.5 times the largest service of a job
+ *
+ * whence short work comes before long work; budget is twice the largest service, in the period in
+ * which that is the bound's part of a CPU. When that is used up it has its class's share, like
+ * everybody else.
+ *
+ * What contracts of this kind use of a CPU is bounded as a whole, by a bucket that fills with the
+ * bound's part of the time and holds AN_LEARN_BUCKET_NS: a program that only seems to be
+ * interactive gets that bound and no more. None is earned and none lost by behaving otherwise.
+ *
+ * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
+ * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
+ * priorities earned by sleeping and lost by working trap the batch job that forks and waits, and
+ * the display server that everybody waits for). The server is a constant bandwidth server [cbs.h].
+ */
+#ifndef ANDANTE_CORE_LEARN_H
+#define ANDANTE_CORE_LEARN_H
+
+#include "contract.h"
+
+#define AN_LEARN_JOBS 6u
+#define AN_LEARN_SOON_NS 100000000u
+#define AN_LEARN_SOON_PART 64u /* of a CPU [1/1024] */
+#define AN_LEARN_SERVICE_MAX_NS 40000000ULL
+#define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
+#define AN_LEARN_AVERAGE_SHIFT 4	  /* averages over 16 jobs */
+#define AN_LEARN_DECAY_SHIFT 7
+#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* a longer sleep says nothing about the next one   \
+						*/
+#define AN_LEARN_BUCKET_NS 150000000LL
+
+struct an_learner {
+	u64 woken_ns;	 /* when the job in progress, or the last one, began */
+	u32 service_ns;	 /* of that job so far */
+	u32 largest_ns;	 /* of a job, lately */
+	u32 mean_ns;	 /* of a job */
+	u32 distance_ns; /* of one job's beginning from the next, on average */
+	u32 spread_ns;	 /* mean deviation of the distance */
+	u32 jobs;	 /* seen so far, at most AN_LEARN_JOBS */
+};
+
+an_inline u32 an_learn_average(u32 average, u32 sample)
+{
+	return average + (((s64)sample - average) >> AN_LEARN_AVERAGE_SHIFT);
+}
+
+/* The task ran for ran_ns. */
+an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
+{
+	u64 service_ns = l->service_ns + ran_ns;
+
+	l->service_ns =
+		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
+}
+
+/* The task is new, or was not watched before now. */
+an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
+{
+	l->woken_ns = now_ns;
+	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
+}
+
+/* The task wakes: one job is over, and another begins. */
+an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
+{
+	u64 distance_ns = now_ns - l->woken_ns;
+	u32 service_ns = l->service_ns, deviation_ns;
+
+	l->woken_ns = now_ns;
+	l->service_ns = 0;
+	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
+		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
+	if (!l->jobs) {
+		l->mean_ns = l->largest_ns = service_ns;
+		l->distance_ns = distance_ns;
+	}
+	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
+						    : l->distance_ns - distance_ns;
+	if (service_ns > l->largest_ns)
+		l->largest_ns = service_ns;
+	else
+		l->largest_ns -= (l->largest_ns - service_ns) >> AN_LEARN_DECAY_SHIFT;
+	l->mean_ns = an_learn_average(l->mean_ns, service_ns);
+	l->distance_ns = an_learn_average(l->distance_ns, distance_ns);
+	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns);
+	if (l->jobs < AN_LEARN_JOBS)
+		l->jobs++;
+}
+
+/* What the task uses on average, as part of a CPU [1/1024]. */
+an_inline u32 an_learn_part(const struct an_learner *l)
+{
+	return (u64)l->mean_ns * 1024 / (l->distance_ns ? l->distance_ns : 1);
+}
+
+/* Has the task shown that it waits more than it works? bound: part of a CPU [1/1024]. */
+an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
+{
+	u32 part = an_learn_part(l);
+
+	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound)
+		return false;
+	return l->jobs >= AN_LEARN_JOBS ||
+	       (part <= AN_LEARN_SOON_PART && l->distance_ns >= AN_LEARN_SOON_NS);
+}
+
+/* What it is offered. */
+an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an_promise *p)
+{
+	u64 service_ns = l->largest_ns;
+
+	if (service_ns < AN_LEARN_SERVICE_MIN_NS)
+		service_ns = AN_LEARN_SERVICE_MIN_NS;
+	p->budget_ns = 2 * service_ns;
+	p->period_ns = p->budget_ns * 1024 / (bound ? bound : 1);
+	p->deadline_rel_ns = service_ns + service_ns / 2;
+	p->x = p->y = 0;
+	p->flags = AN_HARD | AN_LEARNT;
+}
+
+/* What is in the bucket at this instant [ns]: bound's part [1/1024] of the time has been added. */
+an_inline s64 an_learn_left_ns(const struct an_learn_bucket *b, u32 bound, u64 now_ns)
+{
+	u64 passed_ns = now_ns > b->filled_ns ? now_ns - b->filled_ns : 0;
+	s64 left_ns;
+
+	if (passed_ns > AN_LEARN_DISTANCE_MAX_NS)
+		passed_ns = AN_LEARN_DISTANCE_MAX_NS;
+	left_ns = b->left_ns + (s64)(passed_ns * bound / 1024);
+	return left_ns < AN_LEARN_BUCKET_NS ? left_ns : AN_LEARN_BUCKET_NS;
+}
+
+an_inline s64 an_learn_fill(struct an_learn_bucket *b, u32 bound, u64 now_ns)
+{
+	b->left_ns = an_learn_left_ns(b, bound, now_ns);
+	if (now_ns > b->filled_ns)
+		b->filled_ns = now_ns;
+	return b->left_ns;
+}
+
+/* How long an empty bucket takes until it holds something worth a switch [ns]. */
+an_inline u64 an_learn_wait_ns(const struct an_learn_bucket *b, u32 bound)
+{
+	u64 short_ns = b->left_ns < 0 ? -b->left_ns : 0;
+
+	return (short_ns + AN_LEARN_SERVICE_MIN_NS) * 1024 / (bound ? bound : 1);
+}
+
+#endif

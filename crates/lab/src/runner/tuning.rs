@@ -1,0 +1,204 @@
+//! How a process is scheduled by the kernel's own means: its nice value, or what an expert sets by
+//! hand for the programs that a scenario marks as `tuned`.
+
+use std::io;
+
+use super::scheduler::Choice;
+use crate::scenario::{Program, Reserved};
+
+/// What an expert does by hand for the programs that matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByHand {
+    /// A nice value.
+    Nice,
+    /// A control group for each, with a `cpu.weight`.
+    Weight,
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_DEADLINE with the budget that suffices on average.
+    Deadline,
+    /// SCHED_DEADLINE with the budget that always suffices.
+    DeadlineMax,
+}
+
+impl ByHand {
+    /// All, with their names.
+    pub(super) const ALL: [(&'static str, Self); 5] = [
+        ("eevdf-nice", Self::Nice),
+        ("eevdf-weight", Self::Weight),
+        ("eevdf-fifo", Self::Fifo),
+        ("eevdf-deadline", Self::Deadline),
+        ("eevdf-deadline-max", Self::DeadlineMax),
+    ];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, by_hand)| *by_hand)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(_, known)| *known == self);
+        known.expect("all are listed").0
+    }
+
+    /// Why it cannot be done for these programs, if it cannot.
+    pub fn obstacle(self, programs: &[Program]) -> Option<String> {
+        let name = self.name();
+        let running = programs.iter().filter(|program| program.count > 0);
+        let mut tuned = running.filter_map(|program| Some((program, program.tuned.as_ref()?)));
+        let first = tuned.clone().next();
+        match self {
+            _ if first.is_none() => Some(format!(
+                "`{name}` tunes by hand, and no program says how: add `tuned = {{}}` to those that matter"
+            )),
+            Self::Deadline | Self::DeadlineMax => tuned
+                .find(|(_, tuned)| tuned.deadline.is_none())
+                .map(|(program, _)| {
+                    format!(
+                        "`{name}` needs `period_ms`, `budget_ms` and `budget_max_ms` in `tuned` of program `{}`",
+                        program.name
+                    )
+                }),
+            Self::Weight => tuned.find(|(program, _)| program.class != "/").map(|(program, _)| {
+                format!(
+                    "`{name}` gives programs of class `/` a class of their own, and `{}` has one",
+                    program.name
+                )
+            }),
+            Self::Nice | Self::Fifo => None,
+        }
+    }
+}
+
+/// What is set for a process before its first instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheduling {
+    /// An ordinary process with this nice value.
+    Nice(i32),
+    /// SCHED_FIFO with this priority; children inherit it.
+    Fifo(i32),
+    /// SCHED_DEADLINE [ns]. Children are ordinary: the kernel lets no other process of this policy
+    /// fork.
+    Deadline {
+        /// Budget.
+        runtime_ns: u64,
+        /// Period, and deadline.
+        period_ns: u64,
+    },
+}
+
+impl Scheduling {
+    /// What `program` gets under `choice`.
+    pub fn of(choice: &Choice, program: &Program) -> Self {
+        let (Choice::ByHand(by_hand), Some(tuned)) = (choice, &program.tuned) else {
+            return Self::Nice(program.nice);
+        };
+        let reserved = |budget: fn(&Reserved) -> u64| {
+            let reserved = tuned.deadline.expect("checked before anything is run");
+            Self::Deadline {
+                runtime_ns: budget(&reserved),
+                period_ns: reserved.period_ns,
+            }
+        };
+        match by_hand {
+            ByHand::Nice => Self::Nice(tuned.nice),
+            ByHand::Weight => Self::Nice(program.nice),
+            ByHand::Fifo => Self::Fifo(tuned.fifo),
+            ByHand::Deadline => reserved(|reserved| reserved.mean_ns),
+            ByHand::DeadlineMax => reserved(|reserved| reserved.max_ns),
+        }
+    }
+
+    /// Sets it for the calling thread; only system calls, so that a forked child may.
+    pub fn apply(self) -> io::Result<()> {
+        match self {
+            Self::Nice(0) => Ok(()),
+            // SAFETY: no pointers.
+            Self::Nice(nice) => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }),
+            Self::Fifo(priority) => {
+                // SAFETY: all-zero is a valid sched_param.
+                let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+                parameter.sched_priority = priority;
+                // SAFETY: the pointer is to a live variable.
+                check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) })
+            }
+            Self::Deadline {
+                runtime_ns,
+                period_ns,
+            } => {
+                // SAFETY: all-zero is a valid sched_attr.
+                let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+                attributes.size = size_of::<libc::sched_attr>() as u32;
+                attributes.sched_policy = libc::SCHED_DEADLINE as u32;
+                attributes.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+                attributes.sched_runtime = runtime_ns;
+                attributes.sched_deadline = period_ns;
+                attributes.sched_period = period_ns;
+                // SAFETY: the pointer is to a live variable that says how long it is.
+                let result =
+                    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0_u32) };
+                check(result as libc::c_int)
+            }
+        }
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn programs(tuned: &str) -> Vec<Program> {
+        let text = format!(
+            "title = 'x'\nduration_s = 1\n[programs.film]\nclass = '/'\nkind = 'loop'\nnice = 3\n{tuned}\n\
+             [programs.hog]\nclass = '/'\nkind = 'loop'\n"
+        );
+        let mut scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        scenario.cases.remove(0).workload.programs
+    }
+
+    #[test]
+    fn each_choice_takes_its_own_setting() {
+        let all = "tuned = { fifo = 40, period_ms = 33, budget_ms = 8, budget_max_ms = 17 }";
+        let programs = programs(all);
+        let of = |name: &str, program: usize| {
+            let choice = Choice::parse(name).unwrap();
+            assert_eq!(choice.name(), name);
+            Scheduling::of(&choice, &programs[program])
+        };
+        assert_eq!(of("eevdf", 0), Scheduling::Nice(3));
+        assert_eq!(of("eevdf-nice", 0), Scheduling::Nice(-10));
+        assert_eq!(of("eevdf-weight", 0), Scheduling::Nice(3));
+        assert_eq!(of("eevdf-fifo", 0), Scheduling::Fifo(40));
+        let deadline = |runtime_ns| Scheduling::Deadline {
+            runtime_ns,
+            period_ns: 33_000_000,
+        };
+        assert_eq!(of("eevdf-deadline", 0), deadline(8_000_000));
+        assert_eq!(of("eevdf-deadline-max", 0), deadline(17_000_000));
+        assert_eq!(of("eevdf-fifo", 1), Scheduling::Nice(0), "it is not marked");
+        assert!(
+            ByHand::ALL
+                .iter()
+                .all(|(_, by_hand)| by_hand.obstacle(&programs).is_none())
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let obstacle = |by_hand: ByHand, tuned| by_hand.obstacle(&programs(tuned)).unwrap();
+        assert!(obstacle(ByHand::Fifo, "").contains("no program says how"));
+        let missing = obstacle(ByHand::DeadlineMax, "tuned = {}");
+        assert!(
+            missing.contains("eevdf-deadline-max") && missing.contains("`film`"),
+            "{missing}"
+        );
+    }
+}
