@@ -37,6 +37,9 @@ mod call {
     pub const SWEEP: u32 = 6;
 }
 
+/// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
+const LEARNT_OF_THREAD: u8 = 4;
+
 /// A contract in the kernel: which slot, and which use of it. Never given out twice until the slot
 /// has been used 32768 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,6 +125,8 @@ pub struct Contract {
     pub name: ContractName,
     /// What is promised.
     pub promise: Promise,
+    /// Whether nobody asked for it: the scheduler has learnt that a thread needs it.
+    pub learnt: bool,
     /// Threads that hold it; 0 if a class does.
     pub threads: u32,
     /// The CPU it is on now: of a split contract, the one of the piece in service.
@@ -352,6 +357,7 @@ fn seen(index: usize, found: &types::an_contract, holder: &types::an_holder) -> 
             flags: promise.flags,
             cpu: promise.cpu,
         },
+        learnt: holder.kind == LEARNT_OF_THREAD,
         threads: holder.bound,
         cpu: u32::from(found.cpu),
         service_ns: found.service_ns,
