@@ -14,7 +14,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 {
 	s32 cpu = scx_bpf_task_cpu(p), best = -1;
 	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
-	u32 least = learn_bound;
+	u32 least = part > AN_LEARN_SMALL_PART ? learn_bound : ~0u;
 
 	an_while(left) {
 		u32 learnt = cpu_state(cpu)->learnt;
@@ -57,7 +57,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	stats.learnt += index != AN_NONE;
 }
 
-/* The promise follows what is learnt, once that has changed by an eighth. */
+/* The promise follows what is learnt, once that has changed by so much that it matters. */
 static __noinline void learn_adjust(struct task_state *ts, u32 index)
 {
 	struct an_contract *k = an_contract(&contracts, index);
@@ -69,7 +69,8 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	an_learn_promise(&ts->learner, learn_bound, &promise);
 	change_ns = promise.budget_ns > budget_ns ? promise.budget_ns - budget_ns
 						  : budget_ns - promise.budget_ns;
-	if (change_ns < budget_ns / 8)
+	if (change_ns < budget_ns / 8 && part <= h->part + h->part / 4 &&
+	    part >= h->part - h->part / 4)
 		return;
 	promise.cpu = k->promise.cpu;
 	bpf_spin_lock(&tree_lock);
@@ -94,7 +95,7 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 		if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
 			contract_unbind(ts);
 	} else if (!index) {
-		if (!(p->flags & PF_KTHREAD))
+		if (!(p->flags & (PF_KTHREAD | PF_EXITING)))
 			learn_contract(p, ts);
 	} else if (an_holder(index)->kind == AN_LEARNT_OF_THREAD) {
 		learn_adjust(ts, index);
