@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What admission answers: yes and where, or no, why, because of whom, and what would do.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::dwcs::Unproved;
 use crate::placement::Placement;
 
 /// The answer to one contract.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// It is admitted.
@@ -36,7 +36,7 @@ impl Answer {
 }
 
 /// An admitted contract.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
     /// Where it runs.
     pub placement: Placement,
@@ -50,7 +50,7 @@ pub struct Admission {
 }
 
 /// What an admitted contract may rely on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
     /// No deadline is missed.
@@ -73,7 +73,7 @@ impl Promise {
 }
 
 /// A test of admission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// Sum of C / T within the supply, deadlines at the periods' ends (Liu, Layland 1973).
@@ -87,7 +87,7 @@ pub enum Test {
 }
 
 /// Why a contract is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// What stands in the way on each CPU it might have run on as a whole, by CPU.
     pub cpus: Vec<Obstacle>,
@@ -98,7 +98,7 @@ pub struct Refusal {
 }
 
 /// What stands in the way on one CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
     /// The CPU.
     pub cpu: u32,
@@ -113,7 +113,7 @@ pub struct Obstacle {
 }
 
 /// The test of one CPU that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// Sum of C / T above the supply. Both are rounded up for display; the test is exact.
@@ -130,7 +130,7 @@ pub enum Failure {
 }
 
 /// An interval in which more is due than supplied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overload {
     /// Length of the interval, from a common release [ns]; the shortest there is.
     pub at_ns: u64,
@@ -141,7 +141,7 @@ pub struct Overload {
 }
 
 /// Why the loss windows do not help on a CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowFailure {
     /// Even what must be served is too much.
@@ -158,7 +158,7 @@ pub enum WindowFailure {
 }
 
 /// A contract that holds a part of a CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its name.
     pub name: String,
@@ -175,7 +175,7 @@ pub struct Holder {
 }
 
 /// How far splitting would go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
     /// The number of pieces that carries most.
     pub pieces: usize,
@@ -188,7 +188,7 @@ pub struct Shortage {
 }
 
 /// The nearest contracts that would be admitted, each with what admission says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nearest {
     /// The largest budget in this period.
     pub largest_budget: Option<Offer>,
@@ -198,7 +198,7 @@ pub struct Nearest {
 }
 
 /// A contract that would be admitted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     /// The contract.
     pub contract: Contract,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::duration::Duration;
 
@@ -23,7 +23,7 @@ pub const MAX_WINDOW: u32 = 1 << 16;
 ///
 /// \[1\] R. West, K. Schwan, *Dynamic Window-Constrained Scheduling for Multimedia Applications*
 /// (ICMCS 1999); the aligned windows: R. West, C. Poellabauer (RTSS 2000).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tolerance {
     /// x: periods that may be lost.
     pub losses: u32,
@@ -38,6 +38,9 @@ impl Tolerance {
         window: 0,
     };
 
+    /// What a text of one must look like.
+    pub const EXPECTED: &str = "losses per periods, e.g. \"1/5\"";
+
     /// Whether anything may be lost at all.
     pub fn allows_loss(self) -> bool {
         self.losses > 0
@@ -50,12 +53,36 @@ impl fmt::Display for Tolerance {
     }
 }
 
+/// A text that is no tolerance.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not understood: give {}", Tolerance::EXPECTED)]
+pub struct ToleranceError {
+    text: String,
+}
+
+impl std::str::FromStr for Tolerance {
+    type Err = ToleranceError;
+
+    fn from_str(text: &str) -> Result<Self, ToleranceError> {
+        let read = |(losses, window): (&str, &str)| {
+            Some(Self {
+                losses: losses.trim().parse().ok()?,
+                window: window.trim().parse().ok()?,
+            })
+        };
+        let parts = text.split_once('/');
+        parts.and_then(read).ok_or_else(|| ToleranceError {
+            text: text.to_owned(),
+        })
+    }
+}
+
 /// A promise in time: `budget_ns` of CPU time in every period, by the deadline.
 ///
 /// Made by [`Contract::new`] and the `with_` calls; [`Contract::check`] judges it. The period
 /// is the least distance between two releases (a sporadic task), so a program that skips a period
 /// harms nobody.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// Name, unique within a [`System`](crate::System).
     pub name: String,

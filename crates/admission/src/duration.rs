@@ -49,8 +49,37 @@ pub(crate) enum Unreadable {
     TooLong,
 }
 
+/// Why a text is no time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` {}", .why.says())]
+pub struct DurationError {
+    text: String,
+    why: Unreadable,
+}
+
+impl Unreadable {
+    fn says(self) -> String {
+        match self {
+            Self::Form => format!("is not understood: give {EXPECTED}"),
+            Self::TooFine => "is too fine: give whole nanoseconds".into(),
+            Self::TooLong => "is too long".into(),
+        }
+    }
+}
+
+impl std::str::FromStr for Duration {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        parse_ns(text).map(Self).map_err(|why| DurationError {
+            text: text.to_owned(),
+            why,
+        })
+    }
+}
+
 /// Reads a time [ns].
-pub(crate) fn parse_ns(text: &str) -> Result<u64, Unreadable> {
+fn parse_ns(text: &str) -> Result<u64, Unreadable> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let (number, unit) = text.split_at(split.ok_or(Unreadable::Form)?);
@@ -129,5 +158,13 @@ mod tests {
             assert_eq!(Duration(ns).to_string(), text);
             assert_eq!(parse_ns(text), Ok(ns));
         }
+    }
+
+    #[test]
+    fn a_text_is_read_or_its_mistake_told() {
+        assert_eq!("33.3ms".parse(), Ok(Duration(33_300_000)));
+        let error = |text: &str| text.parse::<Duration>().unwrap_err().to_string();
+        assert!(error("9 bananas").starts_with("`9 bananas` is not understood: give a time"));
+        assert!(error("0.5ns").ends_with("give whole nanoseconds"));
     }
 }

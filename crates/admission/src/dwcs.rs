@@ -27,7 +27,7 @@ use std::fmt;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contract::Tolerance;
 use crate::task::{Supply, Task};
@@ -55,7 +55,7 @@ pub enum WindowVerdict {
 }
 
 /// Why the condition promises nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unproved {
     /// The periods differ.

@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 
-use crate::answer::{Failure, Holder, Obstacle, Overload, Refusal, Shortage, WindowFailure};
+use crate::answer::{
+    Failure, Holder, Nearest, Obstacle, Overload, Refusal, Shortage, WindowFailure,
+};
 use crate::contract::Contract;
 use crate::demand::Verdict;
 use crate::dwcs::{self, WindowVerdict};
@@ -15,8 +17,8 @@ use crate::task::Task;
 const PARTS: u128 = 1_000_000;
 
 impl System {
-    /// Why `contract`, which [`System::find`] finds no place for, is refused.
-    pub(crate) fn explain(&self, contract: &Contract) -> Refusal {
+    /// Why `contract`, which would not be admitted, is refused; `nearest` is what would be.
+    pub fn refusal(&self, contract: &Contract, nearest: Nearest) -> Refusal {
         let cpus = match contract.cpu {
             Some(cpu) => cpu..cpu + 1,
             None => 0..self.machine().cpus,
@@ -24,7 +26,7 @@ impl System {
         Refusal {
             cpus: cpus.map(|cpu| self.obstacle(cpu, contract)).collect(),
             split: self.shortage(contract),
-            nearest: self.nearest(contract),
+            nearest,
         }
     }
 

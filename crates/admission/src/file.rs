@@ -26,7 +26,7 @@ use std::fmt;
 use section::Section;
 
 use crate::contract::{Contract, ContractError, MAX_CONTRACTS, MAX_CPUS, Tolerance};
-use crate::duration::{self, Unreadable};
+use crate::duration::{self, Duration, Unreadable};
 use crate::policy::{DEFAULT_LEAST_PIECE_NS, Excess, Fit, Order, Policy, Splitting};
 use crate::system::Machine;
 
@@ -166,7 +166,7 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError>
     let budget = section.need("budget", duration::EXPECTED, |value| value.text())?;
     let period = section.need("period", duration::EXPECTED, |value| value.text())?;
     let deadline = section.get("deadline", duration::EXPECTED, |value| value.text())?;
-    let tolerate = section.get("tolerate", TOLERANCE, |value| value.text())?;
+    let tolerate = section.get("tolerate", Tolerance::EXPECTED, |value| value.text())?;
     let cpu = section.get("cpu", "the number of a CPU, from 0", |value| {
         value.integer()
     })?;
@@ -182,9 +182,9 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError>
         contract.deadline_ns = time_ns(section, "deadline", &deadline)?;
     }
     if let Some(tolerate) = tolerate {
-        let tolerance = tolerance(&tolerate);
-        let message = || format!("`{tolerate}` is not understood: give {TOLERANCE}");
-        contract.tolerance = tolerance.ok_or_else(|| section.error("tolerate", message()))?;
+        let tolerance: Result<Tolerance, _> = tolerate.parse();
+        contract.tolerance =
+            tolerance.map_err(|error| section.error("tolerate", error.to_string()))?;
     }
     match contract.check(cpus) {
         Ok(()) => Ok(contract),
@@ -192,25 +192,10 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError>
     }
 }
 
-const TOLERANCE: &str = "losses per periods, e.g. \"1/5\"";
-
-fn tolerance(text: &str) -> Option<Tolerance> {
-    let (losses, window) = text.split_once('/')?;
-    Some(Tolerance {
-        losses: losses.trim().parse().ok()?,
-        window: window.trim().parse().ok()?,
-    })
-}
-
 fn time_ns(section: &Section<'_>, key: &'static str, text: &str) -> Result<u64, FileError> {
-    duration::parse_ns(text).map_err(|unreadable| {
-        let message = match unreadable {
-            Unreadable::Form => format!("`{text}` is not understood: give {}", duration::EXPECTED),
-            Unreadable::TooFine => format!("`{text}` is too fine: give whole nanoseconds"),
-            Unreadable::TooLong => format!("`{text}` is too long"),
-        };
-        section.error(key, message)
-    })
+    let time: Result<Duration, _> = text.parse();
+    time.map(|time| time.0)
+        .map_err(|error| section.error(key, error.to_string()))
 }
 
 /// The key to blame.

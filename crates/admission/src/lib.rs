@@ -54,9 +54,10 @@ pub use answer::{
 };
 pub use contract::{
     Contract, ContractError, MAX_CONTRACTS, MAX_CPUS, MAX_PERIOD_NS, MAX_WINDOW, Tolerance,
+    ToleranceError,
 };
 pub use demand::{Verdict, Workload};
-pub use duration::Duration;
+pub use duration::{Duration, DurationError};
 pub use edf_wm::MAX_PIECES;
 pub use offer::MAX_STRETCH;
 pub use placement::{Piece, Placement, PlacementError};

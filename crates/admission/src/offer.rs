@@ -19,63 +19,81 @@ pub const MAX_STRETCH: u64 = 16;
 impl System {
     /// What would be admitted instead of `contract`, which is not.
     pub(crate) fn nearest(&self, contract: &Contract) -> Nearest {
-        Nearest {
-            largest_budget: self.largest_budget(contract),
-            shortest_period: self.shortest_period(contract),
+        Nearest::to(contract, |contract| self.find(contract))
+    }
+}
+
+impl Nearest {
+    /// What `find` would admit instead of `contract`, which it does not. Less budget or a longer
+    /// period may never turn its yes into a no.
+    pub fn to(contract: &Contract, find: impl Fn(&Contract) -> Option<Admission>) -> Self {
+        Self {
+            largest_budget: largest_budget(contract, &find),
+            shortest_period: shortest_period(contract, &find),
         }
     }
+}
 
-    fn largest_budget(&self, contract: &Contract) -> Option<Offer> {
-        let with_budget = |budget_ns| Contract {
-            budget_ns,
-            ..contract.clone()
-        };
-        // From the refused budget down to nothing.
-        let most = contract.budget_ns;
-        self.nearest_admitted(most - 1, |less_ns| with_budget(most - less_ns))
+fn largest_budget(
+    contract: &Contract,
+    find: impl Fn(&Contract) -> Option<Admission>,
+) -> Option<Offer> {
+    let with_budget = |budget_ns| Contract {
+        budget_ns,
+        ..contract.clone()
+    };
+    // From the refused budget down to nothing.
+    let most = contract.budget_ns;
+    nearest_admitted(find, most - 1, |less_ns| with_budget(most - less_ns))
+}
+
+fn shortest_period(
+    contract: &Contract,
+    find: impl Fn(&Contract) -> Option<Admission>,
+) -> Option<Offer> {
+    let asked_ns = contract.period_ns;
+    let at_period_end = contract.deadline_ns == asked_ns;
+    let with_period = |period_ns| Contract {
+        period_ns,
+        deadline_ns: if at_period_end {
+            period_ns
+        } else {
+            contract.deadline_ns
+        },
+        ..contract.clone()
+    };
+    let longest_ns = asked_ns.saturating_mul(MAX_STRETCH).min(MAX_PERIOD_NS);
+    let most_ns = longest_ns - asked_ns;
+    nearest_admitted(find, most_ns, |more_ns| with_period(asked_ns + more_ns))
+}
+
+/// The admitted contract of the least step, 1 to `last`, away from the refused one at step 0.
+fn nearest_admitted(
+    find: impl Fn(&Contract) -> Option<Admission>,
+    last: u64,
+    contract_at: impl Fn(u64) -> Contract,
+) -> Option<Offer> {
+    let offer_at = |step| {
+        let contract = contract_at(step);
+        let admission = find(&contract).filter(promises)?;
+        Some(Offer {
+            contract,
+            admission,
+        })
+    };
+    if last == 0 {
+        return None;
     }
-
-    fn shortest_period(&self, contract: &Contract) -> Option<Offer> {
-        let asked_ns = contract.period_ns;
-        let at_period_end = contract.deadline_ns == asked_ns;
-        let with_period = |period_ns| Contract {
-            period_ns,
-            deadline_ns: if at_period_end {
-                period_ns
-            } else {
-                contract.deadline_ns
-            },
-            ..contract.clone()
-        };
-        let longest_ns = asked_ns.saturating_mul(MAX_STRETCH).min(MAX_PERIOD_NS);
-        let most_ns = longest_ns - asked_ns;
-        self.nearest_admitted(most_ns, |more_ns| with_period(asked_ns + more_ns))
-    }
-
-    /// The admitted contract of the least step, 1 to `last`, away from the refused one at step 0.
-    fn nearest_admitted(&self, last: u64, contract_at: impl Fn(u64) -> Contract) -> Option<Offer> {
-        let offer_at = |step| {
-            let contract = contract_at(step);
-            let admission = self.find(&contract).filter(promises)?;
-            Some(Offer {
-                contract,
-                admission,
-            })
-        };
-        if last == 0 {
-            return None;
+    let mut nearest = offer_at(last)?;
+    let (mut refused, mut admitted) = (0, last);
+    while admitted - refused > 1 {
+        let middle = refused + (admitted - refused) / 2;
+        match offer_at(middle) {
+            Some(offer) => (nearest, admitted) = (offer, middle),
+            None => refused = middle,
         }
-        let mut nearest = offer_at(last)?;
-        let (mut refused, mut admitted) = (0, last);
-        while admitted - refused > 1 {
-            let middle = refused + (admitted - refused) / 2;
-            match offer_at(middle) {
-                Some(offer) => (nearest, admitted) = (offer, middle),
-                None => refused = middle,
-            }
-        }
-        Some(nearest)
     }
+    Some(nearest)
 }
 
 fn promises(admission: &Admission) -> bool {

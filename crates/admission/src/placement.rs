@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Where a contract runs: whole on one CPU, or in pieces, one after the other on several.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::task::Task;
 
@@ -10,7 +10,7 @@ use crate::task::Task;
 /// Of a job released at r it is released at r + `offset_ns` and due at r + `offset_ns` +
 /// `window_ns`. The job moves on to the next piece's CPU when that one is released, by timer, not
 /// when the budget ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// CPU it runs on.
     pub cpu: u32,
@@ -33,7 +33,7 @@ impl Piece {
 }
 
 /// Where a contract runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// On one CPU.

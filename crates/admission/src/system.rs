@@ -3,19 +3,19 @@
 
 use std::cmp::Reverse;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::{Admission, Answer, Promise, Test};
 use crate::contract::{Contract, ContractError, MAX_CONTRACTS, MAX_CPUS, Tolerance};
 use crate::demand::Verdict;
 use crate::dwcs::{self, WindowTask, WindowVerdict};
 use crate::partition::Partition;
-use crate::placement::Placement;
+use crate::placement::{Placement, PlacementError};
 use crate::policy::{Fit, Order, Policy};
 use crate::task::{Supply, Task, by_decreasing_utilisation};
 
 /// The CPUs that contracts may share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Number of CPUs, 1 to [`MAX_CPUS`].
     pub cpus: u32,
@@ -51,6 +51,9 @@ pub enum AskError {
     /// The table is full.
     #[error("there are {MAX_CONTRACTS} contracts already, and no room for more")]
     Full,
+    /// The placement is none of this contract.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
 }
 
 /// A contract in force.
@@ -127,21 +130,52 @@ impl System {
     /// # Errors
     /// The contract makes no sense, its name is taken, or the table is full.
     pub fn ask(&self, contract: &Contract) -> Result<Answer, AskError> {
+        Ok(match self.would_admit(contract)? {
+            Some(admission) => Answer::Admitted(admission),
+            None => {
+                let nearest = self.nearest(contract);
+                Answer::Refused(Box::new(self.refusal(contract, nearest)))
+            }
+        })
+    }
+
+    /// The same without the reasons of a refusal, which cost a hundred times as much; for those who
+    /// ask often.
+    ///
+    /// # Errors
+    /// As for [`System::ask`].
+    pub fn would_admit(&self, contract: &Contract) -> Result<Option<Admission>, AskError> {
+        self.check(contract)?;
+        Ok(self.find(contract))
+    }
+
+    /// Holds a contract where it was placed before, unasked: by a machine that had these CPUs and,
+    /// besides, more contracts, or more CPUs.
+    ///
+    /// # Errors
+    /// As for [`System::ask`], and where the placement is none of this machine.
+    pub fn restore(&mut self, contract: Contract, placement: Placement) -> Result<(), AskError> {
+        self.check(&contract)?;
+        placement.check(&contract.task())?;
+        let pieces = placement.pieces(&contract.task());
+        if let Some(piece) = pieces.iter().find(|piece| piece.cpu >= self.machine.cpus) {
+            let (cpu, cpus) = (piece.cpu, self.machine.cpus);
+            return Err(ContractError::NoSuchCpu { cpu, cpus }.into());
+        }
+        self.hold(contract, placement);
+        Ok(())
+    }
+
+    fn check(&self, contract: &Contract) -> Result<(), AskError> {
         contract.check(self.machine.cpus)?;
-        if self
-            .held
-            .iter()
-            .any(|held| held.contract.name == contract.name)
-        {
-            return Err(AskError::NameTaken(contract.name.clone()));
+        let name = &contract.name;
+        if self.held.iter().any(|held| held.contract.name == *name) {
+            return Err(AskError::NameTaken(name.clone()));
         }
         if self.held.len() >= MAX_CONTRACTS {
             return Err(AskError::Full);
         }
-        Ok(match self.find(contract) {
-            Some(admission) => Answer::Admitted(admission),
-            None => Answer::Refused(Box::new(self.explain(contract))),
-        })
+        Ok(())
     }
 
     /// Answers `contract`, and holds it if it is admitted.

@@ -380,3 +380,30 @@ fn numbers_of_any_size_never_panic() {
         }
     }
 }
+
+/// A machine that is set up anew gives the same answers as the one it stands for.
+#[test]
+fn contracts_are_restored_where_they_were() {
+    let ms = 1_000_000;
+    let mut system = System::new(Machine::whole(2), Policy::default()).unwrap();
+    for name in ["film", "game", "mixer"] {
+        let answer = system.admit(Contract::new(name, 6 * ms, 10 * ms)).unwrap();
+        assert!(answer.admission().is_some(), "{name}");
+    }
+    let mut again = System::new(Machine::whole(2), Policy::default()).unwrap();
+    for (contract, placement) in system.held() {
+        again.restore(contract.clone(), placement.clone()).unwrap();
+    }
+    assert!(again.held().eq(system.held()));
+    let more = Contract::new("more", 3 * ms, 10 * ms);
+    assert_eq!(again.ask(&more), system.ask(&more));
+    assert_eq!(again.would_admit(&more), Ok(None));
+
+    // One CPU less: what was split over both cannot be put back.
+    let mut smaller = System::new(Machine::whole(1), Policy::default()).unwrap();
+    let restored: Vec<_> = system
+        .held()
+        .map(|(contract, placement)| smaller.restore(contract.clone(), placement.clone()).is_ok())
+        .collect();
+    assert_eq!(restored, [true, false, false]);
+}

@@ -3,11 +3,13 @@
 mod admit;
 mod class;
 mod completions;
+mod contracts;
 mod doctor;
 mod exec;
 mod lab;
 mod man;
 mod paper;
+mod reserve;
 mod run;
 mod status;
 mod top;
@@ -26,6 +28,7 @@ pub enum Command {
     Top(top::Top),
     Class(class::Class),
     Admit(admit::Admit),
+    Reserve(reserve::Reserve),
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
@@ -44,6 +47,7 @@ impl Command {
             Self::Top(command) => command.run(),
             Self::Class(command) => command.run(),
             Self::Admit(command) => command.run(),
+            Self::Reserve(command) => command.run(),
             Self::Exec(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Lab(command) => command.run(),

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use andante_daemon::{ClientError, FaultKind};
 use andante_lab::LabError;
 use andante_sched::StateError;
 use andante_sched::class::ClassError;
@@ -58,8 +59,12 @@ pub enum Status {
     NoMachine,
     /// A contract is refused.
     ContractRefused,
-    /// The file of contracts cannot be read, or asks for nonsense.
+    /// The file of contracts cannot be read, or what is asked makes no sense.
     BadContracts,
+    /// The holder has a contract already, or its name is taken.
+    ContractExists,
+    /// There is no such contract.
+    UnknownContract,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -100,7 +105,10 @@ impl Status {
         (Self::ClassBusy, "the class holds tasks or classes"),
         (Self::BadWeight, "weight outside 1 to 10000"),
         (Self::NoProcess, "there is no such process"),
-        (Self::KernelThread, "a kernel thread cannot be moved"),
+        (
+            Self::KernelThread,
+            "a kernel thread cannot be moved, nor hold a contract",
+        ),
         (
             Self::CgroupV1,
             "cgroup v1 only, or version 2 is not mounted",
@@ -126,11 +134,19 @@ impl Status {
             Self::NoMachine,
             "the virtual machine could not be made or did not run to its end",
         ),
-        (Self::ContractRefused, "admit: a contract is refused"),
+        (
+            Self::ContractRefused,
+            "a contract is refused; what would do instead is said",
+        ),
         (
             Self::BadContracts,
-            "admit: the file of contracts cannot be read or asks for nonsense",
+            "a contract makes no sense, or the file of contracts cannot be read",
         ),
+        (
+            Self::ContractExists,
+            "the holder has a contract already, or its name is taken",
+        ),
+        (Self::UnknownContract, "there is no such contract"),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -164,6 +180,8 @@ impl Status {
             Self::NoMachine => 22,
             Self::ContractRefused => 23,
             Self::BadContracts => 24,
+            Self::ContractExists => 25,
+            Self::UnknownContract => 26,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -227,6 +245,27 @@ impl From<&StateError> for Status {
     }
 }
 
+impl From<&ClientError> for Status {
+    fn from(error: &ClientError) -> Self {
+        match error {
+            ClientError::NoDaemon(_) => Self::NotLoaded,
+            ClientError::NotPermitted(_) => Self::NotPermitted,
+            ClientError::Broken(_) => Self::Failure,
+            ClientError::Fault(fault) => match fault.kind {
+                FaultKind::BadTerms => Self::BadContracts,
+                FaultKind::NotPermitted => Self::NotPermitted,
+                FaultKind::NoProcess => Self::NoProcess,
+                FaultKind::KernelThread => Self::KernelThread,
+                FaultKind::Unschedulable => Self::ContractRefused,
+                FaultKind::UnknownClass => Self::UnknownClass,
+                FaultKind::Taken => Self::ContractExists,
+                FaultKind::NoContract => Self::UnknownContract,
+                FaultKind::BadRequest | FaultKind::Full | FaultKind::Failed => Self::Failure,
+            },
+        }
+    }
+}
+
 impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
@@ -286,6 +325,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     } else if let Some(error) = error.downcast_ref::<ClassError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<StateError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<ClientError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<LabError>() {
         error.into()

@@ -52,6 +52,11 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{} {text}", paint(BOLD, "andante:"));
 }
 
+/// Writes text to standard error.
+pub fn complain(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
 /// A share as a percentage with one decimal, seven columns wide.
 pub fn percent(share: f64) -> String {
     format!("{:5.1} %", share * 100.0)

@@ -2,6 +2,7 @@
 //! class tree that it serves.
 
 pub mod class;
+pub mod contracts;
 pub mod doctor;
 pub mod loader;
 pub mod snapshot;

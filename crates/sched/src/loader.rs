@@ -21,6 +21,8 @@ pub const NEEDED_KFUNCS: &[&str] = &[
     "bpf_iter_scx_dsq_destroy",
     "bpf_iter_scx_dsq_new",
     "bpf_iter_scx_dsq_next",
+    "bpf_task_from_pid",
+    "bpf_task_release",
     "scx_bpf_create_dsq",
     "scx_bpf_dsq_insert",
     "scx_bpf_dsq_move_to_local",
@@ -80,7 +82,7 @@ pub struct Exit {
 
 /// The scheduler in the kernel. Dropping it detaches it, and the kernel's own takes over.
 pub struct Scheduler {
-    skel: SchedSkel<'static>,
+    pub(crate) skel: SchedSkel<'static>,
     link: Option<Link>,
 }
 

@@ -30,9 +30,9 @@ const PROMPT_NS: u64 = 3_000_000;
 const MAX_TRIES: u32 = 5;
 
 /// Values of `enum an_node_kind` (`core/tree.h`).
-const LEAF: u8 = 2;
+pub(crate) const LEAF: u8 = 2;
 /// `AN_ROOT` (`core/tree.h`).
-const ROOT: usize = 1;
+pub(crate) const ROOT: usize = 1;
 
 /// Why the scheduler's state could not be read.
 #[derive(Debug, Error)]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::exit::{Refusal, Status};
 use crate::output;
 
-mod render;
+pub(super) mod render;
 
 /// A file as it might be; the help shows it.
 const EXAMPLE: &str = "\

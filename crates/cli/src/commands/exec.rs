@@ -1,14 +1,14 @@
-//! `andante exec`: starts a program in a class.
+//! `andante exec`: starts a program in a class, under a contract.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+mod start;
 
-use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+use andante_daemon::Terms;
+use andante_sched::class::{ClassPath, NewClass, Tree};
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -16,30 +16,52 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
+use self::start::Started;
+use super::contracts::{Extras, Rate};
 use crate::exit::{Refusal, Status};
 use crate::output;
 
-/// Start a program in a class.
+/// Start a program in a class, or under a contract, or both.
 ///
 /// The class is created if it is missing, with the classes above it, and what was created is removed
 /// again when the program has ended and nothing else runs in it. A class that exists keeps existing;
 /// --weight changes its weight. Signals are passed on, and the program's exit status is returned.
+///
+/// With --reserve the program has a contract before its first instruction, or is not started. The
+/// contract is held by the process that is started and all its threads, not by its child processes:
+/// where those do the work, reserve for their class instead (`andante reserve`).
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   sudo andante exec --class film --weight 800 -- mpv film.mkv
   sudo andante exec --class build -- make -j8
+  sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
+  sudo andante exec --class film --reserve 20ms/33ms --tolerate 1/5 -- mpv film.mkv
 
-Without root, classes below a cgroup delegated to you can be used. Under systemd:
+Without root, classes below a cgroup delegated to you can be used, and a tenth of the machine can be
+reserved. Under systemd:
   systemd-run --user --scope -- andante exec \\
-    --class /user.slice/user-$UID.slice/user@$UID.service/app.slice/film -- mpv film.mkv")]
+    --class /user.slice/user-$UID.slice/user@$UID.service/app.slice/film -- mpv film.mkv
+
+See `andante reserve --help` for what a contract is.")]
+#[command(group(ArgGroup::new("what").args(["class", "reserve"]).multiple(true).required(true)))]
 pub struct Exec {
     /// The class to start it in, for example /media/film.
     #[arg(long, value_name = "PATH", value_parser = ClassPath::parse)]
-    class: ClassPath,
+    class: Option<ClassPath>,
     /// The class's weight, 1 to 10000.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        requires = "class"
+    )]
     weight: Option<i64>,
+    /// CPU time and period to reserve for it: 9ms/33ms.
+    #[arg(long, value_name = "BUDGET/PERIOD")]
+    reserve: Option<Rate>,
+    #[command(flatten)]
+    extras: Extras,
     /// The program and its arguments.
     #[arg(
         value_name = "CMD",
@@ -53,20 +75,20 @@ pub struct Exec {
 impl Exec {
     /// Starts the program, waits for it, and tidies up.
     pub fn run(self) -> Result<Status> {
-        let tree = Tree::open()?;
-        let made = if tree.exists(&self.class) {
-            if let Some(weight) = self.weight {
-                tree.set_weight(&self.class, weight)?;
+        let terms = match self.reserve {
+            Some(rate) => Some(self.extras.terms(rate)?),
+            None if self.extras.is_given() => {
+                let message = "these are terms of a contract: add --reserve BUDGET/PERIOD";
+                return Err(Refusal::new(Status::Usage, message).into());
             }
-            Vec::new()
-        } else {
-            let new = NewClass {
-                weight: self.weight,
-                ..NewClass::default()
-            };
-            tree.create(&self.class, &new)?
+            None => None,
         };
-        let outcome = self.start_and_wait(&tree);
+        let Some(class) = &self.class else {
+            return self.start_and_wait(None, terms);
+        };
+        let tree = Tree::open()?;
+        let made = self.make_class(&tree, class)?;
+        let outcome = self.start_and_wait(Some((&tree, class)), terms);
         for class in made.iter().rev() {
             if let Err(error) = tree.remove(class) {
                 output::note(&format!(
@@ -75,73 +97,47 @@ impl Exec {
                 break;
             }
         }
-        outcome.map(status)
+        outcome
     }
 
-    fn start_and_wait(&self, tree: &Tree) -> Result<ExitStatus> {
-        tree.check_may_hold_tasks(&self.class)?;
+    /// Sees to it that there is the class; returns those that had to be made.
+    fn make_class(&self, tree: &Tree, class: &ClassPath) -> Result<Vec<ClassPath>> {
+        if !tree.exists(class) {
+            let new = NewClass {
+                weight: self.weight,
+                ..NewClass::default()
+            };
+            return Ok(tree.create(class, &new)?);
+        }
+        if let Some(weight) = self.weight {
+            tree.set_weight(class, weight)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn start_and_wait(
+        &self,
+        class: Option<(&Tree, &ClassPath)>,
+        terms: Option<Terms>,
+    ) -> Result<Status> {
         // Before the program starts, so that its end cannot be missed.
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD];
         let mut signals = SignalsInfo::<WithOrigin>::new(forwarded)?;
-        let mut child = self.start(tree)?;
+        let contract = terms.map(|terms| (terms, self.extras.name.clone()));
+        let mut child = match start::start(&self.command, class, contract)? {
+            Started::Running(child) => child,
+            Started::Refused => return Ok(Status::ContractRefused),
+        };
         for origin in &mut signals {
             if origin.signal == SIGCHLD {
-                if let Some(status) = child.try_wait()? {
-                    return Ok(status);
+                if let Some(ended) = child.try_wait()? {
+                    return Ok(status(ended));
                 }
             } else if is_for_us_alone(&origin) {
                 pass_on(&child, origin.signal)?;
             }
         }
-        Ok(child.wait()?)
-    }
-
-    /// Starts the program, which joins the class by itself before it becomes the program, so that
-    /// not an instruction of it runs elsewhere.
-    fn start(&self, tree: &Tree) -> Result<Child> {
-        let procs = tree.directory(&self.class).join("cgroup.procs");
-        let procs: OwnedFd = OpenOptions::new()
-            .write(true)
-            .open(procs)
-            .map_err(|error| ClassError::from_move(&self.class, 0, error))?
-            .into();
-        // Tells a failure to join from a failure to execute.
-        let (mut joined, tell) = io::pipe()?;
-        let (program, arguments) = self.command.split_first().expect("clap requires one");
-        let mut command = Command::new(program);
-        command.args(arguments);
-        // SAFETY: between fork and exec the closure only writes to two open files, which is
-        // async-signal-safe; it allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(move || {
-                nix::unistd::write(&procs, b"0")?;
-                nix::unistd::write(&tell, b"+")?;
-                Ok(())
-            });
-        }
-        let started = command.spawn();
-        drop(command);
-        let error = match started {
-            Ok(child) => return Ok(child),
-            Err(error) => error,
-        };
-        if joined.read(&mut [0])? == 0 {
-            return Err(ClassError::from_move(&self.class, 0, error).into());
-        }
-        Err(match error.kind() {
-            io::ErrorKind::NotFound => Refusal::new(
-                Status::NotFound,
-                format!("there is no program {program}: check its name and your PATH"),
-            ),
-            _ => Refusal::new(
-                Status::NotExecutable,
-                format!(
-                    "{program} could not be started ({}): check that it is executable",
-                    error.kind()
-                ),
-            ),
-        }
-        .into())
+        Ok(status(child.wait()?))
     }
 }
 

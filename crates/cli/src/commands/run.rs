@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
 use andante_sched::doctor::{self, Loaded};
 use andante_sched::{Options, Scheduler};
 use anyhow::Result;
@@ -18,19 +19,33 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Put the scheduler in charge of all CPUs; stay until ^C.
 ///
-/// Every task is scheduled by the class tree from then on. When this command ends, however it ends,
-/// the kernel's stock scheduler takes over at once.
+/// Every task is scheduled by the class tree from then on, and contracts can be had: see
+/// `andante reserve`. When this command ends, however it ends, the kernel's stock scheduler takes
+/// over at once, and all contracts are gone.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   sudo andante run
   sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
-  sudo systemctl enable --now andante    as a service, from boot on")]
+  sudo andante run --leave 30            contracts may have 70 % of every CPU, not 80
+  sudo systemctl enable --now andante    as a service, from boot on
+
+Those who ask for contracts connect to the socket /run/andante.sock, or to the one that
+ANDANTE_SOCKET names here and there.")]
 pub struct Run {
     /// How long a task may run before its class must compete again [µs].
     #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
           value_parser = clap::value_parser!(u32).range(100..=100_000))]
     slice_us: u32,
+    /// The part of every CPU that is left to everybody without a contract [%].
+    #[arg(long, value_name = "PERCENT", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=95))]
+    leave: u32,
+    /// The part of the machine that a user who is neither root nor in the group andante may reserve
+    /// [%].
+    #[arg(long, value_name = "PERCENT", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    user_quota: u32,
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
@@ -49,7 +64,8 @@ impl Run {
         let options = Options {
             slice_us: self.slice_us,
         };
-        let scheduler = Scheduler::load(&options)?;
+        let mut daemon = self.daemon()?;
+        let mut scheduler = Scheduler::load(&options)?;
         // Without systemd there is nobody to notify, and that is fine.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         self.say(&format!(
@@ -62,7 +78,13 @@ impl Run {
             if let Some(exit) = scheduler.exited() {
                 return Err(ejection(&exit).into());
             }
-            std::thread::sleep(LOOK);
+            for event in daemon.turn(&mut scheduler, LOOK) {
+                if event.is_bad() {
+                    output::note(&event.to_string());
+                } else {
+                    self.say(&event.to_string())?;
+                }
+            }
         }
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
         scheduler.detach()?;
@@ -76,6 +98,24 @@ impl Run {
             }
         }
         Ok(Status::Ok)
+    }
+
+    /// Who answers those that ask for contracts. They may connect from now on, so that none who sees
+    /// the scheduler in charge finds nobody to ask.
+    fn daemon(&self) -> Result<Daemon<LinuxHost>> {
+        let path = socket_path();
+        let socket = Socket::bind(&path).map_err(|error| {
+            let message = format!(
+                "cannot listen for contracts at {}: {error}; set ANDANTE_SOCKET to another path",
+                path.display()
+            );
+            Refusal::new(Status::Failure, message)
+        })?;
+        let settings = Settings {
+            left_for_others_per_mille: self.leave * 10,
+            user_quota_per_mille: self.user_quota * 10,
+        };
+        Ok(Daemon::new(socket, settings, LinuxHost::open()?)?)
     }
 
     fn say(&self, text: &str) -> Result<()> {

@@ -163,3 +163,10 @@ fn two_runs_give_the_same_figures_to_the_last_digit() {
         "result.json differs between two runs of one scenario"
     );
 }
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn contracts_hold_beside_endless_loops() {
+    let report = in_vm("contracts", 1);
+    panic!("{report:?}");
+}

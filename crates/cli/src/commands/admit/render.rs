@@ -2,8 +2,8 @@
 //! The answers as text.
 
 use andante_admission::{
-    Admission, Contract, Duration, Failure, Holder, Obstacle, Offer, Piece, Placement, Promise,
-    Refusal, WindowFailure,
+    Contract, Duration, Failure, Holder, Obstacle, Offer, Piece, Placement, Promise, Refusal,
+    WindowFailure,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -82,7 +82,7 @@ fn contract(answered: &Answered, widths: &Widths) -> String {
         " ".repeat(widths.terms - terms.width()),
     );
     if let Some(admission) = answer.admission() {
-        text += &format!("  {}\n", place(admission));
+        text += &format!("  {}\n", place(&admission.placement));
         text += &warning(contract, *promise);
     }
     if let Some(refusal) = answer.refusal() {
@@ -93,7 +93,7 @@ fn contract(answered: &Answered, widths: &Widths) -> String {
 }
 
 /// `9 ms every 33 ms`, and what else was asked.
-fn terms(contract: &Contract) -> String {
+pub fn terms(contract: &Contract) -> String {
     let (budget, period) = (Duration(contract.budget_ns), Duration(contract.period_ns));
     let mut text = format!("{budget} every {period}");
     if contract.deadline_ns != contract.period_ns {
@@ -108,8 +108,9 @@ fn terms(contract: &Contract) -> String {
     text
 }
 
-fn place(admission: &Admission) -> String {
-    match &admission.placement {
+/// Where it runs.
+pub fn place(placement: &Placement) -> String {
+    match placement {
         Placement::Whole { cpu } => format!("CPU {cpu}"),
         Placement::Split { pieces } => {
             let piece = |piece: &Piece| {
@@ -136,23 +137,29 @@ fn place(admission: &Admission) -> String {
     }
 }
 
-/// What an admitted contract cannot rely on.
+/// What an admitted contract cannot rely on, as a line.
 fn warning(contract: &Contract, promise: Option<Promise>) -> String {
-    let text = match promise {
-        Some(Promise::Windows) => format!(
-            "loses at most {} of {} periods; the CPU cannot serve all",
-            contract.tolerance.losses, contract.tolerance.window
-        ),
-        Some(Promise::Nothing(unproved)) => format!(
-            "nothing is promised: {unproved}, so that more than {} may be lost",
-            contract.tolerance
-        ),
-        _ => return String::new(),
-    };
-    format!("    {}\n", paint(MEND, text))
+    let text = unpromised(contract, promise);
+    text.map_or_else(String::new, |text| format!("    {}\n", paint(MEND, text)))
 }
 
-fn why_not(refusal: &Refusal) -> String {
+/// What an admitted contract cannot rely on.
+pub fn unpromised(contract: &Contract, promise: Option<Promise>) -> Option<String> {
+    match promise {
+        Some(Promise::Windows) => Some(format!(
+            "loses at most {} of {} periods; the CPU cannot serve all",
+            contract.tolerance.losses, contract.tolerance.window
+        )),
+        Some(Promise::Nothing(unproved)) => Some(format!(
+            "nothing is promised: {unproved}, so that more than {} may be lost",
+            contract.tolerance
+        )),
+        _ => None,
+    }
+}
+
+/// What stands in the way on each CPU, and what would do.
+pub fn why_not(refusal: &Refusal) -> String {
     let mut cpus: Vec<&Obstacle> = refusal.cpus.iter().collect();
     // The emptiest first: there the least is missing.
     cpus.sort_by_key(|obstacle| (held_ppm(obstacle), obstacle.cpu));
@@ -209,7 +216,8 @@ fn reasons(obstacle: &Obstacle) -> String {
     text + &format!("      {}\n", paint(DIM, holders(obstacle)))
 }
 
-fn offers(refusal: &Refusal) -> String {
+/// What would be admitted instead.
+pub fn offers(refusal: &Refusal) -> String {
     let nearest = &refusal.nearest;
     let offers = [&nearest.largest_budget, &nearest.shortest_period];
     let offers: Vec<_> = offers.into_iter().flatten().map(instead).collect();
@@ -224,7 +232,7 @@ fn instead(offer: &Offer) -> String {
     format!(
         "→ would be admitted: {}  {}",
         terms(&offer.contract),
-        place(&offer.admission)
+        place(&offer.admission.placement)
     )
 }
 
@@ -281,7 +289,7 @@ fn held_ppm(obstacle: &Obstacle) -> u64 {
 }
 
 /// Parts in a million as a percentage with one decimal, rounded up.
-fn percent(ppm: u64) -> String {
+pub fn percent(ppm: u64) -> String {
     let tenths = ppm.div_ceil(1000);
     if tenths.is_multiple_of(10) {
         format!("{} %", tenths / 10)

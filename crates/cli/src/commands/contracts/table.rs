@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Contracts as a table: what was promised, and what came of it.
+
+use andante_admission::{Duration, Placement, Promise};
+use andante_daemon::{Kept, List, Listed};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
+
+/// A contract, and what it used between two looks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// As it is now.
+    #[serde(flatten)]
+    pub contract: Listed,
+    /// C/T [ratio of a CPU].
+    pub share_promised: f64,
+    /// CPU time under the contract between the looks [ratio of a CPU]; none after one look only.
+    pub share_used: Option<f64>,
+}
+
+/// Rows of the contracts there are, with what they used since `before`.
+pub fn between(before: Option<&List>, after: &List) -> Vec<Row> {
+    let row = |contract: &Listed| {
+        let terms = contract.terms;
+        let earlier = before.and_then(|before| service(before, contract));
+        let now = contract.kept.map(|kept| kept.service_ns);
+        let length_ns = before.map_or(0, |before| after.now_ns.saturating_sub(before.now_ns));
+        let used = |(now, earlier): (u64, u64)| now.saturating_sub(earlier) as f64;
+        Row {
+            contract: contract.clone(),
+            share_promised: terms.budget_ns as f64 / terms.period_ns as f64,
+            share_used: now
+                .zip(earlier)
+                .filter(|_| length_ns > 0)
+                .map(|both| used(both) / length_ns as f64),
+        }
+    };
+    after.contracts.iter().map(row).collect()
+}
+
+/// What the same contract had used then; one that is new since: nothing.
+fn service(list: &List, contract: &Listed) -> Option<u64> {
+    let found = list.contracts.iter().find(|listed| {
+        listed.name == contract.name && listed.holder.holder == contract.holder.holder
+    });
+    Some(
+        found
+            .and_then(|found| found.kept)
+            .map_or(0, |kept| kept.service_ns),
+    )
+}
+
+/// The table, with its title line.
+pub fn table(rows: &[Row]) -> String {
+    const TITLES: [&str; 8] = [
+        "CONTRACT",
+        "HOLDER",
+        "PROMISED",
+        "CPU",
+        "USED",
+        "JOBS",
+        "MISSED",
+        "EXHAUSTED",
+    ];
+    let cells: Vec<[String; 8]> = rows.iter().map(cells).collect();
+    let mut widths = TITLES.map(|title| title.width());
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let mut text = String::new();
+    for (column, title) in TITLES.iter().enumerate() {
+        text += &padded(title, widths[column], column);
+    }
+    let mut text = format!("{}\n", paint(DIM, text.trim_end()));
+    for (row, cells) in rows.iter().zip(&cells) {
+        let mut line = String::new();
+        for (column, cell) in cells.iter().enumerate() {
+            let cell = padded(cell, widths[column], column);
+            line += &match column {
+                0 => paint(BOLD, cell),
+                3 if row.contract.placement.is_none() => paint(BAD, cell),
+                6 if missed(row) => paint(MEND, cell),
+                _ => cell,
+            };
+        }
+        text += &format!("{}\n", line.trim_end());
+    }
+    text
+}
+
+fn missed(row: &Row) -> bool {
+    row.contract.kept.is_some_and(|kept| kept.misses > 0)
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let contract = &row.contract;
+    let kept = contract.kept.unwrap_or_default();
+    [
+        contract.name.clone(),
+        contract.holder.to_string(),
+        promised(row),
+        place(contract, &kept),
+        match row.share_used {
+            Some(used) => percent(used).trim_start().to_owned(),
+            None => seconds(kept.service_ns),
+        },
+        kept.deadlines.to_string(),
+        kept.misses.to_string(),
+        kept.exhaustions.to_string(),
+    ]
+}
+
+fn promised(row: &Row) -> String {
+    let terms = row.contract.terms;
+    let time = |ns| Duration(ns).to_string().replace(' ', "");
+    let mut text = format!("{}/{}", time(terms.budget_ns), time(terms.period_ns));
+    if let Some(deadline_ns) = terms.deadline_ns {
+        text += &format!(" by {}", time(deadline_ns));
+    }
+    if terms.tolerance.window > 0 {
+        text += &format!(" but {}", terms.tolerance);
+    }
+    if terms.flexible {
+        text += " flexible";
+    }
+    let share = percent(row.share_promised);
+    text += &format!(" = {}", share.trim_start());
+    match row.contract.promise {
+        Some(Promise::Nothing(_)) => text + ", unproved",
+        _ => text,
+    }
+}
+
+fn place(contract: &Listed, kept: &Kept) -> String {
+    match &contract.placement {
+        None => "none".to_owned(),
+        Some(Placement::Whole { cpu }) => cpu.to_string(),
+        Some(Placement::Split { pieces }) => {
+            let cpus: Vec<_> = pieces.iter().map(|piece| piece.cpu.to_string()).collect();
+            format!("{} now {}", cpus.join("+"), kept.cpu)
+        }
+    }
+}
+
+/// Text to the left, numbers to the right.
+fn padded(cell: &str, width: usize, column: usize) -> String {
+    let pad = " ".repeat(width - cell.width());
+    if column < 4 {
+        format!("{cell}{pad}  ")
+    } else {
+        format!("{pad}{cell}  ")
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use andante_daemon::{Holder, HolderSeen, MachineSeen, Terms};
+
+    use super::*;
+
+    /// A list of one film that has used so much.
+    pub fn list(now_ns: u64, service_ns: u64) -> List {
+        let contract = Listed {
+            name: "mpv-7".into(),
+            holder: HolderSeen {
+                holder: Holder::Process(7),
+                command: "mpv".into(),
+            },
+            uid: 0,
+            terms: Terms::new(9_000_000, 30_000_000),
+            placement: Some(Placement::Whole { cpu: 2 }),
+            promise: Some(Promise::EveryDeadline),
+            kept: Some(Kept {
+                service_ns,
+                deadlines: 30,
+                misses: 1,
+                ..Kept::default()
+            }),
+        };
+        List {
+            now_ns,
+            machine: MachineSeen {
+                cpus: vec![0, 2],
+                left_for_others_per_mille: 200,
+                user_quota_per_mille: 100,
+            },
+            contracts: vec![contract],
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_a_part_of_one_cpu() {
+        let rows = between(Some(&list(1_000, 500)), &list(2_000, 750));
+        assert_eq!(rows[0].share_used, Some(0.25));
+        assert_eq!(rows[0].share_promised, 0.3);
+        let text = anstream::adapter::strip_str(&table(&rows)).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("CONTRACT  HOLDER   PROMISED "),
+            "{text}"
+        );
+        assert!(
+            lines[1].contains("mpv (7)  9ms/30ms = 30.0 %  2    25.0 %    30       1"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn after_one_look_there_is_only_a_sum() {
+        let rows = between(None, &list(2_000, 750));
+        assert_eq!(rows[0].share_used, None);
+        // Between two looks at the same instant nothing can be used.
+        let at_once = between(Some(&list(5, 0)), &list(5, 9));
+        assert_eq!(at_once[0].share_used, None);
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `andante reserve`: contracts for what runs already.
+
+use andante_daemon::{Ask, Holder, Reply, Request};
+use anyhow::Result;
+use clap::Args;
+
+use super::contracts::{self, Extras, Rate};
+use crate::exit::{Refusal, Status};
+use crate::output;
+
+/// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
+///
+/// A contract promises so much CPU time in every period, come what may: 9ms/33ms. While its holder
+/// has budget it runs before everybody without a contract; with the budget used up it runs on the
+/// share of its class, beside everybody else, until the next period. The answer is yes, with the CPU
+/// it runs on; or no, with who holds the CPUs and the nearest contracts that would do.
+///
+/// A contract of a process is held by all its threads and those that it starts, not by its child
+/// processes. One of a class (a cgroup, by its path) is held by the tasks of that class, whoever
+/// they are, but not by those of classes below. It ends with its holder, or with `andante run`.
+#[derive(Args)]
+#[command(after_long_help = "\
+A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
+may have at most 80 % of one. Root and members of the group andante reserve for every process; other \
+users for their own, up to a tenth of the machine (`andante run --user-quota`). Contracts below a \
+class that has one may not add up to more than that. A program that may not use all CPUs gets its \
+contract on one that it may.
+
+The exit status is 0 if it is done, 23 if the answer is no, 24 if what is asked makes no sense.
+
+Examples:
+  sudo andante reserve $(pidof mpv) 9ms/33ms
+  sudo andante reserve $(pidof mpv) 20ms/33ms --tolerate 1/5   one frame in five may be lost
+  sudo andante reserve /media/film 9ms/33ms                    a class, its children's tasks aside
+  sudo andante reserve 1240 1ms/3ms --thread --deadline 2ms    one thread, an audio callback
+  andante reserve $(pidof mpv) 9ms/33ms --dry-run              what would the answer be?
+  andante reserve --list
+  sudo andante reserve --release mpv-1234                      or its process, 1234
+
+See also `andante exec --reserve`, which starts a program under a contract, and `andante admit`, \
+which plans without touching anything.")]
+pub struct Reserve {
+    /// Who is to hold it: a process by its id, or a class by its path.
+    #[arg(value_name = "PID|TID|CLASS", required_unless_present_any = ["list", "release"])]
+    holder: Option<String>,
+    /// CPU time and period: 9ms/33ms.
+    #[arg(value_name = "BUDGET/PERIOD", required_unless_present_any = ["list", "release"])]
+    rate: Option<Rate>,
+    /// The number is that of one thread, which alone is to hold it.
+    #[arg(long)]
+    thread: bool,
+    #[command(flatten)]
+    extras: Extras,
+    /// Say what the answer would be; change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// List the contracts there are.
+    #[arg(long, conflicts_with_all = ["holder", "release"])]
+    list: bool,
+    /// End a contract: its name, or who holds it.
+    #[arg(long, value_name = "NAME|PID|CLASS", conflicts_with = "holder")]
+    release: Option<String>,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Reserve {
+    /// Asks, and tells the answer.
+    pub fn run(self) -> Result<Status> {
+        let request = self.request()?;
+        let reply = contracts::ask(&request)?;
+        let status = match &reply {
+            Reply::Refused(_) => Status::ContractRefused,
+            _ => Status::Ok,
+        };
+        if self.json {
+            output::print_json(&reply)?;
+            return Ok(status);
+        }
+        output::print(&match (&reply, &request) {
+            (Reply::Reserved(answer), _) => contracts::reserved(answer),
+            (Reply::Refused(answer), Request::Reserve(ask) | Request::Ask(ask)) => {
+                contracts::refused(answer, &ask.terms.contract("asked"))
+            }
+            (Reply::Released { name }, _) => format!("{name} is released\n"),
+            (Reply::Contracts(list), _) if list.contracts.is_empty() => {
+                "there are no contracts\n".to_owned()
+            }
+            (Reply::Contracts(list), _) => contracts::table(&contracts::between(None, list)),
+            _ => String::new(),
+        })?;
+        Ok(status)
+    }
+
+    fn request(&self) -> Result<Request> {
+        if self.list {
+            return Ok(Request::List);
+        }
+        if let Some(which) = &self.release {
+            let which = which.clone();
+            return Ok(Request::Release { which });
+        }
+        let (Some(holder), Some(rate)) = (&self.holder, self.rate) else {
+            unreachable!("clap requires both without --list and --release");
+        };
+        let ask = Ask {
+            terms: self.extras.terms(rate)?,
+            holder: self.holder(holder)?,
+            name: self.extras.name.clone(),
+        };
+        Ok(if self.dry_run {
+            Request::Ask(ask)
+        } else {
+            Request::Reserve(ask)
+        })
+    }
+
+    fn holder(&self, text: &str) -> Result<Holder> {
+        Ok(match (text.parse(), self.thread) {
+            (Ok(tid), true) => Holder::Thread(tid),
+            (Ok(pid), false) => Holder::Process(pid),
+            (Err(_), false) => Holder::Class(text.to_owned()),
+            (Err(_), true) => {
+                let message = format!("`{text}` is no number of a thread: `ps -eL` shows them");
+                return Err(Refusal::new(Status::Usage, message).into());
+            }
+        })
+    }
+}

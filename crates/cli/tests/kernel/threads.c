@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A process with threads, for the tests of contracts.
+ *
+ *      threads N           N threads that loop for ever; the first one sleeps
+ *      threads N MS        ... that end after so many milliseconds of their own CPU time
+ *
+ * Prints the id of each thread on a line of its own, the sleeping one's first. A new thread is
+ * started by SIGUSR1, and its id printed.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static long run_ms;
+
+static void *loop(void *unused)
+{
+	struct timespec used = {};
+
+	(void)unused;
+	printf("%d\n", gettid());
+	fflush(stdout);
+	while (!run_ms || used.tv_sec * 1000 + used.tv_nsec / 1000000 < run_ms)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int left = argc > 1 ? atoi(argv[1]) : 1, signal;
+	pthread_t thread;
+	sigset_t more;
+
+	run_ms = argc > 2 ? atol(argv[2]) : 0;
+	printf("%d\n", getpid());
+	fflush(stdout);
+	sigemptyset(&more);
+	sigaddset(&more, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &more, NULL);
+	for (;;) {
+		while (left-- > 0)
+			pthread_create(&thread, NULL, loop, NULL);
+		sigwait(&more, &signal);
+		left = 1;
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+//! From an admission to a contract in the kernel, with its threads bound to it.
+
+use std::collections::HashSet;
+
+use andante_admission::{Admission, Placement, Test, Tolerance};
+use andante_sched::contracts::{CallError, ContractName, HeldBy, Piece, Promise};
+
+use super::holder::Resolved;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::protocol::{Fault, FaultKind, Holder};
+use crate::terms::Terms;
+
+/// Looks at a process's threads until none is new: one that was started by a thread not yet bound
+/// may have been missed. Two suffice unless threads are started faster than bound.
+const MAX_LOOKS: u32 = 16;
+
+/// Whether the kernel serves the contract by windows: because it tolerates losses, or because it
+/// shares a CPU with those who do and that cannot serve all. Pieces of a split one have windows of
+/// their own, and every one of them is served.
+pub fn by_windows(terms: &Terms, admission: &Admission) -> bool {
+    !admission.placement.is_split()
+        && (terms.tolerance.window > 0 || admission.test == Test::WindowConstraint)
+}
+
+/// The contract as the kernel is told of it.
+///
+/// Plain and flexible ones are hard: beyond its budget a contract runs on its class's share, beside
+/// everybody else, where a soft one would go on before them all. Of the rules of the flexible server
+/// [core/fcbs.h] that leaves reclaiming: the share is what borrowing would give, and one that is
+/// throttled has no debts to be forgiven. A split contract reclaims nothing [core/edfwm.h].
+fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<Piece>) {
+    let pieces: Vec<Piece> = match placement {
+        Placement::Whole { .. } => Vec::new(),
+        Placement::Split { pieces } => pieces
+            .iter()
+            .map(|piece| Piece {
+                cpu: piece.cpu,
+                budget_ns: piece.budget_ns,
+                offset_ns: piece.offset_ns,
+                window_ns: piece.window_ns,
+            })
+            .collect(),
+    };
+    let cpu = match placement {
+        Placement::Whole { cpu } => *cpu,
+        Placement::Split { pieces } => pieces.first().map_or(0, |piece| piece.cpu),
+    };
+    let (flags, tolerance) = if window {
+        let served = Tolerance {
+            losses: 0,
+            window: 1,
+        };
+        let tolerance = match terms.tolerance.window {
+            0 => served,
+            _ => terms.tolerance,
+        };
+        (Promise::WINDOW, tolerance)
+    } else if terms.flexible && pieces.is_empty() {
+        (Promise::HARD | Promise::RECLAIM, Tolerance::NONE)
+    } else {
+        (Promise::HARD, Tolerance::NONE)
+    };
+    let promise = Promise {
+        budget_ns: terms.budget_ns,
+        period_ns: terms.period_ns,
+        deadline_ns: terms.deadline_ns.unwrap_or(terms.period_ns),
+        losses: tolerance.losses,
+        window: tolerance.window,
+        flags,
+        cpu,
+    };
+    (promise, pieces)
+}
+
+/// Makes the contract in the kernel and binds its holder's threads to it. Whatever they held before
+/// ends. Nothing is left in the kernel after an error.
+///
+/// # Errors
+/// The kernel's, or the holder is gone.
+pub fn make(
+    kernel: &mut dyn Kernel,
+    host: &dyn Host,
+    by: &Resolved,
+    terms: &Terms,
+    placement: &Placement,
+    window: bool,
+) -> Result<ContractName, Fault> {
+    let held_by = match by.holder {
+        Holder::Process(_) => HeldBy::Process,
+        Holder::Thread(_) => HeldBy::Thread,
+        Holder::Class(_) => {
+            let leaf = kernel.class_leaf(by.identity);
+            HeldBy::Class(leaf.ok_or_else(|| gone(by))?)
+        }
+    };
+    let (promise, pieces) = promise(terms, placement, window);
+    let name = kernel
+        .create(&promise, held_by, &pieces)
+        .map_err(|error| failed(by, &error))?;
+    let bound = match by.holder {
+        Holder::Process(pid) => bind_process(kernel, host, pid, name),
+        Holder::Thread(tid) => kernel.bind(tid, name),
+        // The leaf may have become another class's while the contract was made.
+        Holder::Class(_) => match kernel.class_leaf(by.identity) {
+            Some(leaf) if HeldBy::Class(leaf) == held_by => Ok(()),
+            _ => Err(CallError::Ended),
+        },
+    };
+    match bound {
+        // Not one that has got the number of the one meant.
+        Ok(()) if by.is_alive(host) => Ok(name),
+        Ok(()) => {
+            let _ = kernel.remove(name);
+            Err(gone(by))
+        }
+        Err(error) => {
+            let _ = kernel.remove(name);
+            Err(failed(by, &error))
+        }
+    }
+}
+
+/// Binds all threads of a process. Those that it starts from then on inherit the contract.
+fn bind_process(
+    kernel: &mut dyn Kernel,
+    host: &dyn Host,
+    pid: i32,
+    name: ContractName,
+) -> Result<(), CallError> {
+    let mut seen = HashSet::new();
+    let mut bound = false;
+    for _ in 0..MAX_LOOKS {
+        let mut fresh = host.threads(pid);
+        fresh.retain(|tid| seen.insert(*tid));
+        if fresh.is_empty() {
+            break;
+        }
+        for tid in fresh {
+            match kernel.bind(tid, name) {
+                Ok(()) => bound = true,
+                // It has just exited.
+                Err(CallError::NoThread) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    if bound {
+        Ok(())
+    } else {
+        Err(CallError::NoThread)
+    }
+}
+
+fn gone(by: &Resolved) -> Fault {
+    Fault::new(
+        FaultKind::NoProcess,
+        format!("{} is gone: nothing was reserved", by.named()),
+    )
+}
+
+fn failed(by: &Resolved, error: &CallError) -> Fault {
+    let kind = match error {
+        CallError::NoThread | CallError::Ended => return gone(by),
+        CallError::NoRoom => FaultKind::Full,
+        CallError::KernelThread => FaultKind::KernelThread,
+        CallError::Other(_) => FaultKind::Failed,
+    };
+    Fault::new(kind, format!("no contract for {}: {error}", by.named()))
+}

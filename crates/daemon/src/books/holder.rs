@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Who is to hold a contract: whether there is such a one, and whether the caller may ask for it.
+
+use andante_sched::class::{ClassError, ClassPath};
+
+use super::Caller;
+use crate::host::{CpuMask, Host, Thread};
+use crate::kernel::Kernel;
+use crate::protocol::{Fault, FaultKind, Holder, HolderSeen};
+
+/// A holder that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Who.
+    pub holder: Holder,
+    /// Tells it from another one of the same number or path: when a thread was started, or the id
+    /// of the cgroup.
+    pub identity: u64,
+    /// Its class, or the one that it is.
+    pub class: ClassPath,
+    /// The CPUs that all of it may use.
+    pub allowed: CpuMask,
+    /// The name of the thread when it was found.
+    pub command: String,
+    /// What whoever asked should know.
+    pub notes: Vec<String>,
+}
+
+impl Resolved {
+    /// Whether it is a class.
+    pub fn is_class(&self) -> bool {
+        matches!(self.holder, Holder::Class(_))
+    }
+
+    /// Whether both are one and the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.holder == other.holder && self.identity == other.identity
+    }
+
+    /// Whether a user means it by this text.
+    pub fn is_called(&self, text: &str) -> bool {
+        match &self.holder {
+            Holder::Process(id) | Holder::Thread(id) => text.parse() == Ok(*id),
+            Holder::Class(path) => {
+                ClassPath::parse(text).is_ok_and(|given| given.to_string() == *path)
+            }
+        }
+    }
+
+    /// Whether it is still there.
+    pub fn is_alive(&self, host: &dyn Host) -> bool {
+        match self.holder {
+            Holder::Process(id) | Holder::Thread(id) => host
+                .thread(id)
+                .is_some_and(|thread| thread.started == self.identity),
+            Holder::Class(_) => host
+                .class(&self.class)
+                .is_some_and(|class| class.cgroup_id == self.identity),
+        }
+    }
+
+    /// The CPUs that it may use now; none if it is gone.
+    pub fn allowed_now(&self, host: &dyn Host) -> Option<CpuMask> {
+        match self.holder {
+            Holder::Process(pid) => {
+                let tids = host.threads(pid).into_iter();
+                common_mask(tids.filter_map(|tid| host.affinity(tid)))
+            }
+            Holder::Thread(tid) => host.affinity(tid),
+            Holder::Class(_) => host.class(&self.class).map(|class| class.allowed),
+        }
+    }
+
+    /// It, as it is now.
+    pub fn seen(&self, host: &dyn Host) -> HolderSeen {
+        let command = match self.holder {
+            // A program that was started under a contract has got its own name since.
+            Holder::Process(id) | Holder::Thread(id) => match host.thread(id) {
+                Some(thread) if thread.started == self.identity => thread.name,
+                _ => self.command.clone(),
+            },
+            Holder::Class(_) => String::new(),
+        };
+        HolderSeen {
+            holder: self.holder.clone(),
+            command,
+        }
+    }
+
+    /// It, in a sentence.
+    pub fn named(&self) -> String {
+        match &self.holder {
+            Holder::Process(pid) => format!("process {pid} ({})", self.command),
+            Holder::Thread(tid) => format!("thread {tid} ({})", self.command),
+            Holder::Class(path) => format!("class {path}"),
+        }
+    }
+
+    /// What its contract is called unless the user says otherwise.
+    pub fn default_name(&self) -> String {
+        match &self.holder {
+            Holder::Process(id) | Holder::Thread(id) => {
+                let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+                let command: String = self.command.chars().map(plain).collect();
+                format!("{command}-{id}")
+            }
+            Holder::Class(path) => path.clone(),
+        }
+    }
+}
+
+/// Finds the holder, and refuses if the caller may not reserve for it.
+///
+/// # Errors
+/// With the sentence to tell.
+pub fn resolve(
+    holder: &Holder,
+    caller: Caller,
+    host: &dyn Host,
+    kernel: &dyn Kernel,
+) -> Result<Resolved, Fault> {
+    match holder {
+        Holder::Process(pid) => resolve_process(*pid, caller, host),
+        Holder::Thread(tid) => resolve_thread(*tid, caller, host),
+        Holder::Class(path) => resolve_class(path, caller, host, kernel),
+    }
+}
+
+fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved, Fault> {
+    let Some(leader) = host.thread(pid).filter(|_| pid > 0) else {
+        let message = format!("there is no process {pid}: `ps -e` shows those there are");
+        return Err(Fault::new(FaultKind::NoProcess, message));
+    };
+    if leader.pid != pid {
+        let message = format!(
+            "{pid} is a thread of process {} ({}): reserve for that process, or for this thread \
+             alone with --thread",
+            leader.pid, leader.name
+        );
+        return Err(Fault::new(FaultKind::NoProcess, message));
+    }
+    check_thread(&leader, caller)?;
+    let threads = live_threads(pid, host);
+    let realtime = threads.iter().filter(|thread| thread.realtime).count();
+    if realtime == threads.len() {
+        return Err(is_realtime(&leader));
+    }
+    let mut notes = Vec::new();
+    if realtime > 0 {
+        notes.push(format!(
+            "{realtime} of its {} threads run at real-time priority, before every contract: they \
+             do not hold it",
+            threads.len()
+        ));
+    }
+    let masks = threads.iter().map(|thread| thread.allowed);
+    let allowed = common_mask(masks).filter(|mask| *mask != 0);
+    let Some(allowed) = allowed else {
+        let message = format!(
+            "the threads of process {pid} ({}) are bound to different CPUs, and a contract of all of \
+             them has one place: reserve for each with --thread",
+            leader.name
+        );
+        return Err(Fault::new(FaultKind::Unschedulable, message));
+    };
+    Ok(Resolved {
+        holder: Holder::Process(pid),
+        identity: leader.started,
+        class: host.class_of(pid).unwrap_or_else(ClassPath::root),
+        allowed,
+        command: leader.name,
+        notes,
+    })
+}
+
+fn resolve_thread(tid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved, Fault> {
+    let Some(thread) = host.thread(tid).filter(|_| tid > 0) else {
+        let message = format!("there is no thread {tid}: `ps -eL` shows those there are");
+        return Err(Fault::new(FaultKind::NoProcess, message));
+    };
+    check_thread(&thread, caller)?;
+    if thread.realtime {
+        return Err(is_realtime(&thread));
+    }
+    Ok(Resolved {
+        holder: Holder::Thread(tid),
+        identity: thread.started,
+        class: host.class_of(tid).unwrap_or_else(ClassPath::root),
+        allowed: thread.allowed,
+        command: thread.name,
+        notes: Vec::new(),
+    })
+}
+
+fn resolve_class(
+    text: &str,
+    caller: Caller,
+    host: &dyn Host,
+    kernel: &dyn Kernel,
+) -> Result<Resolved, Fault> {
+    let unknown = |error: ClassError| Fault::new(FaultKind::UnknownClass, error.to_string());
+    let path = ClassPath::parse(text).map_err(unknown)?;
+    if path.is_root() {
+        let message = "the root class / holds the system's own tasks: name a class below it";
+        return Err(Fault::new(FaultKind::UnknownClass, message));
+    }
+    let facts = host
+        .class(&path)
+        .ok_or_else(|| unknown(ClassError::Unknown(path.clone())))?;
+    if !caller.privileged && facts.owner_uid != caller.uid {
+        return Err(not_permitted(&format!("class {path}"), facts.owner_uid));
+    }
+    let Some(leaf) = kernel.class_leaf(facts.cgroup_id) else {
+        let message = format!(
+            "the cgroup {path} is part of its parent's class: `andante class set {path} --weight \
+             100` makes it one of its own"
+        );
+        return Err(Fault::new(FaultKind::UnknownClass, message));
+    };
+    let mut notes = Vec::new();
+    if leaf.has_children {
+        notes.push("tasks of the classes below it do not run under its contract".to_owned());
+    }
+    Ok(Resolved {
+        holder: Holder::Class(path.to_string()),
+        identity: facts.cgroup_id,
+        class: path,
+        allowed: facts.allowed,
+        command: String::new(),
+        notes,
+    })
+}
+
+/// Whether the caller may reserve for a thread.
+fn check_thread(thread: &Thread, caller: Caller) -> Result<(), Fault> {
+    let named = format!("{} ({})", thread.tid, thread.name);
+    if thread.kernel_thread {
+        let message = format!(
+            "{named} is a kernel thread, which holds no contract: name a process of your own"
+        );
+        return Err(Fault::new(FaultKind::KernelThread, message));
+    }
+    // As for ptrace(2): not one that has, or may take, the rights of another user.
+    match thread.uids.iter().find(|uid| **uid != caller.uid) {
+        Some(other) if !caller.privileged => {
+            Err(not_permitted(&format!("process {named}"), *other))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_permitted(what: &str, owner: u32) -> Fault {
+    let message = format!(
+        "{what} belongs to user {owner}: only root and members of the group andante reserve for \
+         others"
+    );
+    Fault::new(FaultKind::NotPermitted, message)
+}
+
+fn is_realtime(thread: &Thread) -> Fault {
+    let message = format!(
+        "{tid} ({}) runs at real-time priority, before every contract, and is not Andante's to \
+         schedule: `chrt --other --pid 0 {tid}` changes that",
+        thread.name,
+        tid = thread.tid
+    );
+    Fault::new(FaultKind::Unschedulable, message)
+}
+
+fn live_threads(pid: i32, host: &dyn Host) -> Vec<Thread> {
+    let tids = host.threads(pid);
+    tids.into_iter()
+        .filter_map(|tid| host.thread(tid))
+        .collect()
+}
+
+/// The CPUs that are in all masks; none if there are no masks.
+fn common_mask(masks: impl Iterator<Item = CpuMask>) -> Option<CpuMask> {
+    masks.reduce(|all, mask| all & mask)
+}

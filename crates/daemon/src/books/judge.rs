@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Whether a contract may be made: by admission, and by what it does not know of.
+
+use andante_admission::{Admission, Contract, Nearest, Placement, Promise, Refusal, Test};
+use andante_sched::class::ClassPath;
+use andante_sched::contracts::{MAX_PERIOD_NS, MAX_PIECES};
+
+use super::holder::Resolved;
+use super::{Books, Caller, Held, cpus};
+use crate::host::Host;
+use crate::protocol::{Limit, Refused};
+use crate::terms::LEAST_BUDGET_NS;
+
+/// Utilisation C/T [2^-64 CPU], rounded down.
+type Utilisation = u128;
+
+/// Who asks for a contract, and for whom.
+pub struct Question<'a> {
+    /// The holder.
+    pub by: &'a Resolved,
+    /// Who asks; none for one that was admitted before, which no limit but the CPUs' concerns.
+    pub caller: Option<Caller>,
+}
+
+impl Books {
+    /// Where the contract is admitted, in admission's numbers, if it is within every limit.
+    pub(super) fn admit(&self, contract: &Contract, question: &Question<'_>) -> Option<Admission> {
+        // Offers go beyond what the kernel keeps.
+        if contract.period_ns > MAX_PERIOD_NS || contract.budget_ns < LEAST_BUDGET_NS {
+            return None;
+        }
+        if question.caller.is_some() && !self.limits(contract, question).is_empty() {
+            return None;
+        }
+        let judged = self.candidates(question.by.allowed).into_iter();
+        let admissions = judged.filter_map(|cpu| self.admit_at(contract, cpu));
+        // The first of the strongest, so that the first CPU wins ties.
+        admissions.reduce(|best, next| {
+            if strength(next.promise) > strength(best.promise) {
+                next
+            } else {
+                best
+            }
+        })
+    }
+
+    /// Which places to ask for, in admission's numbers: anywhere first, if the holder may go there.
+    fn candidates(&self, allowed: u64) -> Vec<Option<u32>> {
+        let numbers = 0..self.online.len() as u32;
+        let may = |at: &u32| allowed & cpus::bit(self.online[*at as usize]) != 0;
+        let each = numbers.clone().filter(may).map(Some);
+        if numbers.clone().all(|at| may(&at)) {
+            [None].into_iter().chain(each).collect()
+        } else {
+            each.collect()
+        }
+    }
+
+    fn admit_at(&self, contract: &Contract, cpu: Option<u32>) -> Option<Admission> {
+        let pinned = Contract {
+            cpu,
+            ..contract.clone()
+        };
+        let admission = self.system.would_admit(&pinned).ok()??;
+        let fits_kernel = match &admission.placement {
+            Placement::Split { pieces } => pieces.len() <= MAX_PIECES,
+            Placement::Whole { cpu } => {
+                admission.test != Test::WindowConstraint || self.is_windowed(*cpu)
+            }
+        };
+        fits_kernel.then_some(admission)
+    }
+
+    /// Whether the kernel serves all contracts of this CPU by windows, so that their losses follow
+    /// from DWCS's rules. In admission's numbers.
+    fn is_windowed(&self, cpu: u32) -> bool {
+        let bit = cpus::bit(self.online[cpu as usize]);
+        let places = self.held.iter().filter_map(|held| held.place.as_ref());
+        let mut there = places.filter(|place| cpus::mask(&place.placement) & bit != 0);
+        there.all(|place| place.window)
+    }
+
+    /// Why the contract, which is not admitted, is refused.
+    pub(super) fn refused(
+        &self,
+        contract: &Contract,
+        question: &Question<'_>,
+        host: &dyn Host,
+    ) -> Refused {
+        let nearest = Nearest::to(contract, |offered| self.admit(offered, question));
+        let nearest = cpus::offers_to_machine(nearest, &self.online);
+        let limits = self.limits(contract, question);
+        let mut refusal = Refusal {
+            cpus: Vec::new(),
+            split: None,
+            nearest,
+        };
+        if limits.is_empty() {
+            self.name_obstacles(contract, question, host, &mut refusal);
+        }
+        Refused { limits, refusal }
+    }
+
+    /// What stands in the way on each CPU that the holder may use.
+    fn name_obstacles(
+        &self,
+        contract: &Contract,
+        question: &Question<'_>,
+        host: &dyn Host,
+        refusal: &mut Refusal,
+    ) {
+        let candidates = self.candidates(question.by.allowed);
+        let anywhere = candidates.first() == Some(&None);
+        let asked = if anywhere {
+            &candidates[..1]
+        } else {
+            &candidates[..]
+        };
+        for &cpu in asked {
+            let pinned = Contract {
+                cpu,
+                ..contract.clone()
+            };
+            let found = self.system.refusal(&pinned, refusal.nearest.clone());
+            refusal.cpus.extend(found.cpus);
+            refusal.split = found.split;
+        }
+        for obstacle in &mut refusal.cpus {
+            obstacle.cpu = self.online[obstacle.cpu as usize];
+            for holder in &mut obstacle.holders {
+                holder.name = self.shown(&holder.name, host);
+            }
+        }
+    }
+
+    /// The limits, other than the CPUs', that the contract exceeds.
+    fn limits(&self, contract: &Contract, question: &Question<'_>) -> Vec<Limit> {
+        let asked = utilisation(contract.budget_ns, contract.period_ns);
+        let limits = [
+            question.caller.and_then(|caller| self.quota(asked, caller)),
+            self.parent(asked, question.by),
+            self.children(asked, question.by),
+        ];
+        limits.into_iter().flatten().collect()
+    }
+
+    fn quota(&self, asked: Utilisation, caller: Caller) -> Option<Limit> {
+        if caller.privileged {
+            return None;
+        }
+        let machine = (self.online.len() as u128) << 64;
+        let limit = machine * u128::from(self.settings.user_quota_per_mille) / 1000;
+        let own = self.held.iter().filter(|held| held.uid == caller.uid);
+        let held = sum(own);
+        (held + asked > limit).then(|| Limit::UserQuota {
+            held_ppm: ppm(held),
+            asked_ppm: ppm(asked),
+            limit_ppm: ppm(limit),
+        })
+    }
+
+    /// The contract of the class that the new one is nested in must cover all that are.
+    fn parent(&self, asked: Utilisation, by: &Resolved) -> Option<Limit> {
+        let parent = self.parent_of(by)?;
+        let nested = self.held.iter().filter(|held| {
+            self.parent_of(&held.by)
+                .is_some_and(|found| found.name == parent.name)
+        });
+        let held = sum(nested);
+        let limit = utilisation(parent.terms.budget_ns, parent.terms.period_ns);
+        (held + asked > limit).then(|| Limit::Parent {
+            name: parent.name.clone(),
+            limit_ppm: ppm(limit),
+            held_ppm: ppm(held),
+            asked_ppm: ppm(asked),
+        })
+    }
+
+    /// A new contract of a class must cover those that are nested in it from then on.
+    fn children(&self, asked: Utilisation, by: &Resolved) -> Option<Limit> {
+        if !by.is_class() {
+            return None;
+        }
+        let nested: Vec<&Held> = self
+            .held
+            .iter()
+            .filter(|held| is_below(&held.by, &by.class))
+            .filter(|held| {
+                // Not those that have a nearer one.
+                let depth = self.parent_of(&held.by).map(|found| found.by.class.depth());
+                depth.is_none_or(|depth| depth < by.class.depth())
+            })
+            .collect();
+        let held = sum(nested.iter().copied());
+        (held > asked).then(|| Limit::Children {
+            names: nested.iter().map(|held| held.name.clone()).collect(),
+            held_ppm: ppm(held),
+            asked_ppm: ppm(asked),
+        })
+    }
+
+    /// The contract that one of this holder is nested in: that of the nearest class around it.
+    fn parent_of(&self, by: &Resolved) -> Option<&Held> {
+        let classes = self.held.iter().filter(|held| held.by.is_class());
+        classes
+            .filter(|held| is_below(by, &held.by.class))
+            .max_by_key(|held| held.by.class.depth())
+    }
+}
+
+/// Whether the holder is of the class or one below it; a class is not below itself.
+fn is_below(by: &Resolved, class: &ClassPath) -> bool {
+    let above = by.class.ancestry().any(|found| found == *class);
+    above && !(by.is_class() && by.class == *class)
+}
+
+fn sum<'a>(held: impl Iterator<Item = &'a Held>) -> Utilisation {
+    held.map(|held| utilisation(held.terms.budget_ns, held.terms.period_ns))
+        .sum()
+}
+
+fn utilisation(budget_ns: u64, period_ns: u64) -> Utilisation {
+    (u128::from(budget_ns) << 64) / u128::from(period_ns.max(1))
+}
+
+/// For display: rounded to the nearest millionth.
+fn ppm(utilisation: Utilisation) -> u64 {
+    ((utilisation * 1_000_000 + (1 << 63)) >> 64) as u64
+}
+
+fn strength(promise: Promise) -> u8 {
+    match promise {
+        Promise::EveryDeadline => 2,
+        Promise::Windows => 1,
+        Promise::Nothing(_) => 0,
+    }
+}

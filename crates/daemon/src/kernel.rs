@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The scheduler in the kernel, as the books need it. A seam for tests, which stand in for it.
+
+use andante_sched::Scheduler;
+use andante_sched::contracts::{
+    CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
+};
+
+/// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
+pub trait Kernel {
+    /// Makes a contract.
+    ///
+    /// # Errors
+    /// There is no room, or the class has one.
+    fn create(
+        &mut self,
+        promise: &Promise,
+        held_by: HeldBy,
+        pieces: &[Piece],
+    ) -> Result<ContractName, CallError>;
+
+    /// Moves one that is not split to another CPU.
+    ///
+    /// # Errors
+    /// It has ended.
+    fn move_to(&mut self, name: ContractName, cpu: u32) -> Result<(), CallError>;
+
+    /// Ends one.
+    ///
+    /// # Errors
+    /// It has ended.
+    fn remove(&mut self, name: ContractName) -> Result<(), CallError>;
+
+    /// Lets a thread hold one.
+    ///
+    /// # Errors
+    /// There is no such thread, it is the kernel's, or the contract has ended.
+    fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError>;
+
+    /// Frees what has ended.
+    ///
+    /// # Errors
+    /// Only such as should never be.
+    fn sweep(&mut self) -> Result<(), CallError>;
+
+    /// The contracts that there are.
+    fn contracts(&self) -> Vec<Contract>;
+
+    /// The leaf of the class of a cgroup, if it has a class of its own.
+    fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf>;
+}
+
+impl Kernel for Scheduler {
+    fn create(
+        &mut self,
+        promise: &Promise,
+        held_by: HeldBy,
+        pieces: &[Piece],
+    ) -> Result<ContractName, CallError> {
+        self.contract_create(promise, held_by, pieces)
+    }
+
+    fn move_to(&mut self, name: ContractName, cpu: u32) -> Result<(), CallError> {
+        self.contract_move(name, cpu)
+    }
+
+    fn remove(&mut self, name: ContractName) -> Result<(), CallError> {
+        self.contract_remove(name)
+    }
+
+    fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {
+        self.contract_bind(tid, name)
+    }
+
+    fn sweep(&mut self) -> Result<(), CallError> {
+        self.contract_sweep()
+    }
+
+    fn contracts(&self) -> Vec<Contract> {
+        Self::contracts(self)
+    }
+
+    fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {
+        Self::class_leaf(self, cgroup_id)
+    }
+}
