@@ -19,11 +19,11 @@
  * never gets so far, for it does not wait: its children live for one job. It is offered a contract
  * of rank EXTRA: after all that were promised, before all shares, in the order of
  *
- *      deadline = wake-up + 1.5 times the largest service of a job
+ *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
- * whence short work comes before long work; budget is twice the largest service, in the period in
- * which that is the bound's part of a CPU. When that is used up it has its class's share, like
- * everybody else.
+ * for who takes long to answer is not expected to answer at once; budget is twice the largest
+ * service, in the period in which that is the bound's part of a CPU. When that is used up it has
+ * its class's share, like everybody else.
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket that fills with the
  * bound's part of the time and holds AN_LEARN_BUCKET_NS: a program that only seems to be
@@ -43,6 +43,7 @@
 #define AN_LEARN_SOON_NS 100000000u
 #define AN_LEARN_SOON_PART 128u /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL
+#define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
@@ -135,7 +136,9 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
 	p->budget_ns = 2 * service_ns;
 	p->period_ns = p->budget_ns * 1024 / (bound ? bound : 1);
-	p->deadline_rel_ns = service_ns + service_ns / 2;
+	p->deadline_rel_ns = service_ns + service_ns * service_ns / AN_LEARN_LONG_NS;
+	if (p->deadline_rel_ns > p->period_ns)
+		p->deadline_rel_ns = p->period_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
 }
