@@ -236,6 +236,7 @@ an_global int contract_lets_go(u32 index)
 			break;
 		bpf_spin_lock(&tree_lock);
 		an_queue_add(&tree, ts->leaf);
+		an_holder(index)->waits_in = ts->leaf;
 		bpf_spin_unlock(&tree_lock);
 		if (!scx_bpf_dsq_move_vtime(&it, p, ts->leaf, 0)) {
 			bpf_spin_lock(&tree_lock);

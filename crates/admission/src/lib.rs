@@ -59,7 +59,7 @@ pub use contract::{
 pub use demand::{Verdict, Workload};
 pub use duration::{Duration, DurationError};
 pub use edf_wm::MAX_PIECES;
-pub use offer::MAX_STRETCH;
+pub use offer::{Bounds, MAX_STRETCH};
 pub use placement::{Piece, Placement, PlacementError};
 pub use policy::{DEFAULT_LEAST_PIECE_NS, Excess, Fit, Order, Policy, Splitting};
 pub use system::{AskError, Machine, System};

@@ -16,39 +16,64 @@ use crate::system::System;
 /// The longest period offered, as a multiple of the one asked for.
 pub const MAX_STRETCH: u64 = 16;
 
+/// How far from what was asked offers may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The least budget worth an offer [ns], 1 or more.
+    pub least_budget_ns: u64,
+    /// The longest period [ns].
+    pub longest_period_ns: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            least_budget_ns: 1,
+            longest_period_ns: MAX_PERIOD_NS,
+        }
+    }
+}
+
 impl System {
     /// What would be admitted instead of `contract`, which is not.
     pub(crate) fn nearest(&self, contract: &Contract) -> Nearest {
-        Nearest::to(contract, |contract| self.find(contract))
+        Nearest::to(contract, Bounds::default(), |contract| self.find(contract))
     }
 }
 
 impl Nearest {
-    /// What `find` would admit instead of `contract`, which it does not. Less budget or a longer
-    /// period may never turn its yes into a no.
-    pub fn to(contract: &Contract, find: impl Fn(&Contract) -> Option<Admission>) -> Self {
+    /// What `find` would admit instead of `contract`, which it does not. Within the bounds, less
+    /// budget or a longer period may never turn its yes into a no.
+    pub fn to(
+        contract: &Contract,
+        bounds: Bounds,
+        find: impl Fn(&Contract) -> Option<Admission>,
+    ) -> Self {
         Self {
-            largest_budget: largest_budget(contract, &find),
-            shortest_period: shortest_period(contract, &find),
+            largest_budget: largest_budget(contract, bounds, &find),
+            shortest_period: shortest_period(contract, bounds, &find),
         }
     }
 }
 
 fn largest_budget(
     contract: &Contract,
+    bounds: Bounds,
     find: impl Fn(&Contract) -> Option<Admission>,
 ) -> Option<Offer> {
     let with_budget = |budget_ns| Contract {
         budget_ns,
         ..contract.clone()
     };
-    // From the refused budget down to nothing.
+    // From the refused budget down to the least.
     let most = contract.budget_ns;
-    nearest_admitted(find, most - 1, |less_ns| with_budget(most - less_ns))
+    let steps = most.saturating_sub(bounds.least_budget_ns);
+    nearest_admitted(find, steps, |less_ns| with_budget(most - less_ns))
 }
 
 fn shortest_period(
     contract: &Contract,
+    bounds: Bounds,
     find: impl Fn(&Contract) -> Option<Admission>,
 ) -> Option<Offer> {
     let asked_ns = contract.period_ns;
@@ -62,8 +87,9 @@ fn shortest_period(
         },
         ..contract.clone()
     };
-    let longest_ns = asked_ns.saturating_mul(MAX_STRETCH).min(MAX_PERIOD_NS);
-    let most_ns = longest_ns - asked_ns;
+    let longest_ns = asked_ns.saturating_mul(MAX_STRETCH);
+    let longest_ns = longest_ns.min(bounds.longest_period_ns);
+    let most_ns = longest_ns.saturating_sub(asked_ns);
     nearest_admitted(find, most_ns, |more_ns| with_period(asked_ns + more_ns))
 }
 

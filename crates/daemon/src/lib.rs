@@ -40,7 +40,7 @@ mod protocol;
 mod server;
 mod terms;
 
-pub use books::{Books, Caller, Event, Settings};
+pub use books::{Books, Caller, Event, Settings, name_after};
 pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;

@@ -13,7 +13,10 @@ use clap::Args;
 use crate::exit::{Refusal, Status};
 
 pub use render::{refused, reserved, warnings};
-pub use table::{Row, between, table};
+pub use table::{Row, between, plain, table};
+
+#[cfg(test)]
+pub use table::tests;
 
 /// What a contract may be asked to promise, beside its budget and period.
 #[derive(Args, Clone, Debug)]
@@ -96,7 +99,7 @@ pub fn list() -> Option<andante_daemon::List> {
 }
 
 #[cfg(test)]
-mod tests {
+mod rates {
     use super::*;
 
     #[test]

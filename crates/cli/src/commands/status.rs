@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use super::contracts;
 use crate::exit::{self, Refusal};
 use crate::output::{self, BAR, BOLD, DIM, paint, percent};
 use crate::shares::{self, Row};
@@ -18,10 +19,12 @@ use crate::tree;
 /// Width of the bars [columns].
 const BAR_WIDTH: usize = 20;
 
-/// Show the class tree: weights, runnable tasks, shares asked and received.
+/// Show the class tree: weights, runnable tasks, shares asked and received; and the contracts.
 ///
 /// ASKED is what the weights give a class while all of its siblings want to run; RECEIVED is what it
-/// really got during the interval; both are shares of the whole machine.
+/// really got during the interval; both are shares of the whole machine. What contracts were promised
+/// and USED are shares of one CPU. JOBS are those that ended, from waking to sleeping; MISSED those
+/// of them that were late; EXHAUSTED counts budgets that were used up.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -51,6 +54,8 @@ struct Report<'a> {
     cpus: u32,
     /// Every class, in tree order.
     classes: &'a [Row],
+    /// Every contract, oldest first; none if nobody could be asked.
+    contracts: Option<&'a [contracts::Row]>,
 }
 
 impl Status {
@@ -62,9 +67,10 @@ impl Status {
             }
             return Err(refusal.into());
         }
-        let before = andante_sched::snapshot()?;
+        let (before, earlier) = (andante_sched::snapshot()?, contracts::list());
         thread::sleep(Duration::from_secs_f64(self.interval));
-        let after = andante_sched::snapshot()?;
+        let (after, later) = (andante_sched::snapshot()?, contracts::list());
+        let contracts = later.map(|later| contracts::between(earlier.as_ref(), &later));
         let rows = shares::between(&before, &after);
         // On a busy machine we may wake later than asked.
         let interval_s = after.now_ns.saturating_sub(before.now_ns) as f64 / 1e9;
@@ -74,10 +80,15 @@ impl Status {
                 interval_s,
                 cpus: after.cpus,
                 classes: &rows,
+                contracts: contracts.as_deref(),
             };
             output::print_json(&report)?;
         } else {
-            output::print(&render(&after, &rows, interval_s, self.all))?;
+            let mut text = render(&after, &rows, interval_s, self.all);
+            if let Some(contracts) = contracts.filter(|contracts| !contracts.is_empty()) {
+                text += &format!("\n{}", contracts::table(&contracts));
+            }
+            output::print(&text)?;
         }
         Ok(exit::Status::Ok)
     }

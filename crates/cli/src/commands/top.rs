@@ -32,7 +32,8 @@ use crate::output;
 /// Watch the class tree live.
 ///
 /// The bar shows the share a class received and its mark the share it asked for; what lies beyond the
-/// mark was left over by others. The line beside it shows how the share went.
+/// mark was left over by others. The line beside it shows how the share went. Below are the contracts
+/// (`andante reserve`): what was promised, and what came of it.
 #[derive(Args)]
 #[command(after_long_help = "\
 Keys:
@@ -152,7 +153,8 @@ fn picture(state: &mut State) -> Result<String> {
     let width = ratatui::crossterm::terminal::size().map_or(80, |(columns, _)| columns.max(80));
     let height = u16::try_from(state.rows().len())
         .unwrap_or(u16::MAX)
-        .saturating_add(4);
+        .saturating_add(4)
+        .saturating_add(draw::contract_lines(state));
     let mut terminal = Terminal::new(TestBackend::new(width, height))?;
     terminal.draw(|frame| draw::draw(frame, state))?;
     let cells = terminal.backend().buffer().content();

@@ -1,46 +1,72 @@
 #!/bin/sh
-# Contracts beside endless loops on one CPU.
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
-now() { awk '{ print $1 * 100 }' /proc/uptime; }
-share() { # PID SECONDS: the part of a CPU that it used [%]
-	before=$(ticks "$1")
-	began=$(now)
-	sleep "$2"
-	awk "BEGIN { print ($(ticks "$1") - $before) * 100 / ($(now) - $began) }"
-}
-contracts() { andante reserve --list --json | grep -c '"uid"'; }
-
-andante run &
-scheduler=$!
-while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.05; done
-for _ in 1 2 3 4 5 6 7 8; do
-	(while :; do :; done) &
-	hogs="$hogs $!"
-done
-(while :; do :; done) &
-loop=$!
-sleep 1
-echo "REPORT alone $(share $loop 3)"
-andante reserve $loop 7ms/10ms
-echo "REPORT reserve_status $?"
-echo "REPORT reserved $(share $loop 3)"
-andante reserve --list
-andante reserve --list --json
+# What contracts are worth beside eight endless loops of the same class, on one CPU.
+. /andante/contracts.lib
+in_charge
+hog 8
+hog 1
+loop=$last
+echo "REPORT without $(share $loop 2)"
+andante reserve $loop 4ms/10ms
+echo "REPORT reserved $(share $loop 2)"
 echo "REPORT contracts $(contracts)"
 andante reserve --release $loop
-echo "REPORT after $(share $loop 3)"
+echo "REPORT released $(share $loop 2)"
 echo "REPORT contracts $(contracts)"
-andante exec --reserve 4ms/10ms -- sh -c 'while :; do :; done' &
+
+# A program that executes another keeps its contract; a child process has none.
+andante exec --reserve 4ms/10ms -- sh -c 'sleep 0.5; exec sh -c "(while :; do :; done) & while :; do :; done"' &
 sleep 1
-andante reserve --list
-pid=$(andante reserve --list --json | grep process | tr -dc 0-9)
-echo "REPORT execd $(share $pid 3)"
-kill -9 $pid
-sleep 0.5
+executed=$(field process)
+read -r child _ <"/proc/$executed/task/$executed/children"
+echo "REPORT executed $(share "$executed" 2)"
+echo "REPORT child $(share "$child" 2)"
+kill -9 "$executed" "$child"
+sleep 0.2
 echo "REPORT contracts $(contracts)"
-andante exec --reserve 9ms/10ms -- true
-echo "REPORT too_much $?"
+
+# All threads of a process, those that it starts later too; then one of them alone.
+threads 2 >/tmp/threads &
+process=$!
+sleep 0.5
+andante reserve $process 4ms/10ms
+kill -USR1 $process
+sleep 0.2
+echo "REPORT threads $(field threads)"
+echo "REPORT process $(share $process 2)"
+andante reserve --release $process
+thread=$(tail -n 1 /tmp/threads)
+andante reserve "$thread" 4ms/10ms --thread
+echo "REPORT thread $(share "$process/task/$thread" 2)"
+kill $process
+sleep 0.2
+echo "REPORT contracts $(contracts)"
+
+# The tasks of a class, those that come later too.
+andante class create film
+sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; while :; do :; done' &
+first=$!
+sleep 0.2
+andante reserve film 4ms/10ms
+sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; while :; do :; done' &
+second=$!
+# By its share alone the class would have half of the CPU.
+andante class set film --weight 10
+sleep 0.2
+echo "REPORT class_first $(share $first 2)"
+echo "REPORT class_second $(share $second 2)"
+kill -9 $first $second
+wait $first $second
+sleep 0.1
+andante class remove film
+echo "REPORT contracts $(contracts)"
+
+andante reserve $loop 4ms/10ms --flexible
+andante status | sed 's/^/STATUS /'
+andante top --once | sed 's/^/TOP /'
+echo "REPORT in_status $(andante status --interval 0.1 | grep -c "^sh-$loop ")"
+echo "REPORT in_top $(andante top --once --interval 0.1 | grep -c "^sh-$loop ")"
 kill -INT $scheduler
 wait $scheduler
 echo "REPORT left_with $?"
 kill $hogs
+exit 0

@@ -4,6 +4,8 @@
 //!
 //! They need QEMU and a kernel, hence `#[ignore]`; `make test` runs them.
 
+mod contracts;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,25 +17,36 @@ type Report = BTreeMap<String, Vec<String>>;
 
 /// Runs tests/kernel/NAME.sh in a machine with so many CPUs.
 fn in_vm(name: &str, cpus: u32) -> Report {
+    in_vm_with(name, cpus, &[], &[])
+}
+
+/// The same with more files of tests/kernel, and more programs.
+fn in_vm_with(name: &str, cpus: u32, files: &[&str], programs: &[PathBuf]) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel with sched_ext");
     let qemu = find_qemu(&cache, cpus, &quiet).expect("QEMU");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kernel/{name}.sh"));
-    let guest = format!("/andante/{name}.sh");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel");
+    let script = format!("{name}.sh");
+    let file = |name: &str| InitrdFile {
+        guest: format!("/andante/{name}").into(),
+        content: Content::Host(folder.join(name)),
+        mode: 0o755,
+    };
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_andante"));
     let boot = Boot {
         kernel: &kernel,
         qemu: &qemu,
         cpus,
         memory_mib: 512,
         image: None,
-        initrd_files: vec![InitrdFile {
-            guest: guest.clone().into(),
-            content: Content::Host(script),
-            mode: 0o755,
-        }],
-        programs: vec![PathBuf::from(env!("CARGO_BIN_EXE_andante"))],
-        command: vec!["/bin/sh".into(), guest],
+        initrd_files: files
+            .iter()
+            .chain([&&*script])
+            .map(|name| file(name))
+            .collect(),
+        programs: programs.iter().cloned().chain([own]).collect(),
+        command: vec!["/bin/sh".into(), format!("/andante/{script}")],
         timeout: Duration::from_secs(1200),
         console_log: std::env::temp_dir().join(format!("andante-{name}.log")),
     };
@@ -162,11 +175,4 @@ fn two_runs_give_the_same_figures_to_the_last_digit() {
         first == second,
         "result.json differs between two runs of one scenario"
     );
-}
-
-#[test]
-#[ignore = "needs the virtual machine"]
-fn contracts_hold_beside_endless_loops() {
-    let report = in_vm("contracts", 1);
-    panic!("{report:?}");
 }

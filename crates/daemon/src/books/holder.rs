@@ -8,6 +8,9 @@ use crate::host::{CpuMask, Host, Thread};
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Holder, HolderSeen};
 
+/// Letters of a program's name in that of its contract.
+const MAX_COMMAND: usize = 15;
+
 /// A holder that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
@@ -96,17 +99,20 @@ impl Resolved {
         }
     }
 
-    /// What its contract is called unless the user says otherwise.
-    pub fn default_name(&self) -> String {
+    /// What its contract is called unless the user says otherwise; `command` is its own name.
+    pub fn name_as(&self, command: &str) -> String {
         match &self.holder {
-            Holder::Process(id) | Holder::Thread(id) => {
-                let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-                let command: String = self.command.chars().map(plain).collect();
-                format!("{command}-{id}")
-            }
+            Holder::Process(id) | Holder::Thread(id) => name_after(command, *id),
             Holder::Class(path) => path.clone(),
         }
     }
+}
+
+/// What the contract of a process or thread of this name and number is called.
+pub fn name_after(command: &str, id: i32) -> String {
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+    let command: String = command.chars().take(MAX_COMMAND).map(plain).collect();
+    format!("{command}-{id}")
 }
 
 /// Finds the holder, and refuses if the caller may not reserve for it.

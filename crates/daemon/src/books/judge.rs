@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Whether a contract may be made: by admission, and by what it does not know of.
 
-use andante_admission::{Admission, Contract, Nearest, Placement, Promise, Refusal, Test};
+use andante_admission::{Admission, Bounds, Contract, Nearest, Placement, Promise, Refusal, Test};
 use andante_sched::class::ClassPath;
 use andante_sched::contracts::{MAX_PERIOD_NS, MAX_PIECES};
 
@@ -25,10 +25,6 @@ pub struct Question<'a> {
 impl Books {
     /// Where the contract is admitted, in admission's numbers, if it is within every limit.
     pub(super) fn admit(&self, contract: &Contract, question: &Question<'_>) -> Option<Admission> {
-        // Offers go beyond what the kernel keeps.
-        if contract.period_ns > MAX_PERIOD_NS || contract.budget_ns < LEAST_BUDGET_NS {
-            return None;
-        }
         if question.caller.is_some() && !self.limits(contract, question).is_empty() {
             return None;
         }
@@ -87,7 +83,11 @@ impl Books {
         question: &Question<'_>,
         host: &dyn Host,
     ) -> Refused {
-        let nearest = Nearest::to(contract, |offered| self.admit(offered, question));
+        let bounds = Bounds {
+            least_budget_ns: LEAST_BUDGET_NS,
+            longest_period_ns: MAX_PERIOD_NS,
+        };
+        let nearest = Nearest::to(contract, bounds, |offered| self.admit(offered, question));
         let nearest = cpus::offers_to_machine(nearest, &self.online);
         let limits = self.limits(contract, question);
         let mut refusal = Refusal {

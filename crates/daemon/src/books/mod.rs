@@ -27,6 +27,7 @@ use crate::protocol::{
 };
 use crate::terms::Terms;
 
+pub use self::holder::name_after;
 pub use self::refresh::Event;
 
 /// Longest name of a contract [bytes].
@@ -230,7 +231,7 @@ impl Books {
             return Err(Fault::new(FaultKind::Taken, message));
         }
         let name = match &ask.name {
-            None => by.default_name(),
+            None => by.name_as(&by.command),
             Some(name) => name.clone(),
         };
         let strange = |c: char| c.is_whitespace() || c.is_control();
@@ -318,9 +319,10 @@ impl Books {
     fn shown(&self, name: &str, host: &dyn Host) -> String {
         match self.held.iter().find(|held| held.name == name) {
             Some(held) => {
-                let seen = held.by.seen(host).to_string();
-                if held.name == held.by.default_name() {
-                    seen
+                let seen = held.by.seen(host);
+                // Its own name says no more than who it is.
+                if held.by.is_class() || held.name == held.by.name_as(&seen.command) {
+                    seen.to_string()
                 } else {
                     format!("{name}, {seen}")
                 }

@@ -8,6 +8,18 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
 
+const COLUMNS: usize = 8;
+const TITLES: [&str; COLUMNS] = [
+    "CONTRACT",
+    "HOLDER",
+    "PROMISED",
+    "CPU",
+    "USED",
+    "JOBS",
+    "MISSED",
+    "EXHAUSTED",
+];
+
 /// A contract, and what it used between two looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
@@ -54,49 +66,48 @@ fn service(list: &List, contract: &Listed) -> Option<u64> {
 
 /// The table, with its title line.
 pub fn table(rows: &[Row]) -> String {
-    const TITLES: [&str; 8] = [
-        "CONTRACT",
-        "HOLDER",
-        "PROMISED",
-        "CPU",
-        "USED",
-        "JOBS",
-        "MISSED",
-        "EXHAUSTED",
-    ];
-    let cells: Vec<[String; 8]> = rows.iter().map(cells).collect();
-    let mut widths = TITLES.map(|title| title.width());
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    let mut text = String::new();
-    for (column, title) in TITLES.iter().enumerate() {
-        text += &padded(title, widths[column], column);
-    }
-    let mut text = format!("{}\n", paint(DIM, text.trim_end()));
-    for (row, cells) in rows.iter().zip(&cells) {
-        let mut line = String::new();
-        for (column, cell) in cells.iter().enumerate() {
-            let cell = padded(cell, widths[column], column);
-            line += &match column {
-                0 => paint(BOLD, cell),
-                3 if row.contract.placement.is_none() => paint(BAD, cell),
-                6 if missed(row) => paint(MEND, cell),
-                _ => cell,
-            };
-        }
+    let mut lines = grid(rows).into_iter();
+    let title = lines
+        .next()
+        .map_or_else(String::new, |cells| cells.concat());
+    let mut text = format!("{}\n", paint(DIM, title.trim_end()));
+    for (row, cells) in rows.iter().zip(lines) {
+        let painted = |(column, cell): (usize, String)| match column {
+            0 => paint(BOLD, cell),
+            3 if row.contract.placement.is_none() => paint(BAD, cell),
+            6 if missed(row) => paint(MEND, cell),
+            _ => cell,
+        };
+        let line: String = cells.into_iter().enumerate().map(painted).collect();
         text += &format!("{}\n", line.trim_end());
     }
     text
+}
+
+/// The same without colours, line by line.
+pub fn plain(rows: &[Row]) -> Vec<String> {
+    let line = |cells: [String; COLUMNS]| cells.concat().trim_end().to_owned();
+    grid(rows).into_iter().map(line).collect()
+}
+
+/// The cells of the title and of every row, each as wide as its column.
+fn grid(rows: &[Row]) -> Vec<[String; COLUMNS]> {
+    let mut grid = vec![TITLES.map(str::to_owned)];
+    grid.extend(rows.iter().map(cells));
+    for column in 0..COLUMNS {
+        let width = grid.iter().map(|cells| cells[column].width()).max();
+        for cells in &mut grid {
+            cells[column] = padded(&cells[column], width.unwrap_or(0), column);
+        }
+    }
+    grid
 }
 
 fn missed(row: &Row) -> bool {
     row.contract.kept.is_some_and(|kept| kept.misses > 0)
 }
 
-fn cells(row: &Row) -> [String; 8] {
+fn cells(row: &Row) -> [String; COLUMNS] {
     let contract = &row.contract;
     let kept = contract.kept.unwrap_or_default();
     [

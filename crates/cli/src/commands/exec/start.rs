@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
 
-use andante_daemon::{Ask, Holder, Reply, Request, Terms};
+use andante_daemon::{Ask, Holder, Reply, Request, Terms, name_after};
 use andante_sched::class::{ClassError, ClassPath, Tree};
 use anyhow::Result;
 
@@ -142,7 +142,7 @@ fn reserve(
         holder: Holder::Process(pid),
         terms,
         // It is not called that itself before it is executed.
-        name: name.or_else(|| Some(format!("{}-{pid}", program.replace(' ', "_")))),
+        name: name.or_else(|| Some(name_after(program, pid))),
     };
     match contracts::ask(&Request::Reserve(ask))? {
         Reply::Reserved(answer) => {

@@ -6,6 +6,7 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::super::contracts;
 use super::state::{HISTORY, State};
 use crate::output::{bar, percent};
 use crate::shares::Row;
@@ -15,6 +16,8 @@ use crate::tree;
 const FIGURES: usize = 7 + 5 + 7 + 9 + 9 + 2;
 /// Least width of the names.
 const NAME_MIN: usize = 16;
+/// Contracts shown; `andante reserve --list` has all.
+const MAX_CONTRACTS_SHOWN: usize = 12;
 /// Height of a sparkline, from nothing to everything.
 const SPARKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -45,10 +48,11 @@ impl Widths {
 
 /// Draws everything; moves the scroll position so that the selected row is visible.
 pub fn draw(frame: &mut Frame, state: &mut State) {
-    let [head, columns, body, foot] = Layout::vertical([
+    let [head, columns, body, contracts, foot] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(1),
         Constraint::Min(0),
+        Constraint::Length(contract_lines(state)),
         Constraint::Length(1),
     ])
     .areas(frame.area());
@@ -56,7 +60,30 @@ pub fn draw(frame: &mut Frame, state: &mut State) {
     frame.render_widget(headline(state), head);
     frame.render_widget(titles(&widths), columns);
     draw_rows(frame, body, state, &widths);
+    frame.render_widget(contract_table(state), contracts);
     frame.render_widget(footer(state), foot);
+}
+
+/// Lines that the contracts take: a title, and one each.
+pub fn contract_lines(state: &State) -> u16 {
+    match state.contracts().len().min(MAX_CONTRACTS_SHOWN) {
+        0 => 0,
+        shown => shown as u16 + 1,
+    }
+}
+
+/// The contracts, oldest first.
+fn contract_table(state: &State) -> Text<'static> {
+    let mut lines = contracts::plain(state.contracts()).into_iter();
+    let title = lines.next().map(|title| Line::from(title).dim());
+    let rows = lines.zip(state.contracts()).map(|(line, row)| {
+        if row.contract.placement.is_none() {
+            Line::from(line).fg(Color::Red)
+        } else {
+            Line::from(line)
+        }
+    });
+    title.into_iter().chain(rows).collect()
 }
 
 fn headline(state: &State) -> Text<'static> {
@@ -219,7 +246,7 @@ mod tests {
     use ratatui::backend::TestBackend;
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-    use super::super::state::tests::state;
+    use super::super::state::tests::{state, state_with_contract};
     use super::*;
 
     fn screen(state: &mut State, width: u16, height: u16) -> Vec<String> {
@@ -246,6 +273,16 @@ mod tests {
             "the newest share stands at the edge: {}",
             lines[3]
         );
+        assert!(lines[23].contains("q quit"), "{}", lines[23]);
+    }
+
+    #[test]
+    fn contracts_stand_below_the_classes() {
+        let mut state = state_with_contract();
+        let lines = screen(&mut state, 90, 24);
+        assert!(lines[21].starts_with("CONTRACT  HOLDER"), "{}", lines[21]);
+        assert!(lines[22].starts_with("mpv-7     mpv (7)"), "{}", lines[22]);
+        assert!(lines[22].contains(" 25.0 % "), "{}", lines[22]);
         assert!(lines[23].contains("q quit"), "{}", lines[23]);
     }
 

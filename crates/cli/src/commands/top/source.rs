@@ -6,16 +6,30 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use andante_daemon::List;
 use andante_sched::Snapshot;
 use andante_sched::class::{ClassPath, Tree};
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 
+use super::super::contracts;
 use crate::exit::{Refusal, Status};
+
+/// What is seen at one look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The classes.
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
+    /// The contracts, where anybody could be asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contracts: Option<List>,
+}
 
 /// Something that can be watched.
 pub trait Source {
-    /// The next snapshot; none when there will be no more.
-    fn next(&mut self) -> Result<Option<Snapshot>>;
+    /// The next look; none when there will be no more.
+    fn next(&mut self) -> Result<Option<Seen>>;
     /// Gives a class a new weight.
     fn set_weight(&mut self, path: &str, weight: u32) -> Result<()>;
     /// What is being watched, for the headline.
@@ -41,8 +55,11 @@ impl Live {
 }
 
 impl Source for Live {
-    fn next(&mut self) -> Result<Option<Snapshot>> {
-        Ok(Some(andante_sched::snapshot()?))
+    fn next(&mut self) -> Result<Option<Seen>> {
+        Ok(Some(Seen {
+            snapshot: andante_sched::snapshot()?,
+            contracts: contracts::list(),
+        }))
     }
 
     fn set_weight(&mut self, path: &str, weight: u32) -> Result<()> {
@@ -72,7 +89,7 @@ impl<S: Source> Recorder<S> {
 }
 
 impl<S: Source> Source for Recorder<S> {
-    fn next(&mut self) -> Result<Option<Snapshot>> {
+    fn next(&mut self) -> Result<Option<Seen>> {
         let snapshot = self.source.next()?;
         if let Some(snapshot) = &snapshot {
             // One write per line: a recording that is cut short ends with a whole line.
@@ -96,7 +113,7 @@ impl<S: Source> Source for Recorder<S> {
 /// A recording, played at the speed it was made.
 #[derive(Debug)]
 pub struct Replay {
-    snapshots: VecDeque<Snapshot>,
+    snapshots: VecDeque<Seen>,
     /// When the last snapshot handed out was taken [ns].
     last_ns: Option<u64>,
 }
@@ -125,10 +142,10 @@ impl Replay {
 }
 
 impl Source for Replay {
-    fn next(&mut self) -> Result<Option<Snapshot>> {
+    fn next(&mut self) -> Result<Option<Seen>> {
         let next = self.snapshots.pop_front();
         if let Some(snapshot) = &next {
-            self.last_ns = Some(snapshot.now_ns);
+            self.last_ns = Some(snapshot.snapshot.now_ns);
         }
         Ok(next)
     }
@@ -144,7 +161,7 @@ impl Source for Replay {
     fn pace(&self, asked: Duration) -> Duration {
         match (self.last_ns, self.snapshots.front()) {
             (Some(last_ns), Some(next)) => {
-                Duration::from_nanos(next.now_ns.saturating_sub(last_ns)).min(asked)
+                Duration::from_nanos(next.snapshot.now_ns.saturating_sub(last_ns)).min(asked)
             }
             _ => asked,
         }
@@ -154,18 +171,23 @@ impl Source for Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::contracts::tests::list;
     use crate::shares::tests::class;
 
     /// A source that counts up.
     struct Counter(u64);
 
     impl Source for Counter {
-        fn next(&mut self) -> Result<Option<Snapshot>> {
+        fn next(&mut self) -> Result<Option<Seen>> {
             self.0 += 1_000_000;
-            Ok(Some(Snapshot {
+            let snapshot = Snapshot {
                 now_ns: self.0,
                 cpus: 1,
                 classes: vec![class("/", 100, self.0)],
+            };
+            Ok(Some(Seen {
+                snapshot,
+                contracts: Some(list(self.0, self.0 / 2)),
             }))
         }
         fn set_weight(&mut self, _: &str, _: u32) -> Result<()> {

@@ -6,6 +6,8 @@ use andante_sched::Snapshot;
 use andante_sched::class::{WEIGHT_MAX, WEIGHT_MIN};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::super::contracts;
+use super::source::Seen;
 use crate::shares::{self, Row};
 
 /// How many intervals the share of a class is remembered.
@@ -60,8 +62,9 @@ impl Sort {
 /// Everything on the screen.
 pub struct State {
     title: String,
-    latest: Option<Snapshot>,
+    latest: Option<Seen>,
     rows: Vec<Row>,
+    contracts: Vec<contracts::Row>,
     history: HashMap<u64, VecDeque<f64>>,
     selected: Option<u64>,
     sort: Sort,
@@ -80,6 +83,7 @@ impl State {
             title,
             latest: None,
             rows: Vec::new(),
+            contracts: Vec::new(),
             history: HashMap::new(),
             selected: None,
             sort: Sort::Name,
@@ -91,14 +95,23 @@ impl State {
         }
     }
 
-    /// Takes in the next snapshot; none says that there will be no more.
-    pub fn advance(&mut self, snapshot: Option<Snapshot>) {
-        let Some(snapshot) = snapshot else {
+    /// Takes in the next look; none says that there will be no more.
+    pub fn advance(&mut self, seen: Option<Seen>) {
+        let Some(seen) = seen else {
             self.ended = true;
             return;
         };
+        let snapshot = &seen.snapshot;
+        let earlier = self
+            .latest
+            .as_ref()
+            .and_then(|seen| seen.contracts.as_ref());
+        self.contracts = match &seen.contracts {
+            Some(list) => contracts::between(earlier, list),
+            None => Vec::new(),
+        };
         if let Some(before) = &self.latest {
-            self.rows = shares::between(before, &snapshot);
+            self.rows = shares::between(&before.snapshot, snapshot);
             self.history
                 .retain(|id, _| snapshot.classes.iter().any(|class| class.cgroup_id == *id));
             for row in &self.rows {
@@ -109,7 +122,12 @@ impl State {
                 }
             }
         }
-        self.latest = Some(snapshot);
+        self.latest = Some(seen);
+    }
+
+    /// The contracts there are.
+    pub fn contracts(&self) -> &[contracts::Row] {
+        &self.contracts
     }
 
     /// The rows to show, in the order to show them.
@@ -174,7 +192,7 @@ impl State {
 
     /// The latest snapshot.
     pub fn latest(&self) -> Option<&Snapshot> {
-        self.latest.as_ref()
+        self.latest.as_ref().map(|seen| &seen.snapshot)
     }
 
     /// The headline's right end: what is watched, and whether time stands still.
@@ -266,8 +284,33 @@ fn lighter(weight: u32) -> u32 {
 
 #[cfg(test)]
 pub mod tests {
+    use andante_sched::Class;
+
     use super::*;
+    use crate::commands::contracts::tests::list;
     use crate::shares::tests::class;
+
+    fn seen(now_ns: u64, classes: Vec<Class>) -> Seen {
+        Seen {
+            snapshot: Snapshot {
+                now_ns,
+                cpus: 1,
+                classes,
+            },
+            contracts: None,
+        }
+    }
+
+    /// The same with a contract that has used a quarter of a CPU since.
+    pub fn state_with_contract() -> State {
+        let mut state = state();
+        for now_ns in [8_000, 12_000] {
+            let mut seen = seen(now_ns, vec![class("/", 100, now_ns)]);
+            seen.contracts = Some(list(now_ns, now_ns / 4));
+            state.advance(Some(seen));
+        }
+        state
+    }
 
     /// Two snapshots of a machine on which `/b` got three times what `/a` got.
     pub fn state() -> State {
@@ -287,16 +330,8 @@ pub mod tests {
             all
         };
         let mut state = State::new("test".into());
-        state.advance(Some(Snapshot {
-            now_ns: 0,
-            cpus: 1,
-            classes: classes(0),
-        }));
-        state.advance(Some(Snapshot {
-            now_ns: 4_000,
-            cpus: 1,
-            classes: classes(1_000),
-        }));
+        state.advance(Some(seen(0, classes(0))));
+        state.advance(Some(seen(4_000, classes(1_000))));
         state
     }
 
@@ -364,11 +399,7 @@ pub mod tests {
         let mut state = state();
         assert_eq!(state.history(&state.rows[3]).collect::<Vec<_>>(), [0.75]);
         let classes = vec![class("/", 100, 4_000)];
-        state.advance(Some(Snapshot {
-            now_ns: 8_000,
-            cpus: 1,
-            classes,
-        }));
+        state.advance(Some(seen(8_000, classes)));
         assert_eq!(state.history.len(), 1);
         assert_eq!(state.selected(), 0);
     }

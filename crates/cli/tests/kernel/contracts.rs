@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Contracts on a real kernel: what they are worth, what is answered to those who ask, and what is
+//! left of them.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Report, in_vm_with, number};
+
+const FILES: &[&str] = &["contracts.lib"];
+
+/// Compiles threads.c, which says what it does. With the folder it is gone.
+fn threads(folder: &tempfile::TempDir) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/threads.c");
+    let program = folder.path().join("threads");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-pthread", "-o"]).arg(&program);
+    let status = command.arg(source).status().expect("a C compiler");
+    assert!(status.success(), "{status}");
+    program
+}
+
+/// Each answer has the status it should, and says something of what it should.
+fn assert_answers(report: &Report, expected: &[(&str, u8, &str)]) {
+    for (case, status, says) in expected {
+        let answer = &report[*case][0];
+        let (got, sentence) = answer.split_once(' ').unwrap_or((answer, ""));
+        assert_eq!(got.parse(), Ok(*status), "{case}: {sentence}");
+        assert!(sentence.contains(says), "{case} says {says}: {sentence}");
+    }
+}
+
+/// Parts of a CPU are within this of what they should be [%].
+const TOLERANCE: f64 = 1.0;
+
+fn assert_share(report: &Report, key: &str, expected: f64) {
+    let got = number(report, key);
+    assert!(
+        (got - expected).abs() <= TOLERANCE,
+        "{key}: {got}: {report:?}"
+    );
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn contracts_hold_beside_endless_loops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = in_vm_with("contracts", 1, FILES, &[threads(&folder)]);
+    for key in ["without", "released"] {
+        assert_share(&report, key, 100.0 / 9.0);
+    }
+    for key in ["reserved", "executed", "process", "thread"] {
+        assert_share(&report, key, 40.0);
+    }
+    assert_share(&report, "child", 60.0 / 10.0);
+    assert_eq!(number(&report, "threads"), 4.0);
+    let class = number(&report, "class_first") + number(&report, "class_second");
+    assert!((class - 40.0).abs() <= TOLERANCE, "{report:?}");
+    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0"]);
+    assert_eq!(number(&report, "in_status"), 1.0);
+    assert_eq!(number(&report, "in_top"), 1.0);
+    assert_eq!(number(&report, "left_with"), 0.0);
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn those_who_ask_for_contracts_are_told_the_truth() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = in_vm_with("answers", 1, FILES, &[threads(&folder)]);
+    assert_answers(
+        &report,
+        &[
+            ("nobody_to_ask", 8, "sudo andante run"),
+            ("exec_without", 8, "sudo andante run"),
+            ("more_than_all", 24, "40 ms of CPU time within 33 ms"),
+            ("no_budget", 24, "more than 0"),
+            ("no_period", 24, "more than 0"),
+            ("too_many_losses", 24, "5/1"),
+            ("too_long", 24, "4.294967295 s at most"),
+            ("beyond", 23, "would be admitted: 8 ms every 10 ms"),
+            ("beyond_exec", 23, "would be admitted: 9 ms every 11.25 ms"),
+            ("no_process", 14, "no process 99999"),
+            ("no_thread", 14, "no thread 99999"),
+            ("kernel_thread", 15, "(kthreadd) is a kernel thread"),
+            ("unknown_class", 10, "no class /nowhere"),
+            ("yes", 0, "4 ms every 10 ms"),
+            ("again", 25, "already"),
+            ("holders", 23, "held by sh ("),
+            ("dry_run", 0, "2 ms every 10 ms"),
+            ("unknown_contract", 26, "nobody"),
+            ("released", 0, "released"),
+            ("not_found", 127, "no-such-program"),
+            ("kim_own", 0, "1 ms every 20 ms"),
+            ("kim_more", 23, "a user may hold 10 %"),
+            ("kim_roots", 3, "belongs to user 0"),
+            ("kim_list", 0, "1ms/20ms"),
+            ("lee_roots", 0, "1 ms every 20 ms"),
+            ("kim_releases_lees", 3, "made by user 1001"),
+            ("lee_releases_kims", 0, "released"),
+            ("after_kill", 8, "sudo andante run"),
+            ("half", 23, "would be admitted: 5 ms every 10 ms"),
+            ("new_quota", 0, ""),
+        ],
+    );
+    assert_eq!(report["contracts"], ["0", "0", "0"]);
+    // All that can be had: nothing of those that are gone is in the way.
+    assert_share(&report, "share", 80.0);
+    for key in ["loop_alive", "socket_gone"] {
+        assert_eq!(number(&report, key), 1.0, "{key}");
+    }
+    assert_eq!(number(&report, "left_with"), 0.0);
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn contracts_are_split_and_follow_cpus_that_come_and_go() {
+    let report = in_vm_with("placement", 2, FILES, &[]);
+    assert_eq!(number(&report, "split"), 1.0);
+    let at_least = |key: &str, count: usize| {
+        let shares: Vec<f64> = report[key]
+            .iter()
+            .map(|share| share.parse().unwrap())
+            .collect();
+        let held = shares
+            .iter()
+            .filter(|share| **share >= 50.0 - TOLERANCE)
+            .count();
+        assert_eq!((shares.len(), held), (3, count), "{key}: {report:?}");
+    };
+    at_least("before", 3);
+    // One CPU carries one half; the others share what it leaves with six loops.
+    assert_eq!(number(&report, "homeless"), 2.0);
+    at_least("gone", 1);
+    assert_eq!(number(&report, "homeless_again"), 0.0);
+    at_least("after", 3);
+    assert_eq!(report["contracts"], ["3", "0"]);
+    assert_eq!(report["state"], ["enabled"]);
+    assert_eq!(number(&report, "left_with"), 0.0);
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Contracts on two CPUs: a third one is split, and a CPU leaves and comes back.
+. /andante/contracts.lib
+cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
+in_charge
+hog 3
+three=$hogs
+hog 6
+for loop in $three; do
+	andante reserve "$loop" 5ms/10ms
+done
+echo "REPORT split $(andante reserve --list --json | grep -c '"split"')"
+for loop in $three; do
+	echo "REPORT before $(share "$loop" 2)"
+done
+cpu 1 0
+sleep 2.5
+echo "REPORT contracts $(contracts)"
+echo "REPORT homeless $(andante reserve --list --json | grep -c '"placement": null')"
+for loop in $three; do
+	echo "REPORT gone $(share "$loop" 2)"
+done
+cpu 1 1
+sleep 2.5
+echo "REPORT homeless_again $(andante reserve --list --json | grep -c '"placement": null')"
+for loop in $three; do
+	echo "REPORT after $(share "$loop" 2)"
+done
+echo "REPORT state $(cat /sys/kernel/sched_ext/state)"
+kill $hogs
+sleep 0.5
+echo "REPORT contracts $(contracts)"
+kill -INT $scheduler
+wait $scheduler
+echo "REPORT left_with $?"
+exit 0

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A machine and a kernel that do as they are told.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use andante_sched::class::ClassPath;
+use andante_sched::contracts::{
+    CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
+};
+
+use crate::books::{Books, Caller, Settings};
+use crate::host::{ClassFacts, CpuMask, Host, Thread};
+use crate::kernel::Kernel;
+use crate::protocol::{Ask, Holder, List, Refused, Reply, Request, Reserved};
+use crate::terms::Terms;
+
+pub const MS: u64 = 1_000_000;
+pub const ROOT: Caller = Caller {
+    uid: 0,
+    privileged: true,
+};
+
+/// A contract that was made.
+pub struct Made {
+    pub name: ContractName,
+    pub promise: Promise,
+    pub held_by: HeldBy,
+    pub pieces: Vec<Piece>,
+    pub bound: Vec<i32>,
+}
+
+/// A kernel that keeps what it is told.
+#[derive(Default)]
+pub struct FakeKernel {
+    pub made: Vec<Made>,
+    /// Threads that have exited, whatever the machine says.
+    pub dead: Vec<i32>,
+    /// Leaves by cgroup.
+    pub leaves: BTreeMap<u64, ClassLeaf>,
+    uses: u32,
+}
+
+impl FakeKernel {
+    pub fn only(&self) -> &Made {
+        assert_eq!(self.made.len(), 1);
+        &self.made[0]
+    }
+
+    fn find(&mut self, name: ContractName) -> Result<&mut Made, CallError> {
+        let found = self.made.iter_mut().find(|made| made.name == name);
+        found.ok_or(CallError::Ended)
+    }
+}
+
+impl Kernel for FakeKernel {
+    fn create(
+        &mut self,
+        promise: &Promise,
+        held_by: HeldBy,
+        pieces: &[Piece],
+    ) -> Result<ContractName, CallError> {
+        let class_has_one = matches!(held_by, HeldBy::Class(_))
+            && self.made.iter().any(|made| made.held_by == held_by);
+        if class_has_one {
+            return Err(CallError::NoRoom);
+        }
+        self.uses += 1;
+        let name = ContractName::from_raw(self.uses);
+        self.made.push(Made {
+            name,
+            promise: *promise,
+            held_by,
+            pieces: pieces.to_vec(),
+            bound: Vec::new(),
+        });
+        Ok(name)
+    }
+
+    fn move_to(&mut self, name: ContractName, cpu: u32) -> Result<(), CallError> {
+        self.find(name)?.promise.cpu = cpu;
+        Ok(())
+    }
+
+    fn remove(&mut self, name: ContractName) -> Result<(), CallError> {
+        self.find(name)?;
+        self.made.retain(|made| made.name != name);
+        Ok(())
+    }
+
+    fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {
+        if self.dead.contains(&tid) {
+            return Err(CallError::NoThread);
+        }
+        for made in &mut self.made {
+            made.bound.retain(|bound| *bound != tid);
+        }
+        self.find(name)?.bound.push(tid);
+        // One that its last thread has left ends.
+        self.made
+            .retain(|made| made.name == name || !made.bound.is_empty() || !holds_threads(made));
+        Ok(())
+    }
+
+    fn sweep(&mut self) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    fn contracts(&self) -> Vec<Contract> {
+        let contract = |made: &Made| Contract {
+            name: made.name,
+            promise: made.promise,
+            learnt: false,
+            threads: made.bound.len() as u32,
+            cpu: made.promise.cpu,
+            service_ns: 0,
+            extra_ns: 0,
+            reclaimed_ns: 0,
+            deadlines: 0,
+            misses: 0,
+            violations: 0,
+            exhaustions: 0,
+        };
+        self.made.iter().map(contract).collect()
+    }
+
+    fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {
+        self.leaves.get(&cgroup_id).copied()
+    }
+}
+
+fn holds_threads(made: &Made) -> bool {
+    !matches!(made.held_by, HeldBy::Class(_))
+}
+
+/// A machine of some CPUs.
+pub struct FakeHost {
+    pub online: Vec<u32>,
+    threads: BTreeMap<i32, Thread>,
+    classes: BTreeMap<String, ClassFacts>,
+    members: BTreeMap<i32, String>,
+    /// A thread that the first process to be looked at has from the second look on.
+    pub starts_when_looked_at: Cell<Option<i32>>,
+    hidden: Cell<Option<i32>>,
+}
+
+impl FakeHost {
+    /// A process of root's in the root class.
+    pub fn process(&mut self, pid: i32, name: &str, more_threads: &[i32]) {
+        for tid in [pid].into_iter().chain(more_threads.iter().copied()) {
+            let thread = Thread {
+                tid,
+                pid,
+                name: name.to_owned(),
+                started: tid as u64 * 7,
+                uids: [0; 3],
+                kernel_thread: false,
+                realtime: false,
+                allowed: CpuMask::MAX,
+            };
+            self.threads.insert(tid, thread);
+        }
+    }
+
+    /// A thread, to be changed.
+    pub fn change(&mut self, tid: i32) -> &mut Thread {
+        self.threads.get_mut(&tid).expect("it was made")
+    }
+
+    /// Puts a process into a class.
+    pub fn place(&mut self, pid: i32, class: &str) {
+        self.members.insert(pid, class.to_owned());
+    }
+
+    pub fn exit(&mut self, pid: i32) {
+        self.threads.retain(|_, thread| thread.pid != pid);
+    }
+
+    pub fn class_facts(&mut self, path: &str) -> &mut ClassFacts {
+        self.classes.get_mut(path).expect("it was made")
+    }
+}
+
+impl Host for FakeHost {
+    fn online_cpus(&self) -> Vec<u32> {
+        self.online.clone()
+    }
+
+    fn thread(&self, tid: i32) -> Option<Thread> {
+        self.threads.get(&tid).cloned()
+    }
+
+    fn threads(&self, pid: i32) -> Vec<i32> {
+        let threads = self.threads.values().filter(|thread| thread.pid == pid);
+        let mut tids: Vec<_> = threads.map(|thread| thread.tid).collect();
+        tids.extend(self.hidden.get());
+        if let Some(tid) = self.starts_when_looked_at.take() {
+            self.hidden.set(Some(tid));
+        }
+        tids
+    }
+
+    fn affinity(&self, tid: i32) -> Option<CpuMask> {
+        self.threads.get(&tid).map(|thread| thread.allowed)
+    }
+
+    fn class_of(&self, tid: i32) -> Option<ClassPath> {
+        let path = self.members.get(&tid).map_or("/", String::as_str);
+        ClassPath::parse(path).ok()
+    }
+
+    fn class(&self, path: &ClassPath) -> Option<ClassFacts> {
+        self.classes.get(&path.to_string()).copied()
+    }
+}
+
+/// Books, kernel and machine.
+pub struct World {
+    pub host: FakeHost,
+    pub kernel: FakeKernel,
+    pub books: Books,
+}
+
+impl World {
+    /// A machine of so many CPUs, with the usual settings.
+    pub fn new(cpus: u32) -> Self {
+        let host = FakeHost {
+            online: (0..cpus).collect(),
+            threads: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            members: BTreeMap::new(),
+            starts_when_looked_at: Cell::new(None),
+            hidden: Cell::new(None),
+        };
+        let books = Books::new(Settings::default(), &host).unwrap();
+        Self {
+            host,
+            kernel: FakeKernel::default(),
+            books,
+        }
+    }
+
+    /// Makes a class that this user owns, and its leaf.
+    pub fn class(&mut self, path: &str, owner_uid: u32) {
+        let cgroup_id = 1000 + self.host.classes.len() as u64;
+        let facts = ClassFacts {
+            cgroup_id,
+            owner_uid,
+            allowed: CpuMask::MAX,
+        };
+        self.host.classes.insert(path.to_owned(), facts);
+        let leaf = ClassLeaf {
+            index: cgroup_id as u32,
+            has_children: false,
+        };
+        self.kernel.leaves.insert(cgroup_id, leaf);
+    }
+
+    /// Plain terms [ms].
+    pub fn ask_for(holder: Holder, budget_ms: u64, period_ms: u64) -> Ask {
+        Ask {
+            holder,
+            terms: Terms::new(budget_ms * MS, period_ms * MS),
+            name: None,
+        }
+    }
+
+    pub fn answer(&mut self, request: &Request) -> Reply {
+        self.answer_to(ROOT, request)
+    }
+
+    pub fn answer_to(&mut self, caller: Caller, request: &Request) -> Reply {
+        let (kernel, host) = (&mut self.kernel, &self.host);
+        self.books.answer(kernel, host, caller, request, 0)
+    }
+
+    pub fn try_reserve(&mut self, holder: Holder, budget_ms: u64, period_ms: u64) -> Reply {
+        self.answer(&Request::Reserve(Self::ask_for(
+            holder, budget_ms, period_ms,
+        )))
+    }
+
+    /// Reserves for a process; it is admitted.
+    pub fn reserve(&mut self, pid: i32, budget_ms: u64, period_ms: u64) -> Reserved {
+        match self.try_reserve(Holder::Process(pid), budget_ms, period_ms) {
+            Reply::Reserved(reserved) => *reserved,
+            reply => panic!("{reply:?}"),
+        }
+    }
+
+    /// Reserves for a process; it is refused.
+    pub fn refused(&mut self, pid: i32, budget_ms: u64, period_ms: u64) -> Refused {
+        match self.try_reserve(Holder::Process(pid), budget_ms, period_ms) {
+            Reply::Refused(refused) => *refused,
+            reply => panic!("{reply:?}"),
+        }
+    }
+
+    pub fn release(&mut self, which: &str) -> Reply {
+        let which = which.to_owned();
+        self.answer(&Request::Release { which })
+    }
+
+    pub fn list(&mut self) -> List {
+        match self.answer(&Request::List) {
+            Reply::Contracts(list) => *list,
+            reply => panic!("{reply:?}"),
+        }
+    }
+
+    /// A look, as every second.
+    pub fn look(&mut self) {
+        self.books.refresh(&mut self.kernel, &self.host);
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What stands in the way beside the CPUs: who asks, quotas, nesting, windows.
+
+use super::*;
+
+const USER: Caller = Caller {
+    uid: 1000,
+    privileged: false,
+};
+const MEMBER: Caller = Caller {
+    uid: 1000,
+    privileged: true,
+};
+
+fn reserve_as(world: &mut World, caller: Caller, holder: Holder, ms: (u64, u64)) -> Reply {
+    let ask = World::ask_for(holder, ms.0, ms.1);
+    world.answer_to(caller, &Request::Reserve(ask))
+}
+
+fn users_process(world: &mut World, pid: i32) {
+    world.host.process(pid, "mpv", &[]);
+    world.host.change(pid).uids = [1000; 3];
+}
+
+#[test]
+fn users_reserve_for_their_own_and_members_for_everybody() {
+    let mut world = World::new(4);
+    users_process(&mut world, 100);
+    world.host.process(200, "init", &[]);
+    users_process(&mut world, 300);
+    world.host.change(300).uids = [1000, 0, 0]; // sudo, started by the user
+    world.class("/system", 0);
+    world.class("/user", 1000);
+    for (holder, may) in [
+        (Holder::Process(100), true),
+        (Holder::Process(200), false),
+        (Holder::Process(300), false),
+        (Holder::Class("/system".into()), false),
+        (Holder::Class("/user".into()), true),
+    ] {
+        let reply = reserve_as(&mut world, USER, holder.clone(), (1, 33));
+        match reply {
+            Reply::Reserved(_) => assert!(may, "{holder:?}"),
+            Reply::Error(fault) => {
+                assert!(!may, "{holder:?}: {fault}");
+                assert_eq!(fault.kind, FaultKind::NotPermitted);
+                assert!(fault.message.contains("user 0"), "{fault}");
+            }
+            reply => panic!("{reply:?}"),
+        }
+        if !may {
+            let reply = reserve_as(&mut world, MEMBER, holder, (1, 33));
+            assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+        }
+    }
+}
+
+#[test]
+fn contracts_are_released_by_those_who_asked_and_by_the_privileged() {
+    let mut world = World::new(1);
+    world.host.process(100, "mpv", &[]);
+    world.reserve(100, 1, 33);
+    let release = Request::Release {
+        which: "100".into(),
+    };
+    let Reply::Error(fault) = world.answer_to(USER, &release) else {
+        panic!("it is root's");
+    };
+    assert_eq!(fault.kind, FaultKind::NotPermitted);
+    let reply = world.answer_to(MEMBER, &release);
+    assert!(matches!(reply, Reply::Released { .. }));
+    users_process(&mut world, 200);
+    reserve_as(&mut world, USER, Holder::Process(200), (1, 33));
+    let release = Request::Release {
+        which: "200".into(),
+    };
+    let reply = world.answer_to(USER, &release);
+    assert!(matches!(reply, Reply::Released { .. }));
+}
+
+#[test]
+fn a_users_quota_is_a_part_of_the_machine_and_what_is_offered_is_within() {
+    let mut world = World::new(2); // 0.2 CPUs
+    users_process(&mut world, 100);
+    users_process(&mut world, 200);
+    reserve_as(&mut world, USER, Holder::Process(100), (1, 10));
+    let Reply::Refused(refused) = reserve_as(&mut world, USER, Holder::Process(200), (9, 33))
+    else {
+        panic!("0.1 + 0.27 is above 0.2");
+    };
+    assert_eq!(
+        refused.limits,
+        [Limit::UserQuota {
+            held_ppm: 100_000,
+            asked_ppm: 272_727,
+            limit_ppm: 200_000,
+        }]
+    );
+    assert!(refused.refusal.cpus.is_empty());
+    let offer = refused.refusal.nearest.largest_budget.unwrap().contract;
+    assert_eq!(offer.budget_ns, 3_300_000);
+    let ask = Ask {
+        terms: Terms::new(offer.budget_ns, offer.period_ns),
+        ..World::ask_for(Holder::Process(200), 1, 2)
+    };
+    let reply = world.answer_to(USER, &Request::Reserve(ask));
+    assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+    // Root's contracts count for nobody's quota, and root has none.
+    world.host.process(300, "game", &[]);
+    world.reserve(300, 9, 33);
+}
+
+#[test]
+fn contracts_nested_in_a_class_add_up_to_no_more_than_its_own() {
+    let mut world = World::new(4);
+    for class in ["/media", "/media/film", "/media/film/decoder"] {
+        world.class(class, 0);
+    }
+    for (pid, class) in [(100, "/media/film"), (200, "/media"), (300, "/other")] {
+        world.host.process(pid, "p", &[]);
+        world.host.place(pid, class);
+    }
+    let class = |path: &str| Holder::Class(path.to_owned());
+    world.try_reserve(class("/media"), 5, 10);
+    world.reserve(100, 3, 10);
+    let refused = world.refused(200, 3, 10);
+    let parent = Limit::Parent {
+        name: "/media".into(),
+        limit_ppm: 500_000,
+        held_ppm: 300_000,
+        asked_ppm: 300_000,
+    };
+    assert_eq!(refused.limits, [parent]);
+    let offer = refused.refusal.nearest.largest_budget.unwrap();
+    assert_eq!(offer.contract.budget_ns, 2 * MS);
+    // Elsewhere there is no such limit.
+    world.reserve(300, 6, 10);
+
+    // A contract in between takes over what is below it, and must cover that.
+    let Reply::Refused(refused) = world.try_reserve(class("/media/film"), 2, 10) else {
+        panic!("it holds 0.3 already");
+    };
+    let names = vec!["p-100".to_owned()];
+    let children = Limit::Children {
+        names,
+        held_ppm: 300_000,
+        asked_ppm: 200_000,
+    };
+    assert_eq!(refused.limits, [children]);
+    world.release("100");
+    world.try_reserve(class("/media/film"), 4, 10);
+    world.reserve(100, 3, 10);
+    let decoder = world.try_reserve(class("/media/film/decoder"), 1, 10);
+    assert!(matches!(decoder, Reply::Reserved(_)), "{decoder:?}");
+    // 0.4 are nested in /media, not those and what is nested in them.
+    world.reserve(200, 1, 10);
+}
+
+#[test]
+fn a_program_bound_to_some_cpus_is_placed_there_and_never_split() {
+    let mut world = World::new(4);
+    for pid in [100, 200, 300] {
+        world.host.process(pid, "p", &[pid + 1]);
+        world.host.change(pid).allowed = 0b1100;
+    }
+    let place = |world: &mut World, pid| world.reserve(pid, 5, 10).placement;
+    assert_eq!(place(&mut world, 100), Placement::Whole { cpu: 2 });
+    assert_eq!(place(&mut world, 200), Placement::Whole { cpu: 3 });
+    let refused = world.refused(300, 5, 10);
+    let cpus: Vec<_> = refused.refusal.cpus.iter().map(|found| found.cpu).collect();
+    assert_eq!(cpus, [2, 3]);
+    let offer = refused.refusal.nearest.largest_budget.unwrap();
+    assert_eq!(offer.admission.placement, Placement::Whole { cpu: 2 });
+    assert_eq!(offer.contract.cpu, None);
+    // Threads that have no CPU in common have no place in common.
+    world.host.change(301).allowed = 0b0001;
+    let Reply::Error(fault) = world.try_reserve(Holder::Process(300), 5, 10) else {
+        panic!("nowhere");
+    };
+    assert_eq!(fault.kind, FaultKind::Unschedulable);
+}
+
+#[test]
+fn those_who_tolerate_losses_share_a_cpu_with_each_other_only() {
+    let lossy = |pid| {
+        let mut ask = World::ask_for(Holder::Process(pid), 5, 10);
+        ask.terms.tolerance = Tolerance {
+            losses: 1,
+            window: 2,
+        };
+        Request::Reserve(ask)
+    };
+    let world_with = |plain: bool| {
+        let mut world = World::new(1);
+        for pid in [100, 200] {
+            world.host.process(pid, "p", &[]);
+        }
+        let first = if plain {
+            world.try_reserve(Holder::Process(100), 5, 10)
+        } else {
+            world.answer(&lossy(100))
+        };
+        assert!(matches!(first, Reply::Reserved(_)), "{first:?}");
+        world
+    };
+
+    // Half and half of half: windows hold where only windows are.
+    let mut world = world_with(false);
+    let made = world.kernel.only();
+    assert_eq!(made.promise.flags, Promise::WINDOW);
+    assert_eq!((made.promise.losses, made.promise.window), (1, 2));
+    let Reply::Reserved(second) = world.answer(&lossy(200)) else {
+        panic!("DWCS's condition holds");
+    };
+    assert_eq!(second.promise, Promised::Windows);
+    assert_eq!(second.weakened, ["p (100)"]);
+
+    // Beside a server of its own budget nothing follows from them.
+    let mut world = world_with(true);
+    assert_eq!(world.kernel.only().promise.flags, Promise::HARD);
+    let reply = world.answer(&lossy(200));
+    assert!(matches!(reply, Reply::Refused(_)), "{reply:?}");
+}
+
+#[test]
+fn who_tolerates_nothing_is_served_in_every_window() {
+    let mut world = World::new(1);
+    for (pid, tolerance) in [(100, (1, 2)), (200, (0, 0))] {
+        world.host.process(pid, "p", &[]);
+        let mut ask = World::ask_for(Holder::Process(pid), 4, 10);
+        let (losses, window) = tolerance;
+        ask.terms.tolerance = Tolerance { losses, window };
+        let reply = world.answer(&Request::Reserve(ask));
+        assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+    }
+    // 0.4 and 0.4: a place for both without windows, and the second one is plain.
+    assert_eq!(world.kernel.made[1].promise.flags, Promise::HARD);
+    world.release("200");
+    let mut ask = World::ask_for(Holder::Process(200), 4, 10);
+    ask.terms.tolerance = Tolerance {
+        losses: 1,
+        window: 2,
+    };
+    world.answer(&Request::Reserve(ask));
+    world.host.process(300, "p", &[]);
+    // A third of 0.4 that may lose nothing: 1/2 + 1/2 + 1 of two slots.
+    let reserved = world.reserve(300, 4, 10);
+    assert_eq!(reserved.promise, Promised::Windows);
+    let third = &world.kernel.made[2].promise;
+    assert_eq!(third.flags, Promise::WINDOW);
+    assert_eq!((third.losses, third.window), (0, 1));
+}
