@@ -85,7 +85,7 @@ static __always_inline u64 contracts_clock(u64 now_ns)
 static __always_inline void contract_note(u32 index)
 {
 	struct an_holder *h = an_holder(index);
-	struct cpu_state *c = cpu_state(an_contract(&contracts, index)->cpu);
+	struct cpu_state *c = cpu_state(h->cpu);
 
 	if (h->noted)
 		return;
@@ -152,13 +152,13 @@ static __always_inline void contract_tells(u32 cpu)
 static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64 now_ns)
 {
 	struct an_contract *k = an_contract(&contracts, index);
-	struct an_contract_cpu *q = an_contract_cpu(&contracts, k->cpu);
+	u32 cpu = an_holder(index)->cpu;
+	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 
 	if (an_has(k, AN_LEARNT) && an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0)
 		return false;
-	return an_contract_would_have_budget(k, now_ns) &&
-	       bpf_cpumask_test_cpu(k->cpu, p->cpus_ptr) &&
-	       !(nr_cpus > 1 && cpu_state(k->cpu)->contract && cpus_idle());
+	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
 }
 
 /* ---- a CPU turns to its contracts ---- */
@@ -194,6 +194,8 @@ an_global u32 contract_update(u32 cpu)
 	now_ns = contracts_clock(now_ns);
 	if (h->changed && !h->ended) {
 		h->changed = 0;
+		if (h->cpu != an_contract(&contracts, index)->cpu)
+			an_contract_move(&contracts, index, h->cpu);
 		an_contract_set(&contracts, index, &h->next);
 	}
 	if (h->active && !h->ended)
@@ -288,8 +290,8 @@ static __always_inline void contract_requeue(u32 index)
 		contract_gathers(index);
 	if (budget)
 		h->waits_in = AN_NONE;
-	if (h->cpu_told != k->cpu) {
-		h->cpu_told = k->cpu;
+	if (h->cpu != k->cpu && !h->changed) {
+		h->cpu = k->cpu;
 		kick_contract_cpu(k->cpu);
 	}
 }
@@ -411,7 +413,7 @@ an_global int contract_missed(u32 cpu, u32 index)
  */
 static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
 {
-	bool here = index && an_contract(&contracts, index)->cpu == cpu;
+	bool here = index && an_holder(index)->cpu == cpu;
 	bool news;
 
 	bpf_spin_lock(&tree_lock);
@@ -443,7 +445,7 @@ static __always_inline void contract_unbind(struct task_state *ts)
 	ts->contract = 0;
 	bpf_spin_lock(&tree_lock);
 	if (index && h->bound && !--h->bound) {
-		cpu_state(an_contract(&contracts, index)->cpu)->learnt -= h->part;
+		cpu_state(h->cpu)->learnt -= h->part;
 		contract_end(index);
 	}
 	bpf_spin_unlock(&tree_lock);
@@ -498,6 +500,7 @@ static __always_inline s32 call_create(void)
 	if (index) {
 		h = an_holder(index);
 		h->leaf = leaf;
+		h->cpu = an_contract(&contracts, index)->cpu;
 		holder_init(h, call->kind);
 		call->name = contract_name(index);
 		if (leaf)

@@ -33,7 +33,7 @@ struct an_holder {
 	u32 bound;    /* threads that hold it */
 	u32 active;   /* tasks that are queued, or run on its CPU */
 	u16 next_noted; /* of the contracts of its CPU that wake or go to sleep */
-	u16 cpu_told;	/* the CPU that was told last that it serves the contract */
+	u16 cpu;	/* that serves it, or will after the next waking */
 	u8 noted;
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */

@@ -40,7 +40,9 @@ enum bpf_map_type {
 #define BPF_F_TIMER_CPU_PIN 2
 #define CLOCK_MONOTONIC 1
 
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h; not in BTF */
+/* include/linux/sched.h; not in BTF */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
 
 struct bpf_spin_lock {
 	__u32 val;

@@ -14,7 +14,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 {
 	s32 cpu = scx_bpf_task_cpu(p), best = -1;
 	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
-	u32 least = learn_bound;
+	u32 least = part > AN_LEARN_SMALL_PART ? learn_bound : ~0u;
 
 	an_while(left) {
 		u32 learnt = cpu_state(cpu)->learnt;
@@ -48,6 +48,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 
 		holder_init(h, AN_LEARNT_OF_THREAD);
 		h->leaf = AN_NONE;
+		h->cpu = cpu;
 		h->bound = 1;
 		h->part = part;
 		cpu_state(cpu)->learnt += part;
@@ -57,7 +58,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	stats.learnt += index != AN_NONE;
 }
 
-/* The promise follows what is learnt, once that has changed by an eighth. */
+/* The promise follows what is learnt, once that has changed by so much that it matters. */
 static __noinline void learn_adjust(struct task_state *ts, u32 index)
 {
 	struct an_contract *k = an_contract(&contracts, index);
@@ -69,13 +70,43 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	an_learn_promise(&ts->learner, learn_bound, &promise);
 	change_ns = promise.budget_ns > budget_ns ? promise.budget_ns - budget_ns
 						  : budget_ns - promise.budget_ns;
-	if (change_ns < budget_ns / 8)
+	if (change_ns < budget_ns / 8 && part <= h->part + h->part / 4 &&
+	    part >= h->part - h->part / 4)
 		return;
-	promise.cpu = k->promise.cpu;
+	promise.cpu = h->cpu;
 	bpf_spin_lock(&tree_lock);
-	cpu_state(promise.cpu)->learnt += part - h->part;
+	cpu_state(h->cpu)->learnt += part - h->part;
 	h->part = part;
 	h->next = promise;
+	h->changed = 1;
+	bpf_spin_unlock(&tree_lock);
+}
+
+/* The CPU of the contract serves another one: if there is a CPU that serves none, it goes there. */
+static __noinline void learn_move(struct task_struct *p, u32 index)
+{
+	struct an_holder *h = an_holder(index);
+	u32 cpu = h->cpu, left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
+
+	if (!cpu_state(cpu)->contract || h->noted)
+		return;
+	an_while(left) {
+		if (++cpu >= nr_cpus || cpu >= AN_MAX_CONTRACT_CPUS)
+			cpu = 0;
+		if (!cpu_state(cpu)->contract && !cpu_state(cpu)->first_noted &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			break;
+		left = an_opaque(left - 1);
+	}
+	if (!left)
+		return;
+	bpf_spin_lock(&tree_lock);
+	if (!h->changed)
+		h->next = an_contract(&contracts, index)->promise;
+	cpu_state(h->cpu)->learnt -= h->part;
+	cpu_state(cpu)->learnt += h->part;
+	h->cpu = cpu;
+	h->next.cpu = cpu;
 	h->changed = 1;
 	bpf_spin_unlock(&tree_lock);
 }
@@ -94,10 +125,12 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 		if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
 			contract_unbind(ts);
 	} else if (!index) {
-		if (!(p->flags & PF_KTHREAD))
+		if (!(p->flags & (PF_KTHREAD | PF_EXITING)))
 			learn_contract(p, ts);
 	} else if (an_holder(index)->kind == AN_LEARNT_OF_THREAD) {
 		learn_adjust(ts, index);
+		if (nr_cpus > 1)
+			learn_move(p, index);
 	}
 }
 

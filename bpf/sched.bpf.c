@@ -111,7 +111,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	}
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
-		contract_tells(an_contract(&contracts, contract)->cpu);
+		contract_tells(an_holder(contract)->cpu);
 	return true;
 }
 

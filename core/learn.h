@@ -19,11 +19,11 @@
  * never gets so far, for it does not wait: its children live for one job. It is offered a contract
  * of rank EXTRA: after all that were promised, before all shares, in the order of
  *
- *      deadline = wake-up + 1.5 times the largest service of a job
+ *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
- * whence short work comes before long work; budget is twice the largest service, in the period in
- * which that is the bound's part of a CPU. When that is used up it has its class's share, like
- * everybody else.
+ * for who takes long to answer is not expected to answer at once; budget is twice the largest
+ * service, in the period in which that is the bound's part of a CPU. When that is used up it has
+ * its class's share, like everybody else.
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket that fills with the
  * bound's part of the time and holds AN_LEARN_BUCKET_NS: a program that only seems to be
@@ -41,13 +41,16 @@
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SOON_NS 100000000u
-#define AN_LEARN_SOON_PART 64u /* of a CPU [1/1024] */
+#define AN_LEARN_SOON_PART 128u /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL
+#define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
-#define AN_LEARN_AVERAGE_SHIFT 4	  /* averages over 16 jobs */
+#define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
+#define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
 #define AN_LEARN_DECAY_SHIFT 7
-#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* a longer sleep says nothing about the next one   \
-						*/
+#define AN_LEARN_DISTANCE_MAX_NS                                                                   \
+	2000000000ULL /* a longer sleep says nothing about the next one                            \
+		       */
 #define AN_LEARN_BUCKET_NS 150000000LL
 
 struct an_learner {
@@ -57,12 +60,15 @@ struct an_learner {
 	u32 mean_ns;	 /* of a job */
 	u32 distance_ns; /* of one job's beginning from the next, on average */
 	u32 spread_ns;	 /* mean deviation of the distance */
-	u32 jobs;	 /* seen so far, at most AN_LEARN_JOBS */
+	u32 jobs;	 /* seen so far, at most AN_LEARN_AVERAGED */
 };
 
-an_inline u32 an_learn_average(u32 average, u32 sample)
+/* The average over so many samples, of which this is the last. */
+an_inline u32 an_learn_average(u32 average, u32 sample, u32 samples)
 {
-	return average + (((s64)sample - average) >> AN_LEARN_AVERAGE_SHIFT);
+	if (sample >= average)
+		return average + (sample - average) / samples;
+	return average - (average - sample) / samples;
 }
 
 /* The task ran for ran_ns. */
@@ -91,21 +97,17 @@ an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
 	l->service_ns = 0;
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
-	if (!l->jobs) {
-		l->mean_ns = l->largest_ns = service_ns;
-		l->distance_ns = distance_ns;
-	}
+	if (l->jobs < AN_LEARN_AVERAGED)
+		l->jobs++;
 	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
 						    : l->distance_ns - distance_ns;
 	if (service_ns > l->largest_ns)
 		l->largest_ns = service_ns;
 	else
 		l->largest_ns -= (l->largest_ns - service_ns) >> AN_LEARN_DECAY_SHIFT;
-	l->mean_ns = an_learn_average(l->mean_ns, service_ns);
-	l->distance_ns = an_learn_average(l->distance_ns, distance_ns);
-	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns);
-	if (l->jobs < AN_LEARN_JOBS)
-		l->jobs++;
+	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
+	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
+	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
 }
 
 /* What the task uses on average, as part of a CPU [1/1024]. */
@@ -122,7 +124,7 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound)
 		return false;
 	return l->jobs >= AN_LEARN_JOBS ||
-	       (part <= AN_LEARN_SOON_PART && l->distance_ns >= AN_LEARN_SOON_NS);
+	       (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS);
 }
 
 /* What it is offered. */
@@ -134,7 +136,9 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
 	p->budget_ns = 2 * service_ns;
 	p->period_ns = p->budget_ns * 1024 / (bound ? bound : 1);
-	p->deadline_rel_ns = service_ns + service_ns / 2;
+	p->deadline_rel_ns = service_ns + service_ns * service_ns / AN_LEARN_LONG_NS;
+	if (p->deadline_rel_ns > p->period_ns)
+		p->deadline_rel_ns = p->period_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
 }

@@ -25,7 +25,7 @@ needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 command -v clang-19 >/dev/null || command -v clang-20 >/dev/null || command -v clang-21 >/dev/null ||
 	command -v clang-22 >/dev/null || needs="$needs $(clang)"
 if [ "${1:-run}" = test ]; then
-	needs="$needs stress-ng xvfb"
+	needs="$needs stress-ng xvfb jackd2"
 	# The sanitizers of the core's tests, and the format check; both do without where apt has none.
 	for package in libclang-rt-19-dev clang-format-19; do
 		! apt-cache show $package >/dev/null 2>&1 || needs="$needs $package"

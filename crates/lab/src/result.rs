@@ -123,7 +123,7 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `make` or `command`.
+    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -141,7 +141,8 @@ pub struct ProgramResult {
     /// Times between frames shown (players) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frame_ms: Option<Spread>,
-    /// Periods of the sound card, wholly in the measurement, for which sound did not come in time (audio).
+    /// Periods of the sound card, wholly in the measurement, for which sound did not come in time (audio); times
+    /// that jackd told of such (jack).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub xruns: Option<u64>,
     /// From the event to the response (typist, waker, audio) or per round trip (pingpong) [µs].

@@ -321,7 +321,8 @@ impl<'a, 'm> Starter<'a, 'm> {
                     .start(start_ns, id, spec, Pingpong::new(to, from, false, *window));
             }
             Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Loop),
-            Kind::Mpv { .. } | Kind::Xvfb { .. } | Kind::Make { .. } | Kind::Command { .. } => {
+            kind => {
+                debug_assert!(kind.is_real());
                 unreachable!("refused before anything is simulated")
             }
         }

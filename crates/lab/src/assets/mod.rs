@@ -17,6 +17,9 @@ pub(crate) use sources::{count_objects, make_command};
 /// What an X server compiles its keyboard map from.
 const KEYBOARD_MAPS: &str = "/usr/share/X11/xkb";
 
+/// The driver that jackd loads.
+const JACK_DRIVER: &str = "/usr/lib/x86_64-linux-gnu/jack/jack_dummy.so";
+
 /// Programs of this machine that the workload's real programs consist of, with all they run.
 pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
     let mut found = Vec::new();
@@ -29,6 +32,13 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
                 // It has its keyboard map compiled, by a shell.
                 found.push(tool("xkbcomp", PURPOSE, "x11-xkb-utils")?);
                 found.push(tool("sh", PURPOSE, "dash")?);
+            }
+            Kind::Jack { .. } => {
+                found.push(tool("jackd", "as sound server", "jackd2")?);
+                found.push(tool(JACK_DRIVER, "as sound card", "jackd2")?);
+            }
+            Kind::JackClient { .. } => {
+                found.push(tool("jack_cpu", "as client of the sound server", "jackd2")?);
             }
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv } => {

@@ -50,12 +50,14 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         failed: failure(instance, measured),
         ..ProgramResult::default()
     };
+    let counted = instance.counted[1].saturating_sub(instance.counted[0]);
     match &instance.program.kind {
         Kind::Mpv { .. } => read_frame_log(instance, measured, &mut result),
         Kind::Make { .. } => {
-            result.iterations = Some(instance.objects[1].saturating_sub(instance.objects[0]));
+            result.iterations = Some(counted);
         }
-        Kind::Command { .. } | Kind::Xvfb { .. } => {}
+        Kind::Jack { .. } => result.xruns = Some(counted),
+        Kind::Command { .. } | Kind::Xvfb { .. } | Kind::JackClient { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => take_samples(kind, &samples, &mut result),
             None => {

@@ -38,8 +38,9 @@ pub(super) struct Instance<'a> {
     pub told_to_end: bool,
     /// CPU time when the measurement began, and when it ended [ns].
     pub cpu_ns: [u64; 2],
-    /// Objects built when the measurement began, and when it ended.
-    pub objects: [u64; 2],
+    /// Objects built, or xruns that a sound server told of, when the measurement began and when it
+    /// ended.
+    pub counted: [u64; 2],
 }
 
 impl<'a> Instance<'a> {
@@ -61,7 +62,7 @@ impl<'a> Instance<'a> {
                 started_ns: 0,
                 told_to_end: false,
                 cpu_ns: [0; 2],
-                objects: [0; 2],
+                counted: [0; 2],
             })
             .collect()
     }
@@ -115,12 +116,14 @@ impl<'a> Instance<'a> {
         self.folder.join("stats")
     }
 
-    /// Notes CPU time and objects at the beginning (0) or the end (1) of the measurement.
+    /// Notes CPU time, and what is counted, at the beginning (0) or the end (1) of the measurement.
     pub fn note(&mut self, edge: usize) {
         self.cpu_ns[edge] = self.process.as_ref().map_or(0, Process::cpu_ns);
-        if matches!(self.program.kind, Kind::Make { .. }) {
-            self.objects[edge] = assets::count_objects(&self.folder);
-        }
+        self.counted[edge] = match (&self.program.kind, &self.process) {
+            (Kind::Make { .. }, _) => assets::count_objects(&self.folder),
+            (Kind::Jack { .. }, Some(process)) => real::count_xruns(&process.output),
+            _ => 0,
+        };
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use super::instance::{Instance, Prepared};
 use super::process::{Process, last_line};
+use super::scheduler::Choice;
+use super::tuning::Scheduling;
 use super::{clock, stop};
 use crate::assets;
 use crate::error::LabError;
@@ -91,6 +93,50 @@ pub(super) fn xvfb(workload: &Workload, name: &str, screen: Screen) -> CommandLi
         "GLX",
     ]));
     argv.into()
+}
+
+/// jackd with the driver whose card is only a clock. It does not ask for real-time priority, which
+/// would put it out of the hands of the scheduler under test; but an expert has it do so, since it makes
+/// its threads ordinary ones otherwise.
+fn jack(choice: &Choice, program: &Program, [rate_hz, frames]: [u32; 2]) -> CommandLine {
+    let mut argv = words(&["jackd", "-n", &program.name]);
+    match Scheduling::of(choice, program) {
+        Scheduling::Fifo(priority) => {
+            argv.extend([
+                "--realtime".to_owned(),
+                "-P".to_owned(),
+                priority.to_string(),
+            ]);
+        }
+        _ => argv.push("--no-realtime".to_owned()),
+    }
+    argv.extend(words(&["-d", "dummy", "-r", &rate_hz.to_string()]));
+    argv.extend(words(&["-p", &frames.to_string()]));
+    argv.into()
+}
+
+/// A client that comes with jackd and is busy for a part of each period.
+fn jack_client(server: &str, load_percent: u32) -> CommandLine {
+    let mut argv = words(&["jack_cpu", "-t", "100000", "-c"]);
+    argv.push(load_percent.to_string());
+    CommandLine {
+        argv,
+        environment: vec![
+            ("JACK_DEFAULT_SERVER", server.to_owned()),
+            ("JACK_NO_START_SERVER", "1".to_owned()),
+        ],
+    }
+}
+
+/// Periods, so far, in which jackd's clients or its driver were not done in time: it says so line by
+/// line, in its output.
+pub(super) fn count_xruns(output: &Path) -> u64 {
+    let text = fs::read(output).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let told = |line: &&str| {
+        line.starts_with("JackEngine::XRun:") || line.starts_with("JackTimedDriver::Process XRun")
+    };
+    text.lines().filter(told).count() as u64
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -213,6 +259,11 @@ pub(super) fn command(prepared: &Prepared<'_>, instance: &Instance<'_>) -> Optio
             mpv(prepared, program, &[stats])
         }
         Kind::Xvfb { screen } => xvfb(prepared.workload, &program.name, *screen),
+        Kind::Jack { frames, rate_hz } => jack(prepared.choice, program, [*rate_hz, *frames]),
+        Kind::JackClient {
+            server,
+            load_percent,
+        } => jack_client(server, *load_percent),
         Kind::Make { jobs } => assets::make_command(&prepared.setup.assets, *jobs).into(),
         Kind::Command { argv } => argv.clone().into(),
         _ => return None,
@@ -223,6 +274,18 @@ pub(super) fn command(prepared: &Prepared<'_>, instance: &Instance<'_>) -> Optio
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
+
+    #[test]
+    fn what_jackd_says_of_xruns_is_counted() {
+        let said = "JACK server starting in non-realtime mode\n\
+                    JackTimedDriver::Process XRun = 28 usec\n\
+                    JackEngine::XRun: client = jack-cpu was not finished, state = Running\n\
+                    JackAudioDriver::ProcessGraphAsyncMaster: Process error\n";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), said).unwrap();
+        assert_eq!(count_xruns(file.path()), 2);
+        assert_eq!(count_xruns(Path::new("/nowhere")), 0);
+    }
 
     #[test]
     fn x_servers_have_displays_of_their_own() {

@@ -112,6 +112,20 @@ pub enum Kind {
         /// What it shows.
         screen: Screen,
     },
+    /// The real sound server jackd, with a card that is only a clock.
+    Jack {
+        /// Length of a period [samples].
+        frames: u32,
+        /// Samples per second.
+        rate_hz: u32,
+    },
+    /// A real client of jackd that computes.
+    JackClient {
+        /// The program of kind `jack` that it is a client of.
+        server: String,
+        /// The part of each period for which it computes [%].
+        load_percent: u32,
+    },
     /// `make` compiles real C files without end.
     Make {
         /// Compilers at once (`-j`).
@@ -199,6 +213,8 @@ impl Kind {
             Self::Waker { .. } => "waker",
             Self::Mpv { .. } => "mpv",
             Self::Xvfb { .. } => "xvfb",
+            Self::Jack { .. } => "jack",
+            Self::JackClient { .. } => "jack-client",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
         }
@@ -219,6 +235,7 @@ impl Kind {
     pub(super) fn asks(&self) -> Option<(&str, &'static str)> {
         match self {
             Self::Mpv { display, .. } => Some((display.as_deref()?, "xvfb")),
+            Self::JackClient { server, .. } => Some((server, "jack")),
             kind => Some((kind.server()?, "server")),
         }
     }
@@ -267,6 +284,8 @@ impl Kind {
             | Self::Waker { .. }
             | Self::Mpv { .. }
             | Self::Xvfb { .. }
+            | Self::Jack { .. }
+            | Self::JackClient { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
         }
@@ -276,12 +295,17 @@ impl Kind {
     pub fn is_real(&self) -> bool {
         matches!(
             self,
-            Self::Mpv { .. } | Self::Xvfb { .. } | Self::Make { .. } | Self::Command { .. }
+            Self::Mpv { .. }
+                | Self::Xvfb { .. }
+                | Self::Jack { .. }
+                | Self::JackClient { .. }
+                | Self::Make { .. }
+                | Self::Command { .. }
         )
     }
 }
 
-pub(super) const KINDS: [&str; 15] = [
+pub(super) const KINDS: [&str; 17] = [
     "player",
     "typist",
     "audio",
@@ -295,6 +319,8 @@ pub(super) const KINDS: [&str; 15] = [
     "waker",
     "mpv",
     "xvfb",
+    "jack",
+    "jack-client",
     "make",
     "command",
 ];
@@ -358,6 +384,14 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Scenar
             let screen = Screen { width, height };
             Kind::Xvfb { screen }
         }
+        "jack" => {
+            let (frames, rate_hz) = read_period(section)?;
+            Kind::Jack { frames, rate_hz }
+        }
+        "jack-client" => Kind::JackClient {
+            server: section.need("server")?,
+            load_percent: (section.number("load", 0.25, 0.01..=0.99)? * 100.0).round() as u32,
+        },
         "make" => Kind::Make {
             jobs: section.number("jobs", 8.0, 1.0..=1000.0)? as u32,
         },
@@ -403,9 +437,7 @@ fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
 
 /// Sound: `work_ms` per period, or `load`, the part of each period that the work takes.
 fn read_audio(section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
-    section.need::<u32>("frames")?;
-    let frames = section.number("frames", 0.0, 16.0..=8192.0)? as u32;
-    let rate_hz = section.number("rate_hz", 48_000.0, 8_000.0..=192_000.0)? as u32;
+    let (frames, rate_hz) = read_period(section)?;
     let period_ms = f64::from(frames) / f64::from(rate_hz) * 1e3;
     let load = section.number("load", 0.25, 0.0..=10.0)?;
     Ok(Kind::Audio {
@@ -413,6 +445,14 @@ fn read_audio(section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
         rate_hz,
         work_ms: read_times(section, "work_ms", Some(load * period_ms))?,
     })
+}
+
+/// A sound card's period [samples], and how many samples there are in a second.
+fn read_period(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
+    section.need::<u32>("frames")?;
+    let frames = section.number("frames", 0.0, 16.0..=8192.0)? as u32;
+    let rate_hz = section.number("rate_hz", 48_000.0, 8_000.0..=192_000.0)? as u32;
+    Ok((frames, rate_hz))
 }
 
 /// The work of a player's frames: `work_ms`, or what was recorded of a film.
