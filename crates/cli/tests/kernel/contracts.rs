@@ -116,6 +116,10 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
 #[ignore = "needs the virtual machine"]
 fn contracts_are_split_and_follow_cpus_that_come_and_go() {
     let report = in_vm_with("placement", 2, FILES, &[]);
+    for share in &report["moves"] {
+        let share: f64 = share.parse().unwrap();
+        assert!((share - 30.0).abs() <= TOLERANCE, "{report:?}");
+    }
     assert_eq!(number(&report, "split"), 1.0);
     let at_least = |key: &str, count: usize| {
         let shares: Vec<f64> = report[key]
