@@ -10,6 +10,8 @@
 
 mod cpus;
 mod enforce;
+#[cfg(test)]
+pub(crate) mod fakes;
 mod holder;
 mod judge;
 mod refresh;
