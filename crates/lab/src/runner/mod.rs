@@ -95,7 +95,12 @@ pub fn run_case(
         "putting {} in charge",
         choice.name()
     )));
-    let mut in_charge = InCharge::start(choice, &setup.andante, &setup.folder)?;
+    let mut in_charge = InCharge::start(
+        choice,
+        &setup.andante,
+        workload.learn_percent,
+        &setup.folder,
+    )?;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
     let prepared = instance::Prepared {
         workload,

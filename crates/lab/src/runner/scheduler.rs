@@ -117,11 +117,19 @@ impl InCharge {
     ///
     /// # Errors
     /// If another one is loaded, or if it ends or takes too long.
-    pub fn start(choice: &Choice, andante: &Path, folder: &Path) -> Result<Option<Self>, LabError> {
+    pub fn start(
+        choice: &Choice,
+        andante: &Path,
+        learn_percent: Option<u32>,
+        folder: &Path,
+    ) -> Result<Option<Self>, LabError> {
         let mut command = match choice {
             Choice::Andante => {
                 let mut command = Command::new(andante);
                 command.args(["run", "--quiet"]);
+                if let Some(percent) = learn_percent {
+                    command.arg(format!("--learn={percent}"));
+                }
                 command
             }
             Choice::Program(file) => Command::new(file),
