@@ -1,6 +1,7 @@
 #!/bin/sh
 # What is answered to those who ask for contracts, and what is left of contracts whose holders go.
 . /andante/contracts.lib
+mkdir -p /etc
 cat >/etc/passwd <<-EOT
 	root:x:0:0::/:/bin/sh
 	kim:x:1000:1000::/:/bin/sh
@@ -13,7 +14,7 @@ as() { # USER COMMAND
 hog 1
 loop=$last
 try nobody_to_ask andante reserve $loop 4ms/10ms
-try exec_without andante exec --reserve 4ms/10ms -- true
+try exec_without andante exec --reserve 4ms/10ms -- sh -c :
 in_charge
 
 try more_than_all andante reserve $loop 40ms/33ms
@@ -22,7 +23,7 @@ try no_period andante reserve $loop 0ms/0ms
 try too_many_losses andante reserve $loop 4ms/10ms --tolerate 5/1
 try too_long andante reserve $loop 4s/5s
 try beyond andante reserve $loop 9ms/10ms
-try beyond_exec andante exec --reserve 9ms/10ms -- true
+try beyond_exec andante exec --reserve 9ms/10ms -- sh -c :
 try no_process andante reserve 99999 4ms/10ms
 try no_thread andante reserve 99999 4ms/10ms --thread
 try kernel_thread andante reserve 2 4ms/10ms
@@ -40,7 +41,7 @@ as kim 'sleep 1000' &
 sleep 0.3
 kims=$(pidof sleep)
 try kim_own as kim "andante reserve $kims 1ms/20ms"
-try kim_more as kim "andante exec --reserve 1ms/10ms -- true"
+try kim_more as kim "andante exec --reserve 1ms/10ms -- sh -c :"
 try kim_roots as kim "andante reserve $loop 1ms/20ms"
 try kim_list as kim 'andante reserve --list'
 try lee_roots as lee "andante reserve $loop 1ms/20ms"
@@ -51,14 +52,14 @@ kill $kims
 
 # Holders that go in every way leave nothing behind.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-	andante exec --reserve 4ms/10ms -- true
+	andante exec --reserve 4ms/10ms -- sh -c :
 	threads 1 20 >/tmp/threads &
 	process=$!
 	sleep 0.05
 	andante reserve "$(tail -n 1 /tmp/threads)" 4ms/10ms --thread >/dev/null 2>&1
 	sleep 0.2
 	kill -9 $process
-	mkdir /sys/fs/cgroup/brief
+	andante class create brief
 	andante reserve brief 4ms/10ms >/dev/null
 	rmdir /sys/fs/cgroup/brief
 	(while :; do :; done) &
@@ -67,6 +68,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 sleep 0.2
 echo "REPORT contracts $(contracts)"
+hog 1
 andante reserve $loop 8ms/10ms
 echo "REPORT share $(share $loop 2)"
 
@@ -79,7 +81,7 @@ kill -0 $loop && echo "REPORT loop_alive 1"
 in_charge --leave 50 --user-quota 50
 echo "REPORT contracts $(contracts)"
 try half andante reserve $loop 6ms/10ms
-try new_quota as kim 'andante exec --reserve 4ms/10ms -- true'
+try new_quota as kim 'andante exec --reserve 4ms/10ms -- sh -c :'
 kill -INT $scheduler
 wait $scheduler
 echo "REPORT left_with $?"
