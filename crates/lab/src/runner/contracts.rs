@@ -12,8 +12,10 @@ use andante_daemon::{
     Ask, Client, ClientError, Holder, Kept, Refused, Reply, Request, Terms, socket_path,
 };
 use andante_sim::Promise;
+use nix::sys::signal::Signal;
 
 use super::Choice;
+use super::classes::Classes;
 use super::instance::Instance;
 use crate::clock;
 use crate::error::LabError;
@@ -53,18 +55,19 @@ impl Contracts {
         }
     }
 
-    /// Reserves for an instance that has just been started, in the class at `class`.
+    /// Reserves for an instance that has just been started. It goes on when it has its contract: by
+    /// then it has run for no longer than this thread, which is above it, took to get here.
     ///
     /// # Errors
     /// The contract is refused, or nobody can be asked.
-    pub fn reserve(&self, instance: &Instance<'_>, class: &str) -> Result<(), LabError> {
+    pub fn reserve(&self, instance: &Instance<'_>, classes: &Classes) -> Result<(), LabError> {
         let (Some(_), Some(contract), Some(process)) =
             (&self.asking, &instance.program.contract, &instance.process)
         else {
             return Ok(());
         };
         let holder = match contract.held_by_class {
-            true => Holder::Class(class.to_owned()),
+            true => Holder::Class(classes.path_of(&instance.program.class)),
             false => Holder::Process(process.pid().as_raw()),
         };
         let terms = terms(contract);
@@ -78,7 +81,10 @@ impl Contracts {
             let reason = format!("has got no contract: {reason}");
             Err(LabError::ProgramFailed { name, reason })
         };
-        match request(&Request::Reserve(ask)) {
+        process.signal(Signal::SIGSTOP);
+        let reply = request(&Request::Reserve(ask));
+        process.signal(Signal::SIGCONT);
+        match reply {
             Ok(Reply::Refused(refused)) => fail(why_not(&terms, &refused)),
             Ok(_) => Ok(()),
             Err(error) => fail(error.to_string()),

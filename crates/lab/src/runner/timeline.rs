@@ -143,8 +143,7 @@ impl<'a> Timeline<'a> {
                 Event::Start(index) => {
                     let instance = &mut self.instances[index];
                     instance.start(self.prepared, self.begin_ns, self.end_ns)?;
-                    let class = self.prepared.classes.path_of(&instance.program.class);
-                    self.contracts.reserve(instance, &class)?;
+                    self.contracts.reserve(instance, self.prepared.classes)?;
                 }
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
