@@ -115,6 +115,9 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
+    /// The part of each CPU that contracts leave to everybody else [%]; none: as Andante does
+    /// (kernel).
+    pub leave_percent: Option<u32>,
     /// What only the simulator can be told.
     pub simulator: Simulator,
 }
@@ -292,6 +295,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
+        leave_percent: contract::read_leave(root.node("contracts"))?,
         simulator,
     })
 }
