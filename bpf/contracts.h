@@ -155,7 +155,9 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 	u32 cpu = an_holder(index)->cpu;
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 
-	if (an_has(k, AN_LEARNT) && an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0)
+	/* What was promised comes first, for as long as it likes: then a share is better. */
+	if (an_has(k, AN_LEARNT) &&
+	    (q->holders || an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
 		return false;
 	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
 	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
