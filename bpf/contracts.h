@@ -158,7 +158,9 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 
 	if (cpu_state(cpu)->gone)
 		return false;
-	if (an_has(k, AN_LEARNT) && an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0)
+	/* What was promised comes first, for as long as it likes: then a share is better. */
+	if (an_has(k, AN_LEARNT) &&
+	    (q->holders || an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
 		return false;
 	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
 	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
@@ -352,8 +354,10 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 	/* A class must not look idle between two quanta. */
 	if (wanting)
 		an_queue_add(&tree, wanting);
-	if (c->serving)
+	if (c->serving) {
 		an_stop(&tree, c->serving, c->used_ns);
+		an_debt_limit(&tree, c->serving);
+	}
 	an_serve_unpicked(&tree, leaf);
 	if (wanting)
 		an_queue_withdraw(&tree, wanting);
@@ -361,6 +365,13 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 	c->used_ns = 0;
 	c->over = 0;
 }
+
+/*
+ * How long the tree may have had something ready without being served. Admission leaves it its
+ * part; this is for contracts that admission did not see, or saw wrongly: the kernel ejects a
+ * scheduler that starves somebody.
+ */
+#define TREE_WAITS_NS 500000000ULL
 
 /*
  * First in every dispatch on a machine with contracts: what is due is done, and the contract
@@ -381,7 +392,11 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		contract_requeue(index);
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
-	index = an_contracts_pick(&contracts, cpu, now_ns, false, &rule);
+	index = AN_NONE;
+	if (!an_node(&tree, AN_ROOT)->ready)
+		c->tree_ns = now_ns;
+	if (now_ns - c->tree_ns < TREE_WAITS_NS)
+		index = an_contracts_pick(&contracts, cpu, now_ns, false, &rule);
 	leaf = an_holder(index)->leaf;
 	if (index && index == goes_on) {
 		contract_serves(c, wanting, wanting);

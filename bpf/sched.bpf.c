@@ -371,6 +371,8 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	c->serving = leaf;
 	c->used_ns = 0;
 	c->over = 0;
+	if (contracts.count)
+		c->tree_ns = scx_bpf_now();
 	return leaf;
 }
 
@@ -601,8 +603,11 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	if (old != leaf) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
 		bpf_spin_lock(&tree_lock);
-		if (old)
+		if (old) {
 			an_stop(&tree, old, c->used_ns);
+			if (contracts.count)
+				an_debt_limit(&tree, old);
+		}
 		an_serve_unpicked(&tree, leaf);
 		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 		bpf_spin_unlock(&tree_lock);

@@ -332,6 +332,29 @@ an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 	an_leave(t, leaf, service_ns, true);
 }
 
+/* Quanta by which a class may be ahead of its siblings for what it was given without a pick. */
+#define AN_DEBT_QUANTA 8
+
+/*
+ * Service that was not picked (under a contract, before all shares) has been charged to the leaf
+ * and to everything above it. They may owe that much to their siblings, and no more: the rest of a
+ * class would wait for as long as its contracts have run.
+ */
+an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_while(index) {
+		struct an_node *n = an_node(t, index);
+		u64 vtime = an_node(t, n->parent)->vtime,
+		    owed_max = AN_DEBT_QUANTA * n->step * t->cpus;
+
+		if (n->parent && n->kind != AN_FREE && an_tag_diff(n->start, vtime) > (s64)owed_max)
+			n->start = vtime + owed_max;
+		index = n->parent;
+	}
+}
+
 /* The pick found no task to run on this CPU: as if it had not been. */
 an_outline void an_unpick(struct an_tree *t, u32 leaf)
 {

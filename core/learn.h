@@ -48,9 +48,8 @@
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
 #define AN_LEARN_DECAY_SHIFT 7
-#define AN_LEARN_DISTANCE_MAX_NS                                                                   \
-	2000000000ULL /* a longer sleep says nothing about the next one                            \
-		       */
+#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
+#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
 #define AN_LEARN_BUCKET_NS 150000000LL
 
 struct an_learner {
@@ -121,7 +120,8 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 {
 	u32 part = an_learn_part(l);
 
-	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound)
+	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound ||
+	    l->distance_ns < AN_LEARN_DISTANCE_MIN_NS)
 		return false;
 	return l->jobs >= AN_LEARN_JOBS ||
 	       (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS);

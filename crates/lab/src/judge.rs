@@ -64,6 +64,7 @@ const SPREADS: &[(&str, SpreadOf)] = &[
     ("frame_ms", |program| program.frame_ms),
     ("iteration_ms", |program| program.iteration_ms),
     ("latency_us", |program| program.latency_us),
+    ("lateness_us", |program| program.lateness_us),
 ];
 const OF_SPREAD: &[(&str, SpreadMeasure)] = &[
     ("mean", |spread| spread.mean),
@@ -107,7 +108,7 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
         .map(|(_, value)| *value)
 }
 
-/// The names of all measures; those of a spread (`frame_ms`, `iteration_ms`, `latency_us`) stand for
+/// The names of all measures; those of a spread (`frame_ms`, `iteration_ms`, `latency_us`, …) stand for
 /// `frame_ms.mean`, `.sd`, `.p50`, `.p99` and `.max`.
 pub fn measures() -> impl Iterator<Item = &'static str> {
     let names = MACHINE

@@ -135,6 +135,9 @@ pub struct ProgramResult {
     /// Frames shown after their time (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<u64>,
+    /// How long after its deadline each frame was shown, 0 if in time (synthetic players) [µs].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lateness_us: Option<Spread>,
     /// Frames never shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dropped: Option<u64>,

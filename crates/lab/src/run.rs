@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
 use crate::runner::Choice;
 use crate::scenario::{Case, Program, Scenario};
-use crate::{report, simulator, trace, virtual_machine};
+use crate::{report, runner, simulator, trace, virtual_machine};
 
 /// Where to run a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,11 +151,9 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 class.path
             ));
         }
-        if let Some(program) = case.workload.programs.iter().find(|p| p.contract.is_some()) {
-            return refuse(format!(
-                "program `{}` asks for a contract, which only the simulator gives so far",
-                program.name
-            ));
+        let running = case.workload.programs.iter().filter(|p| p.count > 0);
+        if let Some(what) = running.clone().find_map(runner::contract_obstacle) {
+            return refuse(what);
         }
         let programs = &case.workload.programs;
         let simulated = |p: &Program| p.kind.only_simulated().map(|what| (p.name.clone(), what));

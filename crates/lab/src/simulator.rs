@@ -68,6 +68,17 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
             ),
         });
     }
+    let by_class = |program: &&Program| {
+        let contract = program.contract.as_ref();
+        contract.is_some_and(|contract| contract.held_by_class) && program.count > 0
+    };
+    if let Some(program) = job.case.workload.programs.iter().find(by_class) {
+        let what = format!(
+            "the contract of program `{}` is held by its class",
+            program.name
+        );
+        return Err(LabError::OnlyOnKernel { what });
+    }
     match &job.choice {
         Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
             what: "resource containers are simulated on one CPU only".to_owned(),

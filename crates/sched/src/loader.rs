@@ -39,11 +39,16 @@ pub const NEEDED_KFUNCS: &[&str] = &[
 pub struct Options {
     /// Service of one pick [µs]: how long a task runs while others wait.
     pub slice_us: u32,
+    /// The part of every CPU that learnt contracts may use [%]; 0: none are learnt.
+    pub learn_percent: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { slice_us: 2_000 }
+        Self {
+            slice_us: 2_000,
+            learn_percent: 50,
+        }
     }
 }
 
@@ -125,6 +130,7 @@ impl Scheduler {
             .map_err(refused("open"))?;
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
+            knobs.learn_bound = options.learn_percent * 1024 / 100;
             knobs.nr_cpus = possible as u32;
             knobs.nr_cpus_online = online_cpus();
         }

@@ -28,6 +28,7 @@ Examples:
   sudo andante run
   sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
   sudo andante run --leave 30            contracts may have 70 % of every CPU, not 80
+  sudo andante run --learn 0             nothing is learnt: weights and contracts decide alone
   sudo systemctl enable --now andante    as a service, from boot on
 
 Those who ask for contracts connect to the socket /run/andante.sock, or to the one that
@@ -37,6 +38,11 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
           value_parser = clap::value_parser!(u32).range(100..=100_000))]
     slice_us: u32,
+    /// The part of every CPU that programs may use which nobody has asked a contract for, but which
+    /// behave as if they needed one: they wait, work a little, and wait again [%]. 0: shares alone.
+    #[arg(long, value_name = "PERCENT", default_value_t = Options::default().learn_percent,
+          value_parser = clap::value_parser!(u32).range(0..=90))]
+    learn: u32,
     /// The part of every CPU that is left to everybody without a contract [%].
     #[arg(long, value_name = "PERCENT", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=95))]
@@ -63,6 +69,7 @@ impl Run {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         let options = Options {
             slice_us: self.slice_us,
+            learn_percent: self.learn,
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;

@@ -103,6 +103,11 @@ impl Classes {
         steps.fold(self.base.clone(), |above, step| above.child(step))
     }
 
+    /// Path of a class of the scenario, from the root of the hierarchy.
+    pub fn path_of(&self, class: &str) -> String {
+        self.absolute(class).to_string()
+    }
+
     /// The file that takes the ids of the program's processes, to place them in their class.
     pub fn procs_file_of(&self, program: &Program) -> PathBuf {
         let class = match self.own.contains(&program.name) {

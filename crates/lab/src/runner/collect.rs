@@ -109,7 +109,15 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
     result.iteration_ms = Spread::of(&iteration_ms);
-    if matches!(kind, Kind::Player { .. }) {
+    if let Kind::Player { fps, .. } = kind {
+        let period_us = 1e6 / fps;
+        let frames = samples.shown_ns.iter().zip(&samples.released_ns);
+        let lateness_us: Vec<f64> = frames
+            .map(|(shown_ns, released_ns)| {
+                ((*shown_ns as f64 - *released_ns as f64) / 1e3 - period_us).max(0.0)
+            })
+            .collect();
+        result.lateness_us = Spread::of(&lateness_us);
         let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
         result.released_ms = ms(&samples.released_ns);

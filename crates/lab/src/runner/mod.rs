@@ -13,6 +13,7 @@
 
 mod classes;
 pub(crate) mod collect;
+mod contracts;
 mod instance;
 mod process;
 mod real;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use nix::sys::signal::Signal;
 
 pub(crate) use collect::online_cpus;
+pub(crate) use contracts::obstacle as contract_obstacle;
 pub use scheduler::Choice;
 pub use tuning::ByHand;
 
@@ -95,7 +97,7 @@ pub fn run_case(
         "putting {} in charge",
         choice.name()
     )));
-    let mut in_charge = InCharge::start(choice, &setup.andante, &setup.folder)?;
+    let mut in_charge = InCharge::start(choice, workload, setup)?;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
     let prepared = instance::Prepared {
         workload,
@@ -116,10 +118,14 @@ pub fn run_case(
     let mut timeline = Timeline::new(&prepared, begin_ns(workload))?;
     let measured = timeline.run(&mut in_charge, say)?;
     say(Progress::phase("collecting"));
-    let (instances, tracer) = timeline.stop();
+    let (instances, tracer, contracts) = timeline.stop();
     let programs = instances
         .iter()
-        .map(|i| collect::program(i, &measured))
+        .map(|i| {
+            let mut result = collect::program(i, &measured);
+            contracts.add_to(&mut result);
+            result
+        })
         .collect();
     Ok(SchedulerResult {
         name: choice.name(),

@@ -119,6 +119,11 @@ impl Process {
         })
     }
 
+    /// Its id, until it has ended.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Signals the whole process group.
     pub fn signal(&self, signal: Signal) {
         if self.ended.is_none() {

@@ -1,7 +1,7 @@
 //! The scheduler under test: put in charge, watched, and put out again.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,11 @@ use andante_sim::PolicyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::Setup;
 use super::process::last_line;
 use super::tuning::ByHand;
 use crate::error::LabError;
+use crate::scenario::Workload;
 use crate::{clock, stop};
 
 /// A large scheduler takes more than a minute of virtual time to be verified.
@@ -117,11 +119,21 @@ impl InCharge {
     ///
     /// # Errors
     /// If another one is loaded, or if it ends or takes too long.
-    pub fn start(choice: &Choice, andante: &Path, folder: &Path) -> Result<Option<Self>, LabError> {
+    pub fn start(
+        choice: &Choice,
+        workload: &Workload,
+        setup: &Setup,
+    ) -> Result<Option<Self>, LabError> {
         let mut command = match choice {
             Choice::Andante => {
-                let mut command = Command::new(andante);
+                let mut command = Command::new(&setup.andante);
                 command.args(["run", "--quiet"]);
+                if let Some(percent) = workload.learn_percent {
+                    command.arg(format!("--learn={percent}"));
+                }
+                if let Some(percent) = workload.leave_percent {
+                    command.args(["--leave", &percent.to_string()]);
+                }
                 command
             }
             Choice::Program(file) => Command::new(file),
@@ -145,7 +157,7 @@ impl InCharge {
                 return Err(LabError::SchedulerFailed { name, reason });
             }
         }
-        let output = folder.join("scheduler.out");
+        let output = setup.folder.join("scheduler.out");
         let log = fs::File::create(&output).map_err(|e| LabError::file("create", &output, e))?;
         let log_too = log
             .try_clone()

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::contracts::Contracts;
 use super::instance::{Instance, Prepared};
 use super::scheduler::InCharge;
 use super::tracer::Tracer;
@@ -55,6 +56,7 @@ pub(super) struct Timeline<'a> {
     begin_ns: u64,
     end_ns: u64,
     tracer: Option<Tracer>,
+    contracts: Contracts,
 }
 
 impl<'a> Timeline<'a> {
@@ -107,6 +109,7 @@ impl<'a> Timeline<'a> {
             begin_ns,
             end_ns,
             tracer,
+            contracts: Contracts::new(prepared.choice, workload, begin_ns),
         })
     }
 
@@ -138,7 +141,9 @@ impl<'a> Timeline<'a> {
                 }
                 Event::EndTrace => self.tracer.as_ref().map_or(Ok(()), Tracer::stop)?,
                 Event::Start(index) => {
-                    self.instances[index].start(self.prepared, self.begin_ns, self.end_ns)?;
+                    let instance = &mut self.instances[index];
+                    instance.start(self.prepared, self.begin_ns, self.end_ns)?;
+                    self.contracts.reserve(instance, self.prepared.classes)?;
                 }
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
@@ -146,6 +151,7 @@ impl<'a> Timeline<'a> {
                 Event::Say => say(self.progress()),
             }
         }
+        self.contracts.end(measured.ejected.is_some())?;
         self.await_films(say)?;
         Ok(measured)
     }
@@ -235,7 +241,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Ends all programs, giving the synthetic ones time to write their samples.
-    pub fn stop(mut self) -> (Vec<Instance<'a>>, Option<Tracer>) {
+    pub fn stop(mut self) -> (Vec<Instance<'a>>, Option<Tracer>, Contracts) {
         for instance in &mut self.instances {
             let Some(process) = &mut instance.process else {
                 continue;
@@ -255,7 +261,7 @@ impl<'a> Timeline<'a> {
             std::thread::sleep(Duration::from_millis(5));
         }
         // Whoever is left is killed with the classes.
-        (self.instances, self.tracer)
+        (self.instances, self.tracer, self.contracts)
     }
 }
 

@@ -9,7 +9,10 @@ use super::document::{Node, ScenarioError, Section, suggest};
 pub struct Contract {
     /// The promise, its CPU left at 0.
     pub terms: Terms,
-    /// Where it runs; none: the CPUs in turn.
+    /// Whether the program's class holds it, and so all that is in it, rather than the one process with
+    /// its threads (kernel).
+    pub held_by_class: bool,
+    /// Where it runs; none: the CPUs in turn. On a kernel admission finds the place.
     pub cpu: Option<u32>,
     /// Instants of events from elsewhere [ns since the measurement began].
     pub event_ns: Vec<u64>,
@@ -64,6 +67,13 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
         }
     }
     let (x, y) = read_tolerance(&mut section, flags)?;
+    let held_by_class = match section.get::<String>("holder")?.as_deref() {
+        None | Some("process") => false,
+        Some("class") => true,
+        Some(_) => {
+            return Err(section.error("holder", "give `process` or `class`"));
+        }
+    };
     let cpu: Option<u32> = section.get("cpu")?;
     if let Some(cpu) = cpu.filter(|cpu| *cpu >= cpus) {
         let message = format!("CPU {cpu} does not exist: `cpus` is {cpus}");
@@ -99,9 +109,22 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
     };
     Ok(Contract {
         terms,
+        held_by_class,
         cpu,
         event_ns,
     })
+}
+
+/// `[contracts]`: the part of each CPU that is left to those without any [%].
+pub(super) fn read_leave(node: Option<&Node>) -> Result<Option<u32>, ScenarioError> {
+    let Some(node) = node else { return Ok(None) };
+    let mut section = Section::new(node, "contracts")?;
+    let leave: Option<u32> = section.get("leave_percent")?;
+    if leave.is_some_and(|percent| !(1..=95).contains(&percent)) {
+        return Err(section.error("leave_percent", "give a whole number from 1 to 95"));
+    }
+    section.finish()?;
+    Ok(leave)
 }
 
 /// `tolerate = "x/y"`: of every y periods x may be lost.

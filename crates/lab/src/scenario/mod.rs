@@ -107,12 +107,17 @@ pub struct Workload {
     pub overtime_s: f64,
     /// Time between two readings of the classes' CPU time [ms].
     pub sample_ms: f64,
+    /// What learnt contracts may use of each CPU [%]; none: Andante's default.
+    pub learn_percent: Option<u32>,
     /// Record who runs when for this long from the beginning of the measurement [s].
     pub trace_s: f64,
     /// Parents before children, in the order of the file.
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
+    /// The part of each CPU that contracts leave to everybody else [%]; none: as Andante does
+    /// (kernel).
+    pub leave_percent: Option<u32>,
     /// What only the simulator can be told.
     pub simulator: Simulator,
 }
@@ -273,6 +278,12 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
     };
     check_servers(&programs, root)?;
     scale_work(&mut programs, root)?;
+    // Where weights say who gets what, they are what is looked at.
+    let learn_percent = match root.node("learn_percent") {
+        Some(_) => Some(root.number("learn_percent", 0.0, 0.0..=90.0)? as u32),
+        None if classes.is_empty() => None,
+        None => Some(0),
+    };
     Ok(Workload {
         cpus,
         memory_mib,
@@ -280,9 +291,11 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
         warmup_s: root.number("warmup_s", 1.0, 0.0..=600.0)?,
         overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
         sample_ms: root.number("sample_ms", 500.0, 10.0..=60_000.0)?,
+        learn_percent,
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
+        leave_percent: contract::read_leave(root.node("contracts"))?,
         simulator,
     })
 }

@@ -34,7 +34,7 @@ pub struct Program {
     pub priority: Priority,
     /// What is done for it by hand under the schedulers `eevdf-…`; none: nothing.
     pub tuned: Option<Tuned>,
-    /// What each instance is promised; none: its class's share (simulator).
+    /// What each instance is promised; none: its class's share.
     pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,

@@ -249,7 +249,7 @@ fn shipped_scenarios_are_valid() {
 fn the_readme_names_every_kind_and_measure() {
     let readme = include_str!("../../../../scenarios/README.md");
     let measures = crate::judge::measures().map(|name| match name {
-        "frame_ms" | "iteration_ms" | "latency_us" => format!("`{name}.mean`"),
+        "frame_ms" | "iteration_ms" | "latency_us" | "lateness_us" => format!("`{name}.mean`"),
         name => format!("`{name}`"),
     });
     let kinds = super::kind::KINDS.map(|kind| format!("| `{kind}` |"));

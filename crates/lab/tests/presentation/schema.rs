@@ -36,6 +36,7 @@ fn complete() -> Value {
     result.schedulers[0].programs[0].dropped_ms = vec![1.0];
     let first = &mut result.schedulers[0].programs[0];
     first.released_ms = vec![0.5];
+    first.lateness_us = first.frame_ms;
     first.xruns = Some(1);
     (first.deadlines, first.missed) = (Some(3), Some(2));
     (first.violations, first.exhaustions) = (Some(1), Some(1));
