@@ -57,7 +57,8 @@ impl<H: Host> Daemon<H> {
             if !ready.contains(&(at + 1)) {
                 continue;
             }
-            while let Some(line) = connection.next_line() {
+            // One at a time: an answer may take a while, and others wait.
+            if let Some(line) = connection.next_line() {
                 let reply = answer(&mut self.books, &self.host, kernel, &connection.peer, &line);
                 connection.send(&reply);
             }
@@ -75,6 +76,12 @@ impl<H: Host> Daemon<H> {
 
     /// Which are ready: 0 is the socket, the connections follow.
     fn wait(&self, patience: Duration) -> Vec<usize> {
+        let asks = |at: &usize| *at > 0 && self.connections[at - 1].has_line();
+        let mut ready: Vec<usize> = (0..=self.connections.len()).filter(asks).collect();
+        let patience = match ready.is_empty() {
+            true => patience,
+            false => Duration::ZERO,
+        };
         let mut watched = vec![PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         for connection in &self.connections {
             let mut wanted = PollFlags::POLLIN;
@@ -86,9 +93,8 @@ impl<H: Host> Daemon<H> {
             return Vec::new(); // a signal: the caller's to deal with
         }
         let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-        (0..watched.len())
-            .filter(|&at| is_ready(&watched[at]))
-            .collect()
+        ready.extend((0..watched.len()).filter(|&at| is_ready(&watched[at])));
+        ready
     }
 
     fn accept(&mut self) {
