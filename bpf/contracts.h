@@ -147,7 +147,8 @@ static __always_inline void contract_tells(u32 cpu)
 
 /*
  * May a task of the contract that is queued now wait in the contract's queue? Not without budget,
- * and not where it would wait for another contract while a CPU has nothing to do.
+ * nor for a CPU that is gone, and not where it would wait for another contract while a CPU has
+ * nothing to do.
  */
 static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64 now_ns)
 {
@@ -155,6 +156,8 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 	u32 cpu = an_holder(index)->cpu;
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 
+	if (cpu_state(cpu)->gone)
+		return false;
 	/* What was promised comes first, for as long as it likes: then a share is better. */
 	if (an_has(k, AN_LEARNT) &&
 	    (q->holders || an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
@@ -295,6 +298,23 @@ static __always_inline void contract_requeue(u32 index)
 	if (h->cpu != k->cpu && !h->changed) {
 		h->cpu = k->cpu;
 		kick_contract_cpu(k->cpu);
+	}
+}
+
+/* The CPU is gone: what was noted for it is done, and nobody waits for it any more. */
+static __noinline void contracts_leave(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index = 1, end = contracts.unused;
+
+	an_while(c->first_noted)
+		contract_requeue(contract_update(cpu));
+	an_while(index < end && index < AN_MAX_CONTRACTS) {
+		struct an_holder *h = an_holder(index);
+
+		if (h->cpu == cpu && !h->leaf && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+			contract_lets_go(index);
+		index = an_opaque(index + 1);
 	}
 }
 
@@ -525,10 +545,22 @@ static __always_inline s32 call_create(void)
 	return index ? 0 : -28; /* ENOSPC */
 }
 
+/* The contract is on another CPU, which is told. With the lock held. */
+static __always_inline s32 call_move(u32 index, u32 cpu)
+{
+	s32 error = an_contract_move(&contracts, index, cpu);
+
+	if (!error) {
+		an_holder(index)->cpu = cpu;
+		contract_note(index);
+	}
+	return error;
+}
+
 static __always_inline s32 call_change(void)
 {
+	u32 index, cpu = an_bounded(contract_call.promise.cpu, AN_MAX_CONTRACT_CPUS);
 	s32 error = -2; /* ENOENT */
-	u32 index;
 
 	bpf_spin_lock(&tree_lock);
 	index = contract_named(contract_call.name);
@@ -537,11 +569,13 @@ static __always_inline s32 call_change(void)
 		if (contract_call.op == AN_CALL_REMOVE)
 			contract_end(index);
 		else if (contract_call.op == AN_CALL_MOVE)
-			error = an_contract_move(&contracts, index, contract_call.promise.cpu);
+			error = call_move(index, cpu);
 		else
 			error = an_contract_set(&contracts, index, &contract_call.promise);
 	}
 	bpf_spin_unlock(&tree_lock);
+	if (contract_call.op == AN_CALL_MOVE && !error)
+		kick_contract_cpu(cpu);
 	return error;
 }
 
@@ -578,11 +612,19 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
-/* Slots of contracts that have ended, and have nothing queued, are freed. */
+/*
+ * Slots of contracts that have ended, and have nothing queued, are freed. CPUs that are gone do not
+ * see to their contracts.
+ */
 static __always_inline s32 call_sweep(void)
 {
-	u32 index = 1, end = contracts.unused;
+	u32 index = 1, end = contracts.unused, cpu = 0;
 
+	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
+		an_while(cpu_state(cpu)->gone && cpu_state(cpu)->first_noted)
+			contract_update(cpu);
+		cpu = an_opaque(cpu + 1);
+	}
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
 		struct an_holder *h = an_holder(index);
 		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));

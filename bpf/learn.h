@@ -19,7 +19,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 	an_while(left) {
 		u32 learnt = cpu_state(cpu)->learnt;
 
-		if (cpu < AN_MAX_CONTRACT_CPUS && learnt + part <= least &&
+		if (cpu < AN_MAX_CONTRACT_CPUS && learnt + part <= least && !cpu_state(cpu)->gone &&
 		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			least = learnt + part;
 			best = cpu;
@@ -94,7 +94,7 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 		if (++cpu >= nr_cpus || cpu >= AN_MAX_CONTRACT_CPUS)
 			cpu = 0;
 		if (!cpu_state(cpu)->contract && !cpu_state(cpu)->first_noted &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		    !cpu_state(cpu)->gone && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			break;
 		left = an_opaque(left - 1);
 	}

@@ -646,6 +646,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 SEC("struct_ops/andante_cpu_online")
 void BPF_PROG(andante_cpu_online, s32 cpu)
 {
+	cpu_state(cpu)->gone = 0;
 	bpf_spin_lock(&tree_lock);
 	tree.cpus++;
 	bpf_spin_unlock(&tree_lock);
@@ -659,12 +660,17 @@ void BPF_PROG(andante_cpu_offline, s32 cpu)
 
 	c->serving = AN_NONE;
 	c->running = 0;
+	c->gone = 1;
 	bpf_spin_lock(&tree_lock);
 	if (tree.cpus > 1)
 		tree.cpus--;
 	if (serving)
 		an_stop(&tree, serving, c->used_ns);
 	bpf_spin_unlock(&tree_lock);
+	if (contracts.count) {
+		contracts_leave(cpu);
+		kick_idle_cpus();
+	}
 }
 
 SEC("struct_ops.s/andante_init")

@@ -28,6 +28,7 @@ First steps:
   andante doctor                       can this machine run it?
   sudo andante run                     put it in charge of the CPUs; ^C gives them back
   sudo andante exec --class film --weight 800 -- mpv film.mkv
+  sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
   sudo andante top                     watch who gets what
   andante lab run film-make            see a film kept smooth, in a virtual machine";
 

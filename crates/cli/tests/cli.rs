@@ -19,7 +19,8 @@ fn andante_here(arguments: &[&str]) -> assert_cmd::assert::Assert {
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
     for subcommand in [
-        "run", "status", "top", "class", "admit", "exec", "doctor", "lab", "paper", "man",
+        "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "lab", "paper",
+        "man",
     ] {
         andante(&[subcommand, "--help"])
             .success()
@@ -35,7 +36,28 @@ fn a_wrong_command_line_is_a_usage_error() {
     andante(&["walk"]).code(2).stderr(contains("walk"));
     andante(&["exec", "true"])
         .code(2)
-        .stderr(contains("--class"));
+        .stderr(contains("--class").and(contains("--reserve")));
+    for arguments in [
+        &["exec", "--reserve", "9ms", "true"][..],
+        &["exec", "--class", "a", "--tolerate", "1/5", "true"],
+        &["exec", "--reserve", "9ms/33ms", "--weight", "10", "true"],
+        &["reserve", "7"],
+        &["reserve", "7", "9/33"],
+        &["reserve", "--list", "7", "9ms/33ms"],
+        &["reserve", "film", "9ms/33ms", "--thread"],
+        &[
+            "reserve",
+            "7",
+            "9ms/33ms",
+            "--tolerate",
+            "1/5",
+            "--flexible",
+        ],
+        &["run", "--leave", "0"],
+        &["run", "--user-quota", "101"],
+    ] {
+        andante(arguments).code(2).stderr(is_empty().not());
+    }
     andante(&["class", "create", "../etc"])
         .code(2)
         .stderr(contains("class path"));
@@ -213,6 +235,65 @@ fn contracts_are_admitted_or_refused_with_a_status_of_their_own() {
         .stderr(contains("/no/such/file"));
 }
 
+/// Asked without anybody to ask.
+fn andante_alone(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("andante").unwrap();
+    command.env("ANDANTE_SOCKET", "/no/such/socket");
+    command.args(arguments).assert()
+}
+
+#[test]
+fn contracts_that_make_no_sense_are_refused_by_themselves() {
+    for (rate, more, says) in [
+        ("40ms/33ms", &[][..], "40 ms of CPU time within 33 ms"),
+        ("0ms/33ms", &[], "more than 0"),
+        ("9ms/0ms", &[], "longer than 0"),
+        ("9ms/33ms", &["--tolerate", "6/5"], "6/5"),
+        (
+            "9ms/33ms",
+            &["--deadline", "50ms"],
+            "after the end of the period",
+        ),
+        ("1ms/5s", &[], "4.294967295 s at most"),
+        ("100us/400us", &[], "500 us at least"),
+        ("10us/1ms", &[], "50 us at least"),
+    ] {
+        let reserve = [&["reserve", "1", rate], more].concat();
+        let exec = [&["exec", "--reserve", rate], more, &["--", "true"]].concat();
+        for arguments in [reserve, exec] {
+            andante_alone(&arguments).code(24).stderr(contains(says));
+        }
+    }
+}
+
+#[test]
+fn without_a_daemon_nothing_is_reserved_and_nothing_started() {
+    for arguments in [
+        &["reserve", "1", "9ms/33ms"][..],
+        &["reserve", "--list"],
+        &["reserve", "--release", "film"],
+    ] {
+        andante_alone(arguments)
+            .code(8)
+            .stdout(is_empty())
+            .stderr(contains("sudo andante run"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started");
+    let touch = [
+        "exec",
+        "--reserve",
+        "9ms/33ms",
+        "--",
+        "touch",
+        file.to_str().unwrap(),
+    ];
+    andante_alone(&touch)
+        .code(8)
+        .stderr(contains("sudo andante run"));
+    assert!(!file.exists());
+}
+
 #[test]
 fn completions_and_manual_pages_are_generated() {
     andante(&["completions", "bash"])
@@ -223,7 +304,12 @@ fn completions_and_manual_pages_are_generated() {
         .stdout(contains(".TH andante").and(contains("Exit status")));
     let directory = tempfile::tempdir().unwrap();
     andante(&["man", "--dir", directory.path().to_str().unwrap()]).success();
-    for page in ["andante.1", "andante-class-create.1", "andante-top.1"] {
+    for page in [
+        "andante.1",
+        "andante-class-create.1",
+        "andante-top.1",
+        "andante-reserve.1",
+    ] {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
 }

@@ -35,6 +35,7 @@ try dry_run andante reserve $$ 2ms/10ms --dry-run
 try unknown_contract andante reserve --release nobody
 try released andante reserve --release sh-$loop
 try not_found andante exec --reserve 1ms/10ms -- no-such-program
+try both andante exec --class brief --reserve 1ms/10ms --name both -- sh -c 'cat /proc/self/cgroup; andante reserve --list'
 echo "REPORT contracts $(contracts)"
 
 as kim 'sleep 1000' &

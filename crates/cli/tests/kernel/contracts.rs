@@ -57,7 +57,10 @@ fn contracts_hold_beside_endless_loops() {
     assert_eq!(number(&report, "threads"), 4.0);
     let class = number(&report, "class_first") + number(&report, "class_second");
     assert!((class - 40.0).abs() <= TOLERANCE, "{report:?}");
-    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0"]);
+    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0", "0"]);
+    // It wakes every 20 ms or so, and is never late.
+    assert!(number(&report, "jobs") >= 40.0, "{report:?}");
+    assert_eq!(number(&report, "missed"), 0.0);
     assert_eq!(number(&report, "in_status"), 1.0);
     assert_eq!(number(&report, "in_top"), 1.0);
     assert_eq!(number(&report, "left_with"), 0.0);
@@ -91,6 +94,7 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
             ("unknown_contract", 26, "nobody"),
             ("released", 0, "released"),
             ("not_found", 127, "no-such-program"),
+            ("both", 0, "0::/brief CONTRACT"),
             ("kim_own", 0, "1 ms every 20 ms"),
             ("kim_more", 23, "a user may hold 10 %"),
             ("kim_roots", 3, "belongs to user 0"),
@@ -116,6 +120,10 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
 #[ignore = "needs the virtual machine"]
 fn contracts_are_split_and_follow_cpus_that_come_and_go() {
     let report = in_vm_with("placement", 2, FILES, &[]);
+    for share in &report["moves"] {
+        let share: f64 = share.parse().unwrap();
+        assert!((share - 30.0).abs() <= TOLERANCE, "{report:?}");
+    }
     assert_eq!(number(&report, "split"), 1.0);
     let at_least = |key: &str, count: usize| {
         let shares: Vec<f64> = report[key]

@@ -24,6 +24,15 @@ kill -9 "$executed" "$child"
 sleep 0.2
 echo "REPORT contracts $(contracts)"
 
+# One that works for a moment and sleeps.
+andante exec --reserve 4ms/20ms -- sh -c 'while :; do for _ in $(seq 50); do :; done; usleep 20000; done' &
+sleep 2
+echo "REPORT jobs $(field deadlines)"
+echo "REPORT missed $(field misses)"
+kill -9 "$(field process)"
+sleep 0.2
+echo "REPORT contracts $(contracts)"
+
 # All threads of a process, those that it starts later too; then one of them alone.
 threads 2 >/tmp/threads &
 process=$!

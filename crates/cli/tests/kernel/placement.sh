@@ -1,11 +1,24 @@
 #!/bin/sh
-# Contracts on two CPUs: a third one is split, and a CPU leaves and comes back.
+# Contracts on two CPUs: one moves when its CPU leaves; a third one is split, and finds its place
+# again when that CPU is back.
 . /andante/contracts.lib
 cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
 in_charge
 hog 3
 three=$hogs
 hog 6
+set -- $three
+andante reserve "$1" 6ms/10ms
+andante reserve "$2" 3ms/10ms
+andante reserve --release "$1"
+echo "REPORT moves $(share "$2" 2)"
+cpu 1 0
+sleep 1.5
+echo "REPORT moves $(share "$2" 2)"
+andante reserve --list | sed 's/^/LIST /'
+cpu 1 1
+andante reserve --release "$2"
+
 for loop in $three; do
 	andante reserve "$loop" 5ms/10ms
 done

@@ -10,6 +10,8 @@
 
 mod cpus;
 mod enforce;
+#[cfg(test)]
+pub(crate) mod fakes;
 mod holder;
 mod judge;
 mod refresh;
@@ -30,6 +32,8 @@ use crate::terms::Terms;
 pub use self::holder::name_after;
 pub use self::refresh::Event;
 
+/// Contracts that a user without privilege may hold at a time: the kernel's table is everybody's.
+const MAX_OF_USER: usize = 32;
 /// Longest name of a contract [bytes].
 const MAX_NAME: usize = 64;
 
@@ -161,10 +165,7 @@ impl Books {
             .map_err(|error| Fault::new(FaultKind::BadTerms, error.to_string()))?;
         let by = holder::resolve(&ask.holder, caller, host, kernel)?;
         let name = self.name_for(ask, &by)?;
-        if self.held.len() >= MAX_CONTRACTS {
-            let message = format!("there are {MAX_CONTRACTS} contracts already: release one first");
-            return Err(Fault::new(FaultKind::Full, message));
-        }
+        self.check_room(caller)?;
         let contract = terms.contract(&name);
         let question = judge::Question {
             by: &by,
@@ -218,6 +219,21 @@ impl Books {
             }),
         });
         Ok(Reply::Reserved(Box::new(reserved)))
+    }
+
+    /// Whether the tables have room for one more of this caller.
+    fn check_room(&self, caller: Caller) -> Result<(), Fault> {
+        let own = self.held.iter().filter(|held| held.uid == caller.uid);
+        let (held, most, whose) = if caller.privileged {
+            (self.held.len(), MAX_CONTRACTS, "there are")
+        } else {
+            (own.count(), MAX_OF_USER, "you have")
+        };
+        if held < most && self.held.len() < MAX_CONTRACTS {
+            return Ok(());
+        }
+        let message = format!("{whose} {held} contracts already: release one first");
+        Err(Fault::new(FaultKind::Full, message))
     }
 
     /// The name of the contract asked for, if it may have that.

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The books over a kernel and a machine that are made up. Admission is the real one.
 
-mod fakes;
 mod limits;
 mod machine;
 
 use andante_admission::{Placement, Promise as Promised, Tolerance};
 use andante_sched::contracts::{HeldBy, Promise};
 
-use self::fakes::{MS, World};
+use super::fakes::{MS, World};
 use super::*;
 use crate::protocol::{Holder, Limit};
 

@@ -49,6 +49,11 @@ impl Connection {
         self.over
     }
 
+    /// Whether a request has come that was not yet looked at.
+    pub fn has_line(&self) -> bool {
+        !self.over && self.received.contains(&b'\n')
+    }
+
     /// Whether a reply waits to be read.
     pub fn has_more_to_send(&self) -> bool {
         !self.unsent.is_empty()
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(connection.next_line(), None);
         client.write_all(b":\"list\"}\nnext\nunfin").unwrap();
         assert_eq!(connection.next_line().unwrap(), b"{\"op\":\"list\"}\n");
+        assert!(connection.has_line());
         assert_eq!(connection.next_line().unwrap(), b"next\n");
         assert_eq!(connection.next_line(), None);
         assert!(!connection.is_over());

@@ -111,6 +111,23 @@ fn a_users_quota_is_a_part_of_the_machine_and_what_is_offered_is_within() {
 }
 
 #[test]
+fn no_user_fills_the_table() {
+    let mut world = World::new(64);
+    for pid in 1..=MAX_OF_USER as i32 + 1 {
+        users_process(&mut world, pid);
+        let reply = reserve_as(&mut world, USER, Holder::Process(pid), (1, 4000));
+        if pid <= MAX_OF_USER as i32 {
+            assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+        } else {
+            let full = matches!(&reply, Reply::Error(fault) if fault.kind == FaultKind::Full);
+            assert!(full, "{reply:?}");
+        }
+    }
+    world.host.process(1000, "p", &[]);
+    world.reserve(1000, 1, 4000);
+}
+
+#[test]
 fn contracts_nested_in_a_class_add_up_to_no_more_than_its_own() {
     let mut world = World::new(4);
     for class in ["/media", "/media/film", "/media/film/decoder"] {

@@ -175,3 +175,104 @@ fn cpus_are_said_in_the_machines_numbers() {
     let offer = refused.refusal.nearest.largest_budget.unwrap();
     assert_eq!(offer.admission.placement, Placement::Whole { cpu: 9 });
 }
+
+/// What must hold between any two calls.
+fn check(world: &mut World, before: &[(String, Option<Placement>)], gone: Option<u32>) {
+    let now = places(world);
+    let placed = now.iter().filter(|(_, place)| place.is_some()).count();
+    assert_eq!(
+        world.kernel.made.len(),
+        placed,
+        "the kernel has what has a place"
+    );
+    for (name, place) in &now {
+        let Some(place) = place else { continue };
+        let cpus = cpus::mask(place);
+        let online = world
+            .host
+            .online
+            .iter()
+            .fold(0, |mask, cpu| mask | cpus::bit(*cpu));
+        assert_eq!(cpus & !online, 0, "{name} is on CPUs that are there");
+        assert_eq!(
+            world.books.system.promise(name),
+            Some(Promised::EveryDeadline)
+        );
+        // Who was nowhere near the CPU that left is where he was.
+        let earlier = before.iter().find(|(known, _)| known == name);
+        if let Some((_, Some(earlier))) = earlier
+            && gone.is_none_or(|gone| cpus::mask(earlier) & cpus::bit(gone) == 0)
+        {
+            assert_eq!(earlier, place, "{name} has not moved");
+        }
+    }
+    // Admission, asked anew, has room for all of them where they are.
+    let mut again = empty_system(&world.books.settings, &world.books.online).unwrap();
+    for held in &world.books.held {
+        let Some(place) = &held.place else { continue };
+        let placement = cpus::to_admission(&place.placement, &world.books.online).unwrap();
+        again
+            .restore(held.terms.contract(&held.name), placement)
+            .unwrap();
+    }
+    for held in world.books.held.iter().filter(|held| held.place.is_some()) {
+        assert_eq!(again.promise(&held.name), Some(Promised::EveryDeadline));
+    }
+}
+
+/// Programs and CPUs come and go at random; nothing that was promised is broken.
+#[test]
+fn whatever_comes_and_goes_the_books_are_right() {
+    let mut state: u64 = 1;
+    let mut random = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut world = World::new(4);
+    let (mut split, mut homeless) = (0, 0);
+    for _ in 0..3000 {
+        let before = places(&mut world);
+        let pid = 1 + random(12) as i32;
+        let mut gone = None;
+        match random(8) {
+            0..4 => {
+                world.host.process(pid, "p", &[]);
+                let period_ms = 5 + random(50);
+                let budget_ms = 1 + random(period_ms * 7 / 10);
+                world.try_reserve(Holder::Process(pid), budget_ms, period_ms);
+            }
+            4 => drop(world.release(&pid.to_string())),
+            5 => {
+                world.host.exit(pid);
+                world.kernel.made.retain(|made| made.bound != [pid]);
+            }
+            6 if world.host.online.len() > 1 => {
+                let at = random(world.host.online.len() as u64) as usize;
+                gone = Some(world.host.online.remove(at));
+            }
+            _ => {
+                world.host.online = vec![0, 1, 2, 3];
+            }
+        }
+        world.look();
+        check(&mut world, &before, gone);
+        split += places(&mut world)
+            .iter()
+            .filter(|(_, place)| is_split(place))
+            .count();
+        homeless += places(&mut world)
+            .iter()
+            .filter(|(_, place)| place.is_none())
+            .count();
+    }
+    assert!(
+        split > 100 && homeless > 100,
+        "all of it is tried: {split}, {homeless}"
+    );
+}
+
+fn is_split(place: &Option<Placement>) -> bool {
+    place.as_ref().is_some_and(Placement::is_split)
+}
