@@ -27,6 +27,7 @@ struct an_contracts contracts SEC(".bss.contracts");
 struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts");
 u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* that the class of a leaf holds */
 u64 contracts_clock_ns SEC(".bss.contracts");
+u32 contracts_heir SEC(".bss.contracts"); /* sees to the contracts of CPUs that are gone */
 
 static __always_inline struct an_holder *an_holder(u32 index)
 {
@@ -81,11 +82,11 @@ static __always_inline u64 contracts_clock(u64 now_ns)
 
 /* ---- tasks come and go ---- */
 
-/* The contract's CPU is to wake it, or put it to sleep. With the lock held. */
+/* The contract's CPU is to see to it: to wake it, or put it to sleep. With the lock held. */
 static __always_inline void contract_note(u32 index)
 {
 	struct an_holder *h = an_holder(index);
-	struct cpu_state *c = cpu_state(h->cpu);
+	struct cpu_state *c = cpu_state(cpu_state(h->cpu)->gone ? contracts_heir : h->cpu);
 
 	if (h->noted)
 		return;
@@ -183,7 +184,7 @@ an_global u32 contract_charge(u32 cpu)
 	return index;
 }
 
-/* The contract noted last, which is returned, wakes or goes to sleep. */
+/* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
 an_global u32 contract_update(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
@@ -280,14 +281,22 @@ an_global int contract_gathers(u32 index)
 	return 0;
 }
 
-/* Something about this contract has changed: its tasks wait where they should. */
-static __always_inline void contract_requeue(u32 index)
+/* This CPU has changed something about the contract: its tasks wait where they should. */
+static __always_inline void contract_requeue(u32 cpu, u32 index)
 {
 	struct an_holder *h = an_holder(index);
 	struct an_contract *k = an_contract(&contracts, index);
 	bool budget = an_contract_has_budget(k);
 
-	if (h->leaf || !index)
+	if (!index)
+		return;
+	if (!h->changed)
+		h->cpu = k->cpu;
+	if (cpu_state(k->cpu)->gone)
+		return;
+	if (k->cpu != cpu)
+		kick_contract_cpu(k->cpu);
+	if (h->leaf)
 		return;
 	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
 		contract_lets_go(index);
@@ -295,20 +304,31 @@ static __always_inline void contract_requeue(u32 index)
 		contract_gathers(index);
 	if (budget)
 		h->waits_in = AN_NONE;
-	if (h->cpu != k->cpu && !h->changed) {
-		h->cpu = k->cpu;
-		kick_contract_cpu(k->cpu);
-	}
 }
 
-/* The CPU is gone: what was noted for it is done, and nobody waits for it any more. */
+/*
+ * The CPU is gone: another sees to its contracts, and nobody waits for it any more. User space will
+ * move them.
+ */
 static __noinline void contracts_leave(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u32 index = 1, end = contracts.unused;
+	u32 index, end = contracts.unused, heir = 0;
 
-	an_while(c->first_noted)
-		contract_requeue(contract_update(cpu));
+	an_while(heir < nr_cpus && cpu_state(heir)->gone)
+		heir = an_opaque(heir + 1);
+	bpf_spin_lock(&tree_lock);
+	contracts_heir = heir;
+	an_while((index = c->first_noted)) {
+		struct an_holder *h = an_holder(index);
+
+		c->first_noted = h->next_noted;
+		h->noted = 0;
+		contract_note(index);
+	}
+	bpf_spin_unlock(&tree_lock);
+	kick_contract_cpu(heir);
+	index = 1;
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
 		struct an_holder *h = an_holder(index);
 
@@ -385,11 +405,11 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	u32 index, leaf, rule;
 
 	if (c->contract_ns)
-		contract_requeue(contract_charge(cpu));
+		contract_requeue(cpu, contract_charge(cpu));
 	an_while(c->first_noted)
-		contract_requeue(contract_update(cpu));
+		contract_requeue(cpu, contract_update(cpu));
 	an_while((index = contract_expire(cpu)))
-		contract_requeue(index);
+		contract_requeue(cpu, index);
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
@@ -545,37 +565,42 @@ static __always_inline s32 call_create(void)
 	return index ? 0 : -28; /* ENOSPC */
 }
 
-/* The contract is on another CPU, which is told. With the lock held. */
+/* The contract is to be on another CPU. With the lock held. */
 static __always_inline s32 call_move(u32 index, u32 cpu)
 {
-	s32 error = an_contract_move(&contracts, index, cpu);
+	struct an_contract *k = an_contract(&contracts, index);
+	struct an_holder *h = an_holder(index);
 
-	if (!error) {
-		an_holder(index)->cpu = cpu;
-		contract_note(index);
-	}
-	return error;
+	if (k->split)
+		return -22; /* EINVAL: its pieces say where it runs */
+	if (!h->changed)
+		h->next = k->promise;
+	h->next.cpu = h->cpu = cpu;
+	h->changed = 1;
+	contract_note(index);
+	return 0;
 }
 
 static __always_inline s32 call_change(void)
 {
-	u32 index, cpu = an_bounded(contract_call.promise.cpu, AN_MAX_CONTRACT_CPUS);
+	u32 index, cpu = an_bounded(contract_call.promise.cpu, AN_MAX_CONTRACT_CPUS), old = cpu;
 	s32 error = -2; /* ENOENT */
 
 	bpf_spin_lock(&tree_lock);
 	index = contract_named(contract_call.name);
 	if (index) {
 		error = 0;
+		old = an_contract(&contracts, index)->cpu;
 		if (contract_call.op == AN_CALL_REMOVE)
 			contract_end(index);
-		else if (contract_call.op == AN_CALL_MOVE)
-			error = call_move(index, cpu);
 		else
-			error = an_contract_set(&contracts, index, &contract_call.promise);
+			error = call_move(index, cpu);
 	}
 	bpf_spin_unlock(&tree_lock);
-	if (contract_call.op == AN_CALL_MOVE && !error)
+	if (index) {
+		kick_contract_cpu(old);
 		kick_contract_cpu(cpu);
+	}
 	return error;
 }
 
@@ -612,19 +637,11 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
-/*
- * Slots of contracts that have ended, and have nothing queued, are freed. CPUs that are gone do not
- * see to their contracts.
- */
+/* Slots of contracts that have ended, and have nothing queued, are freed. */
 static __always_inline s32 call_sweep(void)
 {
-	u32 index = 1, end = contracts.unused, cpu = 0;
+	u32 index = 1, end = contracts.unused;
 
-	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
-		an_while(cpu_state(cpu)->gone && cpu_state(cpu)->first_noted)
-			contract_update(cpu);
-		cpu = an_opaque(cpu + 1);
-	}
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
 		struct an_holder *h = an_holder(index);
 		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));

@@ -32,12 +32,12 @@ struct an_holder {
 	u32 waits_in; /* leaf in whose queue tasks without budget may wait; AN_NONE: they do not */
 	u32 bound;    /* threads that hold it */
 	u32 active;   /* tasks that are queued, or run on its CPU */
-	u16 next_noted; /* of the contracts of its CPU that wake or go to sleep */
-	u16 cpu;	/* that serves it, or will after the next waking */
+	u16 next_noted; /* of the contracts that the same CPU is to see to */
+	u16 cpu;	/* that serves it, or will once it has been seen to */
 	u8 noted;
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */
-	u8 changed; /* next is to be its promise from the next waking on */
+	u8 changed; /* next is to be its promise once it has been seen to */
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
 	struct an_promise next;
 };
@@ -45,11 +45,10 @@ struct an_holder {
 /* What the program andante_contract is to do. */
 enum an_call {
 	AN_CALL_CREATE = 1, /* promise, kind, leaf of a class, pieces if split -> name */
-	AN_CALL_SET = 2,    /* name, promise */
-	AN_CALL_MOVE = 3,   /* name, promise.cpu */
-	AN_CALL_REMOVE = 4, /* name */
-	AN_CALL_BIND = 5,   /* pid holds name from now on; name 0: none */
-	AN_CALL_SWEEP = 6,  /* frees what has ended; every second or so */
+	AN_CALL_MOVE = 2,   /* name, promise.cpu */
+	AN_CALL_REMOVE = 3, /* name */
+	AN_CALL_BIND = 4,   /* pid holds name from now on; name 0: none */
+	AN_CALL_SWEEP = 5,  /* frees what has ended; every second or so */
 };
 
 /* Written by the one process that loaded the scheduler, before it runs andante_contract. */

@@ -12,7 +12,8 @@
 /* A CPU for this part of one, the task's own if it has room; -1: there is none. Needs no lock. */
 static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 {
-	s32 cpu = scx_bpf_task_cpu(p), best = -1;
+	u32 cpu = scx_bpf_task_cpu(p);
+	s32 best = -1;
 	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
 	u32 least = part > AN_LEARN_SMALL_PART ? learn_bound : ~0u;
 
@@ -24,7 +25,8 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 			least = learnt + part;
 			best = cpu;
 		}
-		if (++cpu >= (s32)nr_cpus)
+		cpu = an_opaque(cpu + 1);
+		if (cpu >= nr_cpus)
 			cpu = 0;
 		left = an_opaque(left - 1);
 	}
@@ -82,16 +84,17 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	bpf_spin_unlock(&tree_lock);
 }
 
-/* The CPU of the contract serves another one: if there is a CPU that serves none, it goes there. */
+/* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it goes there. */
 static __noinline void learn_move(struct task_struct *p, u32 index)
 {
 	struct an_holder *h = an_holder(index);
 	u32 cpu = h->cpu, left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
 
-	if (!cpu_state(cpu)->contract || h->noted)
+	if (h->noted || (!cpu_state(cpu)->contract && !cpu_state(cpu)->gone))
 		return;
 	an_while(left) {
-		if (++cpu >= nr_cpus || cpu >= AN_MAX_CONTRACT_CPUS)
+		cpu = an_opaque(cpu + 1);
+		if (cpu >= nr_cpus || cpu >= AN_MAX_CONTRACT_CPUS)
 			cpu = 0;
 		if (!cpu_state(cpu)->contract && !cpu_state(cpu)->first_noted &&
 		    !cpu_state(cpu)->gone && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))

@@ -31,10 +31,10 @@ pub const MAX_WINDOW: u32 = 65_535;
 /// `enum an_call`.
 mod call {
     pub const CREATE: u32 = 1;
-    pub const MOVE: u32 = 3;
-    pub const REMOVE: u32 = 4;
-    pub const BIND: u32 = 5;
-    pub const SWEEP: u32 = 6;
+    pub const MOVE: u32 = 2;
+    pub const REMOVE: u32 = 3;
+    pub const BIND: u32 = 4;
+    pub const SWEEP: u32 = 5;
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.

@@ -5,6 +5,7 @@ pub mod class;
 pub mod contracts;
 pub mod doctor;
 pub mod loader;
+pub mod programs;
 pub mod snapshot;
 pub mod state;
 
@@ -14,5 +15,6 @@ mod skel {
 }
 
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
+pub use programs::{Program, programs};
 pub use snapshot::{Class, Snapshot};
 pub use state::{StateError, Stats, snapshot, stats};

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use andante_sched::Snapshot;
 use andante_sched::doctor::Loaded;
+use andante_sched::{Program, Snapshot};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -56,6 +56,8 @@ struct Report<'a> {
     classes: &'a [Row],
     /// Every contract, oldest first; none if nobody could be asked.
     contracts: Option<&'a [contracts::Row]>,
+    /// What the kernel's verifier made of the scheduler.
+    programs: Vec<Program>,
 }
 
 impl Status {
@@ -81,6 +83,7 @@ impl Status {
                 cpus: after.cpus,
                 classes: &rows,
                 contracts: contracts.as_deref(),
+                programs: andante_sched::programs(),
             };
             output::print_json(&report)?;
         } else {

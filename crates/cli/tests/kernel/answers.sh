@@ -1,6 +1,6 @@
 #!/bin/sh
 # What is answered to those who ask for contracts, and what is left of contracts whose holders go.
-. /andante/contracts.lib
+. /andante/common.sh
 mkdir -p /etc
 cat >/etc/passwd <<-EOT
 	root:x:0:0::/:/bin/sh
@@ -76,7 +76,7 @@ echo "REPORT share $(share $loop 2)"
 # The daemon is killed: contracts are gone, programs are not, and the next one starts afresh.
 kill -9 $scheduler
 wait $scheduler
-while [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; do sleep 0.05; done
+while [ "$(state)" != disabled ]; do sleep 0.05; done
 try after_kill andante reserve --list
 kill -0 $loop && echo "REPORT loop_alive 1"
 in_charge --leave 50 --user-quota 50

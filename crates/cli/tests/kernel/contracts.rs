@@ -5,9 +5,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Report, in_vm_with, number};
-
-const FILES: &[&str] = &["contracts.lib"];
+use super::{Report, in_vm, in_vm_with, number};
 
 /// Compiles threads.c, which says what it does. With the folder it is gone.
 fn threads(folder: &tempfile::TempDir) -> PathBuf {
@@ -46,7 +44,7 @@ fn assert_share(report: &Report, key: &str, expected: f64) {
 #[ignore = "needs the virtual machine"]
 fn contracts_hold_beside_endless_loops() {
     let folder = tempfile::tempdir().expect("a folder");
-    let report = in_vm_with("contracts", 1, FILES, &[threads(&folder)]);
+    let report = in_vm_with("contracts", 1, &[threads(&folder)]);
     for key in ["without", "released"] {
         assert_share(&report, key, 100.0 / 9.0);
     }
@@ -70,7 +68,7 @@ fn contracts_hold_beside_endless_loops() {
 #[ignore = "needs the virtual machine"]
 fn those_who_ask_for_contracts_are_told_the_truth() {
     let folder = tempfile::tempdir().expect("a folder");
-    let report = in_vm_with("answers", 1, FILES, &[threads(&folder)]);
+    let report = in_vm_with("answers", 1, &[threads(&folder)]);
     assert_answers(
         &report,
         &[
@@ -119,7 +117,7 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn contracts_are_split_and_follow_cpus_that_come_and_go() {
-    let report = in_vm_with("placement", 2, FILES, &[]);
+    let report = in_vm("placement", 2);
     for share in &report["moves"] {
         let share: f64 = share.parse().unwrap();
         assert!((share - 30.0).abs() <= TOLERANCE, "{report:?}");

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What contracts are worth beside eight endless loops of the same class, on one CPU.
-. /andante/contracts.lib
+. /andante/common.sh
 in_charge
 hog 8
 hog 1

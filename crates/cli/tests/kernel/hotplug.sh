@@ -1,19 +1,12 @@
 #!/bin/sh
 # CPUs leave and come back under load while the scheduler is in charge: it stays, and no task is
 # lost or stuck.
-state() { cat /sys/kernel/sched_ext/state; }
+. /andante/common.sh
 cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 
-andante run --quiet &
-scheduler=$!
-while [ "$(state)" != enabled ]; do sleep 0.05; done
-
-hogs=
-for _ in 1 2 3 4 5 6 7 8; do
-	(while :; do :; done) &
-	hogs="$hogs $!"
-done
+in_charge
+hog 8
 sleep 1
 
 for _ in 1 2 3; do

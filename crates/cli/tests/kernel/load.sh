@@ -1,10 +1,13 @@
 #!/bin/sh
 # How long the scheduler takes to be in charge, on an otherwise idle machine [virtual s].
+. /andante/common.sh
 uptime() { cut -d' ' -f1 /proc/uptime; }
 began=$(uptime)
-andante run --quiet &
-while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.01; done
+in_charge
 ended=$(uptime)
 echo "REPORT load_s $(awk "BEGIN { print $ended - $began }")"
-kill -INT $!
-wait $!
+andante status --json | awk -F '"' '
+	/"name": "andante_/ { name = $4 }
+	/verified_instructions/ { sub(/[^0-9]*/, "", $3); print "REPORT verified " name, $3 + 0 }'
+kill -INT $scheduler
+wait $scheduler

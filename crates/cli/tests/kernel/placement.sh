@@ -1,7 +1,7 @@
 #!/bin/sh
 # Contracts on two CPUs: one moves when its CPU leaves; a third one is split, and finds its place
 # again when that CPU is back.
-. /andante/contracts.lib
+. /andante/common.sh
 cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
 in_charge
 hog 3
@@ -39,7 +39,7 @@ echo "REPORT homeless_again $(andante reserve --list --json | grep -c '"placemen
 for loop in $three; do
 	echo "REPORT after $(share "$loop" 2)"
 done
-echo "REPORT state $(cat /sys/kernel/sched_ext/state)"
+echo "REPORT state $(state)"
 kill $hogs
 sleep 0.5
 echo "REPORT contracts $(contracts)"

@@ -1,17 +1,11 @@
 #!/bin/sh
 # What the command line answers to what it cannot do; each answer is reported with its status.
-try() { # KEY COMMAND…
-	key=$1
-	shift
-	said=$("$@" 2>&1 >/dev/null </dev/null)
-	echo "REPORT $key $? $said"
-}
+. /andante/common.sh
 
 cgroups() { find /sys/fs/cgroup -type d | wc -l; }
 
 try status_without_scheduler andante status
-andante run --quiet &
-while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.1; done
+in_charge
 try second_scheduler andante run
 
 andante class create /film --weight 300

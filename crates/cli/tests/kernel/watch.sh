@@ -1,8 +1,7 @@
 #!/bin/sh
 # What status and top say of a live tree: two busy classes, weights 1 and 3.
-andante run --quiet &
-scheduler=$!
-while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.05; done
+. /andante/common.sh
+in_charge
 andante class create light --weight 100
 andante class create heavy --weight 300
 andante exec --class light -- sh -c 'while :; do :; done' &

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the scripts about contracts share.
+# What the scripts share.
+
+state() { cat /sys/kernel/sched_ext/state; }
 
 sample() { # PID or PID/task/TID: CPU time that it has used, and the time, in ticks of 10 ms
 	awk 'FILENAME ~ /stat/ { used = $14 + $15 } END { print used, $1 * 100 }' "/proc/$1/stat" /proc/uptime
@@ -26,10 +28,13 @@ try() { # KEY COMMAND…: reports what it answers, in one line, with its status
 	echo "REPORT $key $? $(echo "$said" | tr -s ' \n' ' ')"
 }
 
-in_charge() { # OPTION…: starts Andante and waits until it is
+in_charge() { # OPTION…: starts Andante and waits until it is; ends the script if it never will be
 	andante run --quiet "$@" &
 	scheduler=$!
-	while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.05; done
+	while [ "$(state)" != enabled ]; do
+		kill -0 $scheduler 2>/dev/null || exit 1
+		sleep 0.01
+	done
 }
 
 hogs=
