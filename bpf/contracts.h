@@ -64,6 +64,12 @@ static __always_inline u32 task_contract(const struct task_state *ts, u32 leaf)
 	return index ? index : *leaf_contract(leaf);
 }
 
+/* Is this the name of a contract that threads hold, not a class? Of none it is not. */
+static __always_inline bool contract_of_thread(u32 name)
+{
+	return name && !an_holder(name & 0xffff)->leaf;
+}
+
 /* The queue of those that hold a contract by themselves; queues of leaves come before. */
 static __always_inline u64 contract_queue(u32 index)
 {

@@ -94,14 +94,17 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 {
 	bool of_class = an_holder(contract)->leaf, news;
 	bool takes = contract_takes(p, contract, scx_bpf_now());
+	u64 owed_max = AN_TASK_DEBT_QUANTA * (quantum_ns << AN_TAG_SHIFT) * nr_cpus_online /
+		       (p->scx.weight ? p->scx.weight : 1);
+	u64 vtime = an_node(&tree, leaf)->vtime;
 
 	if (of_class)
 		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	news = contract_count(ts, contract);
-	if (takes)
-		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
-	else
+	an_task_wake(vtime, &ts->sfq);
+	an_task_debt_limit(vtime, &ts->sfq, owed_max);
+	if (!takes)
 		an_holder(contract)->waits_in = leaf;
 	if (takes && of_class)
 		an_queue_add(&tree, leaf);
@@ -425,7 +428,8 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->weight = p->scx.weight;
 	c->running = 1;
 	c->check_ns = 0;
-	an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
+	if (!contract_of_thread(c->contract))
+		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
 	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 	if (contracts.count && c->contract_check_ns != AN_NEVER)

@@ -29,7 +29,23 @@ an_inline void an_task_wake(u64 vtime, struct an_task *task)
 	}
 }
 
-/* The task is put into service: v of its class is its start tag. */
+/* Quanta by which a task may be ahead of its classmates for what it was given before its turn. */
+#define AN_TASK_DEBT_QUANTA 4
+
+/*
+ * The task has been charged for service that was not its turn (under a contract of its own, before
+ * all shares). It owes that to its classmates, up to so many tag units.
+ */
+an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u64 owed_max)
+{
+	if (an_tag_diff(task->start, vtime) > (s64)owed_max)
+		task->start = vtime + owed_max;
+}
+
+/*
+ * The task is put into service in its turn: v of its class is its start tag. Service that is not
+ * its turn leaves v alone, or all of its classmates would be taken to have had as much.
+ */
 an_inline void an_task_serve(u64 *vtime, const struct an_task *task)
 {
 	*vtime = an_tag_max(*vtime, task->start);

@@ -10,7 +10,7 @@ andante reserve $loop 4ms/10ms
 echo "REPORT reserved $(share $loop 2)"
 echo "REPORT contracts $(contracts)"
 andante reserve --release $loop
-echo "REPORT released $(share $loop 2)"
+echo "REPORT released $(share $loop 4)"
 echo "REPORT contracts $(contracts)"
 
 # A program that executes another keeps its contract; a child process has none.
