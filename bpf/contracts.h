@@ -167,7 +167,7 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 		return false;
 	/* What was promised comes first, for as long as it likes: then a share is better. */
 	if (an_has(k, AN_LEARNT) &&
-	    (q->holders || an_learn_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
+	    (q->holders || an_bucket_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
 		return false;
 	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
 	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
@@ -214,6 +214,7 @@ an_global u32 contract_update(u32 cpu)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);
+	h->missed = 0;
 	bpf_spin_unlock(&tree_lock);
 	return index;
 }
@@ -312,6 +313,23 @@ static __always_inline void contract_requeue(u32 cpu, u32 index)
 		h->waits_in = AN_NONE;
 }
 
+/* Tasks that wait for this CPU go to the queues of their classes; those of learnt contracts only?
+ */
+an_global int contracts_let_go(u32 cpu, bool learnt)
+{
+	u32 index = 1, end = contracts.unused;
+
+	an_while(index < end && index < AN_MAX_CONTRACTS) {
+		struct an_holder *h = an_holder(index);
+
+		if (h->cpu == cpu && !h->leaf && (!learnt || h->kind == AN_LEARNT_OF_THREAD) &&
+		    scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+			contract_lets_go(index);
+		index = an_opaque(index + 1);
+	}
+	return 0;
+}
+
 /*
  * The CPU is gone: another sees to its contracts, and nobody waits for it any more. User space will
  * move them.
@@ -319,7 +337,7 @@ static __always_inline void contract_requeue(u32 cpu, u32 index)
 static __noinline void contracts_leave(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u32 index, end = contracts.unused, heir = 0;
+	u32 index, heir = 0;
 
 	an_while(heir < nr_cpus && cpu_state(heir)->gone)
 		heir = an_opaque(heir + 1);
@@ -334,14 +352,7 @@ static __noinline void contracts_leave(u32 cpu)
 	}
 	bpf_spin_unlock(&tree_lock);
 	kick_contract_cpu(heir);
-	index = 1;
-	an_while(index < end && index < AN_MAX_CONTRACTS) {
-		struct an_holder *h = an_holder(index);
-
-		if (h->cpu == cpu && !h->leaf && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
-			contract_lets_go(index);
-		index = an_opaque(index + 1);
-	}
+	contracts_let_go(cpu, false);
 }
 
 /* When the CPU must turn to its contracts again, if it runs this one (or none). Needs no lock. */
@@ -355,15 +366,10 @@ static __always_inline u64 contract_check(u32 cpu, u32 index, u64 now_ns)
 		if (run_ns != AN_NEVER && now_ns + run_ns < check_ns)
 			check_ns = now_ns + run_ns;
 	} else {
-		struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
+		u64 wait_ns = an_contracts_wait_ns(&contracts, cpu);
 
-		/* Learnt contracts may be ready, but have used up what all of them may use. */
-		if (an_heap_count(q, AN_READY)) {
-			u64 wait_ns = an_learn_wait_ns(&q->learnt, learn_bound);
-
-			if (now_ns + wait_ns < check_ns)
-				check_ns = now_ns + wait_ns;
-		}
+		if (wait_ns != AN_NEVER && now_ns + wait_ns < check_ns)
+			check_ns = now_ns + wait_ns;
 	}
 	return check_ns;
 }
@@ -399,6 +405,10 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
  */
 #define TREE_WAITS_NS 500000000ULL
 
+/* How long tasks of learnt contracts wait while promised ones have the CPU; then for their share.
+ */
+#define LEARNT_WAIT_NS 100000000ULL
+
 /*
  * First in every dispatch on a machine with contracts: what is due is done, and the contract
  * returned that is to run, or AN_NONE. Its class is being served then; if it is not goes_on, the
@@ -406,9 +416,11 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
  */
 an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 {
+	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = scx_bpf_now();
 	u32 index, leaf, rule;
+	bool alone;
 
 	if (c->contract_ns)
 		contract_requeue(cpu, contract_charge(cpu));
@@ -419,10 +431,13 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
-	if (!an_node(&tree, AN_ROOT)->ready)
+	alone = !an_node(&tree, AN_ROOT)->ready && (!wanting || goes_on);
+	if (alone)
 		c->tree_ns = now_ns;
 	if (now_ns - c->tree_ns < TREE_WAITS_NS)
-		index = an_contracts_pick(&contracts, cpu, now_ns, false, &rule);
+		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
+	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
+		c->learnt_ns = now_ns;
 	leaf = an_holder(index)->leaf;
 	if (index && index == goes_on) {
 		contract_serves(c, wanting, wanting);
@@ -438,6 +453,10 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	c->over |= !index && c->contract;
 	c->contract = index ? contract_name(index) : 0;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
+	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
+		c->learnt_ns = now_ns;
+		contracts_let_go(cpu, true);
+	}
 	return index;
 }
 
@@ -449,18 +468,24 @@ static __always_inline bool contract_shares(const struct cpu_state *c)
 	return leaf ? an_node(&tree, leaf)->queued : an_holder(index)->active > 1;
 }
 
-/* The queue of the contract gave no task: one is on its way to, or from, another CPU. */
+/*
+ * The queue of the contract gave no task: one is on its way to, or from, another CPU. It sleeps
+ * until one is queued, or others would wait behind it.
+ */
 an_global int contract_missed(u32 cpu, u32 index)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf = an_holder(index)->leaf;
+	u64 now_ns = scx_bpf_now();
 
-	if (leaf) {
-		bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(&tree_lock);
+	if (leaf)
 		an_unpick(&tree, leaf);
-		bpf_spin_unlock(&tree_lock);
+	an_contract_sleep(&contracts, index, contracts_clock(now_ns));
+	an_holder(index)->missed = 1;
+	bpf_spin_unlock(&tree_lock);
+	if (leaf)
 		c->serving = AN_NONE;
-	}
 	c->contract = 0;
 	c->over = 1;
 	stats.contract_misses++;
@@ -537,7 +562,7 @@ static __always_inline void holder_init(struct an_holder *h, u32 kind)
 {
 	h->bound = h->active = h->part = 0;
 	h->waits_in = AN_NONE;
-	h->ended = h->changed = 0;
+	h->ended = h->changed = h->missed = 0;
 	h->kind = kind;
 }
 
@@ -685,6 +710,7 @@ static __always_inline s32 contract_queues_create(void)
 	s32 error;
 
 	an_contracts_init(&contracts, 0);
+	contracts.bound = contract_bound;
 	contracts.learn_bound = learn_bound;
 	an_while(index < AN_MAX_CONTRACTS) {
 		error = scx_bpf_create_dsq(AN_MAX_NODES + index, -1);

@@ -84,7 +84,8 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	bpf_spin_unlock(&tree_lock);
 }
 
-/* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it goes there. */
+/* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it
+ * goes there. */
 static __noinline void learn_move(struct task_struct *p, u32 index)
 {
 	struct an_holder *h = an_holder(index);

@@ -39,7 +39,8 @@ char _license[] SEC("license") = "GPL";
 /* Knobs, set by user space before loading. */
 const volatile u64 quantum_ns = 2000000;      /* service of one pick */
 const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
-const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt contracts [1/1024] */
+const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
+const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1024] */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
@@ -102,6 +103,10 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	news = contract_count(ts, contract);
+	if (an_holder(contract)->missed) {
+		contract_note(contract);
+		news = true;
+	}
 	an_task_wake(vtime, &ts->sfq);
 	an_task_debt_limit(vtime, &ts->sfq, owed_max);
 	if (!takes)
@@ -520,19 +525,17 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
-	index = contract_pick(cpu, wanting, goes_on);
-
-	if (!index)
-		return TREES_TURN;
-	if (index == goes_on)
-		return CONTRACT_GOES_ON;
-	if (an_kmove_to_local(contract_queue(index))) {
-		stats.contract_picks++;
-		if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
-			kick_idle_cpus();
-		return CONTRACT_TAKEN;
+	an_while((index = contract_pick(cpu, wanting, goes_on))) {
+		if (index == goes_on)
+			return CONTRACT_GOES_ON;
+		if (an_kmove_to_local(contract_queue(index))) {
+			stats.contract_picks++;
+			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+				kick_idle_cpus();
+			return CONTRACT_TAKEN;
+		}
+		contract_missed(cpu, index);
 	}
-	contract_missed(cpu, index);
 	return TREES_TURN;
 }
 

@@ -43,6 +43,7 @@
 #ifndef ANDANTE_CORE_CONTRACT_H
 #define ANDANTE_CORE_CONTRACT_H
 
+#include "bucket.h"
 #include "rule.h"
 
 #define AN_MAX_CONTRACTS 1024	/* power of two; one less are usable */
@@ -162,12 +163,6 @@ struct an_split {
 	u32 next_free;
 };
 
-/* What learnt contracts of a CPU may use before shares come first again [learn.h]. */
-struct an_learn_bucket {
-	s64 left_ns;
-	u64 filled_ns; /* up to this instant */
-};
-
 /* Budget that a job left over, to be used before its deadline [fcbs.h]. */
 struct an_residual {
 	u64 left_ns;
@@ -186,7 +181,10 @@ struct an_contract_cpu {
 	u64 utilization; /* sum over the contracts, the task server aside */
 	u64 settled_ns;	 /* residuals are drained up to here */
 	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
-	struct an_learn_bucket learnt;
+	u32 held;	 /* those with AN_WINDOW are held back until the bucket has enough */
+	u32 pad;
+	struct an_bucket promised;		       /* what all that were promised may use */
+	struct an_bucket learnt;		       /* what all that were learnt may */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
 };
 
@@ -208,6 +206,8 @@ struct an_contracts {
 	struct an_split splits[AN_MAX_SPLITS];
 	struct an_contract_cpu cpus[AN_MAX_CONTRACT_CPUS];
 	u32 options;	 /* enum an_contract_option */
+	u32 bound;	 /* part of each CPU for all that were promised, which overload does not
+			  * exceed [1/1024]; 0: no bound */
 	u32 learn_bound; /* part of each CPU that learnt contracts may use [1/1024] */
 	u32 free_next;	 /* list of free slots */
 	u32 unused;	 /* every index from here on has never been used */

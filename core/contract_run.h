@@ -140,6 +140,8 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 
 	if (an_has(c, AN_LEARNT))
 		q->learnt.left_ns -= ran_ns;
+	else
+		q->promised.left_ns -= ran_ns;
 
 	if (an_has(c, AN_WINDOW))
 		return an_window_charge(c, ran_ns);
@@ -288,11 +290,38 @@ an_inline enum an_rule an_contracts_reason(struct an_contracts *cs, struct an_co
 	return an_precedence(cs, first, next);
 }
 
+/* What the bucket must hold again before contracts that were held back go on [ns]: worth a switch.
+ */
+#define AN_HELD_UNTIL_NS 1000000
+
+/*
+ * Are contracts with AN_WINDOW to stand back on this CPU? In overload they would use all of it, for
+ * each takes every period that it gets; what they were promised is that they lose no more than they
+ * tolerate. So once contracts have used up what all of them together may have, those whose turn it
+ * is with a window wait a little. Servers are never held back: they use no more than their budgets,
+ * and share no CPU with an overload.
+ */
+an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu *q, u64 now_ns)
+{
+	s64 left_ns = an_bucket_fill(&q->promised, cs->bound, now_ns);
+
+	if (left_ns <= 0) {
+		q->held = 1;
+		/* It was nobody's loss if nobody else wanted the CPU. */
+		if (left_ns < -AN_HELD_UNTIL_NS)
+			q->promised.left_ns = -AN_HELD_UNTIL_NS;
+	} else if (left_ns >= AN_HELD_UNTIL_NS) {
+		q->held = 0;
+	}
+	return q->held;
+}
+
 /*
  * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged
  * and everything due expired. Without background those that hold budget, and behind them
- * work-conserving ones that have had it (AN_RULE_EXTRA). With background, when nobody else wants
- * the CPU, exhausted ones with AN_BORROW too, by deadline and uncharged.
+ * work-conserving ones that have had it (AN_RULE_EXTRA); with a bound, those with AN_WINDOW within
+ * it. With background, when nobody else wants the CPU, without the bound, and exhausted ones with
+ * AN_BORROW too, by deadline and uncharged.
  */
 an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, bool background,
 				 u32 *rule)
@@ -306,8 +335,10 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 	an_contracts_note_idle(cs, cpu, now_ns);
 	if (!index || (c->rank == AN_RANK_BORROW && !background))
 		return AN_NONE;
+	if (an_has(c, AN_WINDOW) && cs->bound && an_contracts_hold(cs, q, now_ns) && !background)
+		return AN_NONE;
 	if (an_has(c, AN_LEARNT)) {
-		if (an_learn_fill(&q->learnt, cs->learn_bound, now_ns) <= 0)
+		if (an_bucket_fill(&q->learnt, cs->learn_bound, now_ns) <= 0)
 			return AN_NONE;
 		*rule = AN_RULE_LEARNT;
 		return index;
@@ -321,6 +352,18 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 	else
 		*rule = an_contracts_reason(cs, q);
 	return index;
+}
+
+/* How long it takes until one that is ready, but was not picked, may be worth another pick [ns]. */
+an_inline u64 an_contracts_wait_ns(struct an_contracts *cs, u32 cpu)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+
+	if (!an_heap_count(q, AN_READY))
+		return AN_NEVER;
+	if (q->held)
+		return an_bucket_wait_ns(&q->promised, cs->bound, AN_HELD_UNTIL_NS);
+	return an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_SERVICE_MIN_NS);
 }
 
 /*

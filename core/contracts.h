@@ -19,7 +19,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	u32 cpu = 0;
 
 	cs->options = options;
-	cs->learn_bound = 0;
+	cs->bound = cs->learn_bound = 0;
 	cs->free_next = cs->split_free = AN_NONE;
 	cs->unused = cs->split_unused = 1;
 	cs->count = 0;
@@ -29,8 +29,9 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->count[AN_READY] = q->count[AN_TIMERS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
-		q->learnt.left_ns = 0;
-		q->learnt.filled_ns = 0;
+		q->held = 0;
+		q->promised.left_ns = q->learnt.left_ns = 0;
+		q->promised.filled_ns = q->learnt.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
 	}
 }

@@ -25,8 +25,8 @@
  * service, in the period in which that is the bound's part of a CPU. When that is used up it has
  * its class's share, like everybody else.
  *
- * What contracts of this kind use of a CPU is bounded as a whole, by a bucket that fills with the
- * bound's part of the time and holds AN_LEARN_BUCKET_NS: a program that only seems to be
+ * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that
+ * fills with the bound's part of the time: a program that only seems to be
  * interactive gets that bound and no more. None is earned and none lost by behaving otherwise.
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
@@ -50,7 +50,6 @@
 #define AN_LEARN_DECAY_SHIFT 7
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
-#define AN_LEARN_BUCKET_NS 150000000LL
 
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
@@ -141,34 +140,6 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		p->deadline_rel_ns = p->period_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
-}
-
-/* What is in the bucket at this instant [ns]: bound's part [1/1024] of the time has been added. */
-an_inline s64 an_learn_left_ns(const struct an_learn_bucket *b, u32 bound, u64 now_ns)
-{
-	u64 passed_ns = now_ns > b->filled_ns ? now_ns - b->filled_ns : 0;
-	s64 left_ns;
-
-	if (passed_ns > AN_LEARN_DISTANCE_MAX_NS)
-		passed_ns = AN_LEARN_DISTANCE_MAX_NS;
-	left_ns = b->left_ns + (s64)(passed_ns * bound / 1024);
-	return left_ns < AN_LEARN_BUCKET_NS ? left_ns : AN_LEARN_BUCKET_NS;
-}
-
-an_inline s64 an_learn_fill(struct an_learn_bucket *b, u32 bound, u64 now_ns)
-{
-	b->left_ns = an_learn_left_ns(b, bound, now_ns);
-	if (now_ns > b->filled_ns)
-		b->filled_ns = now_ns;
-	return b->left_ns;
-}
-
-/* How long an empty bucket takes until it holds something worth a switch [ns]. */
-an_inline u64 an_learn_wait_ns(const struct an_learn_bucket *b, u32 bound)
-{
-	u64 short_ns = b->left_ns < 0 ? -b->left_ns : 0;
-
-	return (short_ns + AN_LEARN_SERVICE_MIN_NS) * 1024 / (bound ? bound : 1);
 }
 
 #endif

@@ -41,6 +41,8 @@ pub struct Options {
     pub slice_us: u32,
     /// The part of every CPU that learnt contracts may use [%]; 0: none are learnt.
     pub learn_percent: u32,
+    /// The part of every CPU that contracts leave to everybody else, in overload too [%].
+    pub leave_percent: u32,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
         Self {
             slice_us: 2_000,
             learn_percent: 50,
+            leave_percent: 20,
         }
     }
 }
@@ -130,6 +133,7 @@ impl Scheduler {
             .map_err(refused("open"))?;
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
+            knobs.contract_bound = (100 - options.leave_percent) * 1024 / 100;
             knobs.learn_bound = options.learn_percent * 1024 / 100;
             knobs.nr_cpus = possible as u32;
             knobs.nr_cpus_online = online_cpus();

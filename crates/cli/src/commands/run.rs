@@ -44,7 +44,7 @@ pub struct Run {
           value_parser = clap::value_parser!(u32).range(0..=90))]
     learn: u32,
     /// The part of every CPU that is left to everybody without a contract [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = 20,
+    #[arg(long, value_name = "PERCENT", default_value_t = Options::default().leave_percent,
           value_parser = clap::value_parser!(u32).range(1..=95))]
     leave: u32,
     /// The part of the machine that a user who is neither root nor in the group andante may reserve
@@ -70,6 +70,7 @@ impl Run {
         let options = Options {
             slice_us: self.slice_us,
             learn_percent: self.learn,
+            leave_percent: self.leave,
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
