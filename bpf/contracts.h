@@ -139,13 +139,17 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 /* How long a task that has woken another may go on: often it waits for the answer. */
 #define WAKER_GRACE_NS 100000
 
-/* The contract's CPU is told that it has woken. */
-static __always_inline void contract_tells(u32 cpu)
+/* The contract's CPU is told that a task of it has woken. */
+static __always_inline void contract_tells(u32 index)
 {
-	u64 now_ns;
+	u32 cpu = an_holder(index)->cpu;
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now_ns = scx_bpf_now();
 
-	if (cpu == bpf_get_smp_processor_id() && cpu_state(cpu)->running && !an_kin_interrupt()) {
-		now_ns = scx_bpf_now();
+	if (c->contract == contract_name(index) && c->running && !an_holder(index)->noted) {
+		/* It is served already: its tasks take turns. */
+		cpu_check_at(cpu, now_ns, now_ns + quantum_ns);
+	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
 		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
 	} else {
 		kick_contract_cpu(cpu);
@@ -458,6 +462,39 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		contracts_let_go(cpu, true);
 	}
 	return index;
+}
+
+/*
+ * Is the contract that this CPU has served last still the one to serve, as far as can be told
+ * without looking? So it is until something is noted or due, or its quantum is over: then there is
+ * nothing to charge, to choose, or to compute anew.
+ */
+static __always_inline bool contract_continues(const struct cpu_state *c)
+{
+	u64 now_ns;
+
+	if (!c->contract || c->first_noted || c->over || c->used_ns >= quantum_ns)
+		return false;
+	now_ns = scx_bpf_now();
+	return now_ns < c->contract_check_ns && now_ns - c->tree_ns < TREE_WAITS_NS;
+}
+
+/* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
+static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
+{
+	u32 index = c->contract & 0xffff, leaf = an_holder(index)->leaf;
+	bool queued;
+
+	if (index == goes_on)
+		return wanting && c->serving == wanting ? index : AN_NONE;
+	if (!leaf)
+		return scx_bpf_dsq_nr_queued(contract_queue(index)) > 0 ? index : AN_NONE;
+	if (c->serving != leaf)
+		return AN_NONE;
+	bpf_spin_lock(&tree_lock);
+	queued = an_continue(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	return queued ? index : AN_NONE;
 }
 
 /* Does the contract that the CPU serves have more tasks, which take turns? */

@@ -119,7 +119,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	}
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
-		contract_tells(an_holder(contract)->cpu);
+		contract_tells(contract);
 	return true;
 }
 
@@ -525,7 +525,8 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
-	an_while((index = contract_pick(cpu, wanting, goes_on))) {
+	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
+	an_while(index || (index = contract_pick(cpu, wanting, goes_on))) {
 		if (index == goes_on)
 			return CONTRACT_GOES_ON;
 		if (an_kmove_to_local(contract_queue(index))) {
@@ -535,6 +536,7 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 			return CONTRACT_TAKEN;
 		}
 		contract_missed(cpu, index);
+		index = AN_NONE;
 	}
 	return TREES_TURN;
 }

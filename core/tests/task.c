@@ -100,3 +100,18 @@ TEST(v_of_a_leaf_never_goes_back)
 	an_task_serve(&an_node(&tree, leaf)->vtime, &early);
 	CHECK_EQ(node(leaf)->vtime, 20);
 }
+
+/* Service out of turn is a debt, up to a bound, and no matter of the classmates' v. */
+TEST(debts_of_tasks_are_bounded)
+{
+	u64 owed_max = 8ULL * MS << AN_TAG_SHIFT;
+	struct an_task task = {.fresh = 1};
+
+	an_task_wake(0, &task);
+	an_task_charge(&task, 4 * MS, 1);
+	an_task_debt_limit(0, &task, owed_max);
+	CHECK_EQ(task.start, 4ULL * MS << AN_TAG_SHIFT);
+	an_task_charge(&task, 400 * MS, 1);
+	an_task_debt_limit(0, &task, owed_max);
+	CHECK_EQ(task.start, owed_max);
+}

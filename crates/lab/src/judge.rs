@@ -243,7 +243,8 @@ fn measure(
 }
 
 /// The figures that `figure` names in `run`, each with the instance's name where there are several,
-/// divided by what `over` names in its own run, if anything. With `instances` the figures of a program
+/// divided by what `over` names in its own run, if anything: by that of the same instance if it is
+/// of the same instances. With `instances` the figures of a program
 /// become one, and so do those it is divided by: a ratio of means, not a mean of ratios.
 ///
 /// # Errors
@@ -265,10 +266,16 @@ pub(crate) fn quotients(
     let Some((over, base_run)) = over else {
         return Ok(figures);
     };
-    let bases = joined(read_figure(&over.figure, base_run)?);
-    let [(_, mut base)] = bases[..] else {
-        return Err(format!("{} is no single figure to divide by", over.figure));
+    let mut bases = joined(read_figure(&over.figure, base_run)?);
+    if let [(_, one)] = bases[..] {
+        bases = figures.iter().map(|(name, _)| (name.clone(), one)).collect();
+    }
+    let names = |figures: &[(String, f64)]| -> Vec<String> {
+        figures.iter().map(|(name, _)| name.clone()).collect()
     };
+    if names(&bases) != names(&figures) {
+        return Err(format!("{} is no single figure to divide by", over.figure));
+    }
     if let Some(class) = &over.left_by {
         let left = Figure {
             measure: "share_received".to_owned(),
@@ -279,14 +286,17 @@ pub(crate) fn quotients(
         let [(_, share)] = read_figure(&left, run)?[..] else {
             unreachable!("one class")
         };
-        base *= 1.0 - share;
+        for (_, base) in &mut bases {
+            *base *= 1.0 - share;
+        }
     }
-    if base == 0.0 {
+    if bases.iter().any(|(_, base)| *base == 0.0) {
         return Err(format!("{} is 0 and cannot be divided by", over.figure));
     }
     Ok(figures
         .into_iter()
-        .map(|(instance, figure)| (instance, figure / base))
+        .zip(bases)
+        .map(|((instance, figure), (_, base))| (instance, figure / base))
         .collect())
 }
 

@@ -13,6 +13,10 @@ pub struct Program {
     /// Instructions that the kernel's verifier followed when it was loaded: most of the time that
     /// loading takes. At most a million.
     pub verified_instructions: u32,
+    /// How often it ran while the kernel counted (`sysctl kernel.bpf_stats_enabled=1`).
+    pub runs: u64,
+    /// How long all of these took [ns].
+    pub run_ns: u64,
 }
 
 /// Those that are loaded, in no particular order. None if this user may not look.
@@ -23,6 +27,8 @@ pub fn programs() -> Vec<Program> {
             name.starts_with(PREFIX).then_some(Program {
                 name,
                 verified_instructions: info.verified_insns,
+                runs: info.run_cnt,
+                run_ns: info.run_time_ns,
             })
         })
         .collect()

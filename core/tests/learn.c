@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Learnt contracts (learn.h), and what groups of contracts may use of a CPU (bucket.h). */
+#include "contract_fixture.h"
+
+#define MS 1000000ULL
+
+#define BOUND 512u /* half of the CPU */
+
+/* So many jobs of this service, one after the other, so far apart. */
+static u64 watch(struct an_learner *l, u64 now_ns, u32 jobs, u64 service_ns, u64 distance_ns)
+{
+	while (jobs--) {
+		an_learn_service(l, service_ns);
+		now_ns += distance_ns;
+		an_learn_wake(l, now_ns);
+	}
+	return now_ns;
+}
+
+static bool is_interactive(u32 jobs, u64 service_ns, u64 distance_ns)
+{
+	struct an_learner l;
+
+	an_learn_begin(&l, 1000 * MS);
+	watch(&l, 1000 * MS, jobs, service_ns, distance_ns);
+	return an_learn_interactive(&l, BOUND);
+}
+
+TEST(who_waits_more_than_it_works_is_interactive)
+{
+	CHECK(is_interactive(AN_LEARN_JOBS, 7 * MS, 33 * MS));	/* a film */
+	CHECK(is_interactive(AN_LEARN_JOBS, 2 * MS, 120 * MS)); /* somebody types */
+	CHECK(is_interactive(AN_LEARN_JOBS, MS, 2667000));	/* 128 frames of sound at 48 kHz */
+	CHECK(is_interactive(1, 100000, 500 * MS));		/* waits for its first key */
+	CHECK(!is_interactive(AN_LEARN_JOBS - 1, 7 * MS, 33 * MS)); /* too little is known */
+	CHECK(!is_interactive(16, 20 * MS, 33 * MS));		    /* works more than it waits */
+	CHECK(!is_interactive(16, 50 * MS, 500 * MS)); /* nobody waits for so long a job */
+	CHECK(!is_interactive(16, 10000, 100000));     /* talks all the time */
+}
+
+/* A film's group of twelve frames: the expensive one is remembered until it comes again. */
+TEST(the_expensive_frame_of_each_group_is_remembered)
+{
+	struct an_promise promise;
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 group = 0; group < 10; group++) {
+		now_ns = watch(&l, now_ns, 1, 16 * MS, 33 * MS);
+		now_ns = watch(&l, now_ns, 11, 6 * MS, 33 * MS);
+	}
+	CHECK(l.largest_ns <= 16 * MS && l.largest_ns >= 15 * MS);
+	CHECK(l.mean_ns >= 6 * MS && l.mean_ns <= 8 * MS);
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK(an_promise_valid(&promise));
+	CHECK_EQ(promise.budget_ns, 2 * (u64)l.largest_ns);
+	CHECK_EQ(promise.period_ns, 2 * promise.budget_ns);
+	CHECK(promise.deadline_rel_ns > l.largest_ns && promise.deadline_rel_ns <= 42 * MS);
+}
+
+/* One that was interactive and then works all the time is not for long. */
+TEST(behaviour_that_ends_is_forgotten)
+{
+	struct an_learner l;
+	u64 now_ns;
+
+	an_learn_begin(&l, 0);
+	now_ns = watch(&l, 0, 100, 7 * MS, 33 * MS);
+	CHECK(an_learn_interactive(&l, BOUND));
+	watch(&l, now_ns, 16, 30 * MS, 33 * MS);
+	CHECK(!an_learn_interactive(&l, BOUND));
+}
+
+/* A learnt contract, awake, on CPU 0. */
+static u32 create_learnt(u64 service_ns, u64 now_ns)
+{
+	struct an_learner l = {.largest_ns = service_ns};
+	struct an_promise promise = {0};
+	u32 index;
+
+	an_learn_promise(&l, BOUND, &promise);
+	index = an_contract_create(&set, &promise);
+	CHECK(index != AN_NONE);
+	an_contract_wake(&set, index, now_ns);
+	return index;
+}
+
+TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
+{
+	u64 now_ns = 1000 * MS;
+	u32 promised, film, key, rule;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	film = create_learnt(16 * MS, now_ns);
+	key = create_learnt(2 * MS, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), key);
+	CHECK_EQ(rule, AN_RULE_LEARNT);
+	promised = create_on(0, 5 * MS, 100 * MS, 0, 0, AN_HARD);
+	an_contract_wake(&set, promised, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), promised);
+	an_contract_sleep(&set, promised, now_ns);
+	an_contract_sleep(&set, key, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
+	check_contracts(1);
+}
+
+/* Seeming to be interactive is worth the bound, however many seem so. */
+TEST(what_is_learnt_gets_the_bound_and_no_more)
+{
+	u64 now_ns = 0, used_ns = 0;
+	u32 contracts[8], rule;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	for (u32 i = 0; i < 8; i++)
+		contracts[i] = create_learnt(20 * MS, now_ns);
+	for (; now_ns < 20000 * MS; now_ns += MS) {
+		u64 kick = 0;
+		u32 index;
+
+		an_contracts_expire(&set, 0, now_ns, &kick);
+		index = an_contracts_pick(&set, 0, now_ns, false, &rule);
+		if (!index)
+			continue;
+		an_contract_charge(&set, index, MS, now_ns + MS);
+		used_ns += MS;
+		if (contract(index)->service_ns % (20 * MS) == 0) {
+			an_contract_sleep(&set, index, now_ns + MS);
+			an_contract_wake(&set, index, now_ns + MS);
+		}
+	}
+	CHECK(contracts[7] != AN_NONE);
+	CHECK(used_ns >= 9900 * MS && used_ns <= 10000 * MS + AN_BUCKET_NS);
+}
+
+/* Overload of contracts with windows leaves the others their part, unless nobody wants it. */
+TEST(overload_keeps_within_what_contracts_may_have)
+{
+	u64 now_ns = 0, used_ns[2] = {0};
+	u32 rule;
+
+	an_contracts_init(&set, 0);
+	set.bound = 820;
+	for (u32 i = 0; i < 12; i++)
+		an_contract_wake(&set, create_on(0, 3 * MS, 30 * MS, 1, 2, AN_WINDOW), 0);
+	for (; now_ns < 60000 * MS; now_ns += MS) {
+		bool alone = now_ns >= 30000 * MS;
+		u64 kick = 0;
+		u32 index;
+
+		an_contracts_expire(&set, 0, now_ns, &kick);
+		index = an_contracts_pick(&set, 0, now_ns, alone, &rule);
+		if (!index) {
+			CHECK(an_contracts_wait_ns(&set, 0) <= 2 * MS);
+			continue;
+		}
+		an_contract_charge(&set, index, MS, now_ns + MS);
+		used_ns[alone] += MS;
+	}
+	CHECK(used_ns[0] >= 24000 * MS && used_ns[0] <= 24024 * MS + AN_BUCKET_NS);
+	CHECK_EQ(used_ns[1], 30000 * MS);
+	for (u32 index = 1; index <= 12; index++)
+		CHECK_EQ(contract(index)->violations, 0);
+	/* What was nobody's loss is not held against them. */
+	for (u32 ms = 0; ms < 4; ms++, now_ns += MS) {
+		u64 kick = 0;
+
+		an_contracts_expire(&set, 0, now_ns, &kick);
+		rule = AN_RULE_NONE;
+		if (an_contracts_pick(&set, 0, now_ns, false, &rule))
+			return;
+	}
+	CHECK(false);
+}
