@@ -268,7 +268,10 @@ pub(crate) fn quotients(
     };
     let mut bases = joined(read_figure(&over.figure, base_run)?);
     if let [(_, one)] = bases[..] {
-        bases = figures.iter().map(|(name, _)| (name.clone(), one)).collect();
+        bases = figures
+            .iter()
+            .map(|(name, _)| (name.clone(), one))
+            .collect();
     }
     let names = |figures: &[(String, f64)]| -> Vec<String> {
         figures.iter().map(|(name, _)| name.clone()).collect()

@@ -345,6 +345,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             work_ms,
             display,
             drops,
+            by_clock: _, // the simulator's instructions take the time they stand for
         } = kind
         else {
             unreachable!("asked for a player");

@@ -134,7 +134,17 @@ fn run(order: &Order) -> Result<Samples, String> {
             work_ms,
             display,
             drops,
-        } => player::run(order, *fps, work_ms, display, *drops).map_err(io_error),
+            by_clock,
+        } => {
+            let playing = player::Playing {
+                fps: *fps,
+                work_ms,
+                display,
+                drops: *drops,
+                by_clock: *by_clock,
+            };
+            player::run(order, &playing).map_err(io_error)
+        }
         Kind::Typist {
             keys_per_s,
             work_ms,
@@ -249,6 +259,7 @@ mod tests {
                 ..Display::NONE
             },
             drops: true,
+            by_clock: false,
         };
         let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
         assert!(player.shown_ns.windows(2).all(|pair| pair[0] < pair[1]));
@@ -258,6 +269,7 @@ mod tests {
             work_ms: vec![35.0],
             display: Display::NONE,
             drops: true,
+            by_clock: false,
         };
         let slow = measure_enough(&kind, |s| s.dropped_ns.len() >= 15);
         assert_eq!(slow.late, Some(slow.shown_ns.len() as u64));
@@ -267,6 +279,7 @@ mod tests {
             work_ms: vec![11.0],
             display: Display::NONE,
             drops: false,
+            by_clock: true,
         };
         let late = measure_enough(&kind, |s| s.late > Some(5));
         assert!(late.dropped_ns.is_empty(), "{late:?}");
@@ -337,6 +350,7 @@ mod tests {
                 work_ms: vec![0.1],
                 display: x(ahead),
                 drops: true,
+                by_clock: false,
             };
             let player = measure_enough(&kind, |s| s.shown_ns.len() + s.dropped_ns.len() == 25);
             let frames = player.shown_ns.iter().zip(&player.released_ns);

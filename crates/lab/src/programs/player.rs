@@ -21,16 +21,27 @@ use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
 use crate::{scenario, stop};
 
-pub(super) fn run(
-    order: &Order,
-    fps: f64,
-    work_ms: &[f64],
-    display: &scenario::Display,
-    drops: bool,
-) -> io::Result<Samples> {
-    let mut display = Display::open(order, display)?;
+/// What is played, see [`scenario::Kind::Player`].
+pub(super) struct Playing<'a> {
+    pub fps: f64,
+    pub work_ms: &'a [f64],
+    pub display: &'a scenario::Display,
+    pub drops: bool,
+    pub by_clock: bool,
+}
+
+pub(super) fn run(order: &Order, playing: &Playing<'_>) -> io::Result<Samples> {
+    let &Playing { fps, drops, .. } = playing;
+    let mut display = Display::open(order, playing.display)?;
     let period_ns = NS_PER_S / fps;
-    let steps: Vec<u64> = work_ms.iter().map(|ms| order.steps(*ms)).collect();
+    let decode = |frame: i64| {
+        let at = frame.rem_euclid(playing.work_ms.len() as i64) as usize;
+        let ms = playing.work_ms[at];
+        match playing.by_clock {
+            true => work::compute_for((ms * 1e6) as u64, order.steps_per_ms),
+            false => work::compute(order.steps(ms)),
+        }
+    };
     let mut shown = Shown::new(order, fps);
     let mut dropped_ns = preallocated(order.capacity(fps), u64::MAX);
     // Frames are numbered from the beginning of the measurement, negative in the warm-up, so that
@@ -54,7 +65,7 @@ pub(super) fn run(
         if stop::requested() {
             break;
         }
-        work::compute(steps[frame.rem_euclid(steps.len() as i64) as usize]);
+        decode(frame);
         let mut note = |released_ns, at_ns| shown.note(released_ns, at_ns);
         match &mut display {
             None => note(release_ns(frame), now_ns()),

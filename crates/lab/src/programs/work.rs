@@ -26,6 +26,21 @@ pub(crate) fn compute(steps: u64) {
     black_box(x);
 }
 
+/// Computes until the calling thread has used so much CPU time, within some 10 µs.
+///
+/// Virtual CPUs share one instruction budget, so how fast each of them is depends on what the others
+/// do. What a program needs and what it gets can then only be compared in CPU time.
+pub(crate) fn compute_for(ns: u64, steps_per_ms: f64) {
+    let until_ns = thread_cpu_ns() + ns;
+    let mut left_ns = ns;
+    while left_ns > 0 {
+        // An eighth at a time, at full speed, or reading the clock would be the work.
+        let chunk_ns = (left_ns / 8).max(5_000);
+        compute((chunk_ns as f64 * steps_per_ms / 1e6) as u64);
+        left_ns = until_ns.saturating_sub(thread_cpu_ns());
+    }
+}
+
 /// Measures how many steps an otherwise idle CPU does per millisecond.
 pub(crate) fn calibrate() -> f64 {
     let run = |_| {
@@ -43,6 +58,15 @@ pub(crate) fn calibrate() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_by_the_clock_takes_its_time_at_any_speed() {
+        for steps_per_ms in [1.0, 1e6] {
+            let start_ns = thread_cpu_ns();
+            compute_for(3_000_000, steps_per_ms);
+            assert!(thread_cpu_ns() - start_ns >= 3_000_000);
+        }
+    }
 
     #[test]
     fn calibrated_work_takes_the_time_it_stands_for() {

@@ -26,6 +26,8 @@ pub enum Kind {
         display: Display,
         /// Whether frames that are a period late are given up.
         drops: bool,
+        /// Whether work is CPU time by the thread's own clock, and not a number of instructions.
+        by_clock: bool,
     },
     /// Answers key presses at random instants.
     Typist {
@@ -330,6 +332,7 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Scenar
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
             drops: section.get("drops")?.unwrap_or(true),
+            by_clock: section.get("work_by_clock")?.unwrap_or(false),
             work_ms: read_frame_work(section)?,
             display: Display {
                 exchanges: section.number("exchanges", 1.0, 1.0..=1000.0)? as u32,
