@@ -191,19 +191,22 @@ fn sample_pages() {
     write("empty", html(&[], &[]));
 }
 
-/// A run of `programs` (name, mean time, standard deviation; none: it never completed anything) under
-/// each of the schedulers named.
-fn trio_case(case: &str, schedulers: &[(&str, &[(&str, Option<(f64, f64)>)])]) -> RunResult {
+/// A program's kind, the mean of its times and their standard deviation; none: it never completed
+/// anything.
+type Timed = (&'static str, Option<(f64, f64)>);
+
+/// A run of programs under each of the schedulers named.
+fn trio_case(case: &str, schedulers: &[(&str, &[Timed])]) -> RunResult {
     let spread = |(mean, sd)| Spread {
         n: 9,
         mean,
         sd,
         ..Spread::default()
     };
-    let program = |(name, times): &(&str, Option<(f64, f64)>)| {
+    let program = |(name, times): &Timed| {
         let mut program = ProgramResult {
             name: (*name).into(),
-            kind: name.split('.').next().unwrap().into(),
+            kind: (*name).into(),
             ..ProgramResult::default()
         };
         match *name {
@@ -213,7 +216,7 @@ fn trio_case(case: &str, schedulers: &[(&str, &[(&str, Option<(f64, f64)>)])]) -
         }
         program
     };
-    let run = |(name, programs): &(&str, &[(&str, Option<(f64, f64)>)])| SchedulerResult {
+    let run = |(name, programs): &(&str, &[Timed])| SchedulerResult {
         name: (*name).into(),
         programs: programs.iter().map(program).collect(),
         ..SchedulerResult::default()
