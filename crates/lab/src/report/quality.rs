@@ -53,7 +53,7 @@ pub(super) fn section(page: &Page) -> Markup {
                     "Value contours: the time a program needs alone, over the time it needs here; mean and \
                      standard deviation. The time is that between two frames, that from a key to its \
                      answer, or that of one job. A bar up to the dashed line is a program served as if it were \
-                     alone under the " (scheduler_title(reference)) "; one that is missing stands still. With \
+                     alone under " (scheduler_title(reference)) "; one that is missing stands still. With \
                      several programs of a name it is the worst of them."
                 }
             }
