@@ -5,7 +5,7 @@ use super::document::{
 };
 use super::result::{
     Application, Chart, Check, Content, Curve, Exhibit, Lane, Mark, Published, Samples, Series,
-    Setting, Slot, Table, Timeline, Value, ValueContour,
+    Setting, Slot, Table, Timeline, Value, ValueContour, quality,
 };
 use super::run::Runs;
 use super::table::failed;
@@ -69,22 +69,18 @@ fn chart(spec: &ChartSpec, table: &Table) -> Content {
     }
 }
 
-/// Baseline over figure; of what never completed, 0 (Nieh et al. 1993, section 4.1).
+/// The quality of every row but the baseline.
 fn value_contour(spec: &ContourSpec, table: &Table, baseline: usize) -> ValueContour {
     let base = &table.rows[baseline];
     let value = |row: usize, column: usize| {
         let (base, cell) = (&base.cells[column], &table.rows[row].cells[column]);
         Value {
-            published: match (number(base.published), cell.published) {
-                (Some(base), Some(Published::Number(figure))) => Some(base / figure),
-                (Some(_), Some(Published::Starved)) => Some(0.0),
-                _ => None,
-            },
-            measured: match (base.measured, cell.measured, &cell.missing) {
-                (Some(base), Some(figure), _) => Some(base / figure),
-                (Some(_), None, Some(_)) => Some(0.0),
-                _ => None,
-            },
+            published: quality(
+                number(base.published),
+                number(cell.published),
+                cell.published == Some(Published::Starved),
+            ),
+            measured: quality(base.measured, cell.measured, cell.missing.is_some()),
         }
     };
     let settings = (0..table.rows.len())

@@ -283,6 +283,16 @@ pub struct Setting {
     pub values: Vec<Vec<Value>>,
 }
 
+/// What a program needs alone over what it needs beside others; of what never completed, 0 (Nieh et al.
+/// 1993, section 4.1). None: not known, or there is nothing to compare with.
+pub(crate) fn quality(alone: Option<f64>, beside: Option<f64>, starved: bool) -> Option<f64> {
+    match (alone?, beside) {
+        (alone, Some(beside)) if beside > 0.0 => Some(alone / beside),
+        (_, None) if starved => Some(0.0),
+        _ => None,
+    }
+}
+
 /// Quality, published and measured: 0 where nothing was completed, none where nothing is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Value {

@@ -2,12 +2,14 @@
 //!
 //! The figures and their rounding come from `figures`; nothing is computed here that the
 //! result does not hold. `verdict` says first what came out, `frames`, `shares` and `bars`
-//! show it, `sweep` shows how it goes over many cases, and `tables` lists every figure, what
+//! show it, `quality` sets programs beside others against the same alone, `sweep` shows how it goes over many cases, and `tables` lists every figure, what
 //! was expected, and what each measure means. No script and no address outside the file: it opens
 //! offline, prints, and follows the reader's choice of light or dark.
 
 mod bars;
+pub(crate) mod contour;
 mod frames;
+mod quality;
 mod shares;
 pub(crate) mod svg;
 mod sweep;
@@ -60,6 +62,14 @@ impl Check {
 /// Up to so many cases are shown in full; of more, the sweep is shown and the cases can be opened.
 const CASES_IN_FULL: usize = 3;
 
+/// Colours that the style sheet has for series and labels.
+const SERIES_COLOURS: usize = 8;
+
+/// The style class of the colour of this number.
+pub(crate) fn series_colour(number: usize) -> String {
+    format!("series-{}", number % SERIES_COLOURS)
+}
+
 /// Colours the style sheet has for schedulers other than Andante and the stock one.
 const OTHER_COLOURS: usize = 3;
 
@@ -85,6 +95,7 @@ pub fn html(results: &[RunResult], checks: &[Check]) -> String {
             @if results.is_empty() { p.lead { "This run brought no results." } }
             (verdict::overall(&page))
             (tables::checks(checks))
+            (quality::section(&page))
             (sweep::section(&page))
             @for (index, result) in results.iter().enumerate() { (page.case(index, result)) }
             @if !results.is_empty() {

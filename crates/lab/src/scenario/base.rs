@@ -6,10 +6,12 @@ use super::document::{FromNode, Node, ScenarioError, Value};
 
 /// The key that names another scenario.
 const BASE: &str = "base";
+/// Whether its cases are taken too.
+const BASE_CASES: &str = "base_cases";
 
 /// `document`, laid over the scenario that its `base` names, if it names one; and the files that it
 /// is read from besides its own, as paths from that one's folder. Cases of the same name are laid over
-/// each other; `[[expect]]` tables replace all of the base's.
+/// each other, unless the base's are left out; `[[expect]]` tables replace all of the base's.
 pub(super) fn with_base(
     file: &str,
     mut document: Node,
@@ -17,6 +19,13 @@ pub(super) fn with_base(
     let mut files = Vec::new();
     if let Some(node) = document.remove(BASE) {
         let mut base = read_base(file, &node)?;
+        if let Some(cases) = document.remove(BASE_CASES) {
+            match bool::from_node(&cases) {
+                Some(true) => {}
+                Some(false) => drop(base.remove("cases")),
+                None => return Err(cases.origin.error(BASE_CASES, "give true or false")),
+            }
+        }
         base.overlay(&document);
         document = base;
         files.extend(path(&node));
@@ -109,6 +118,15 @@ max = 0
         let [few, more] = &scenario.cases[..] else {
             panic!("{:?}", scenario.cases)
         };
+        let text =
+            "title = \"Other cases\"\nbase = \"base.toml\"\nbase_cases = false\n[cases.more]\n";
+        let other = load(folder.path(), "other.toml", text).unwrap();
+        let names: Vec<_> = other
+            .cases
+            .iter()
+            .map(|case| case.name.as_deref())
+            .collect();
+        assert_eq!(names, [Some("more")]);
         assert_eq!(few.workload.cpus, 2);
         assert_eq!(few.workload.programs[1].count, 4);
         assert_eq!(more.workload.programs[1].count, 16);
@@ -140,6 +158,8 @@ max = 0
         );
 
         load(folder.path(), "base.toml", BASE).unwrap();
+        let error = two("base = \"base.toml\"\nbase_cases = 1").unwrap_err();
+        assert!(error.contains("two.toml:3: base_cases: "), "{error}");
         let error = two("base = \"base.toml\"\nprograms.hog.cuont = 3").unwrap_err();
         assert!(error.contains("two.toml:3: programs.hog.cuont"), "{error}");
         load(

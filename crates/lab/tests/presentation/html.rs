@@ -1,7 +1,7 @@
 //! The HTML report is well-formed, stands alone, and says what came out.
 
 use andante_lab::report::{Check, html};
-use andante_lab::result::{Judgement, RunResult, Verdict};
+use andante_lab::result::{Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict};
 use scraper::{Html, Selector};
 
 use crate::fixture;
@@ -189,4 +189,86 @@ fn sample_pages() {
     write("latencies", html(&fixture::latencies(), &[]));
     write("awkward", html(&[fixture::awkward()], &fixture::checks()));
     write("empty", html(&[], &[]));
+}
+
+/// A program's kind, the mean of its times and their standard deviation; none: it never completed
+/// anything.
+type Timed = (&'static str, Option<(f64, f64)>);
+
+/// A run of programs under each of the schedulers named.
+fn trio_case(case: &str, schedulers: &[(&str, &[Timed])]) -> RunResult {
+    let spread = |(mean, sd)| Spread {
+        n: 9,
+        mean,
+        sd,
+        ..Spread::default()
+    };
+    let program = |(name, times): &Timed| {
+        let mut program = ProgramResult {
+            name: (*name).into(),
+            kind: (*name).into(),
+            ..ProgramResult::default()
+        };
+        match *name {
+            "typist" => program.latency_us = times.map(spread),
+            "player" => program.frame_ms = times.map(spread),
+            _ => program.iteration_ms = times.map(spread),
+        }
+        program
+    };
+    let run = |(name, programs): &(&str, &[Timed])| SchedulerResult {
+        name: (*name).into(),
+        programs: programs.iter().map(program).collect(),
+        ..SchedulerResult::default()
+    };
+    RunResult {
+        case: Some(case.into()),
+        schedulers: schedulers.iter().map(run).collect(),
+        ..fixture::empty()
+    }
+}
+
+#[test]
+fn programs_that_also_run_alone_are_judged_by_value_contours() {
+    let server = ("server", None);
+    let typist: [_; 2] = [server, ("typist", Some((3000.0, 500.0)))];
+    let slow: [_; 2] = [server, ("typist", Some((9000.0, 900.0)))];
+    let player = [server, ("player", Some((40.0, 2.0)))];
+    let cases = [
+        trio_case("typist-alone", &[("andante", &slow), ("stock", &typist)]),
+        trio_case("player-alone", &[("stock", &player)]),
+        trio_case(
+            "together",
+            &[
+                (
+                    "andante",
+                    &[
+                        ("typist", Some((6000.0, 1000.0))),
+                        ("player", Some((40.0, 0.0))),
+                        ("batch", Some((8.0, 1.0))),
+                    ],
+                ),
+                (
+                    "stock",
+                    &[("typist", None), ("player", Some((160.0, 20.0)))],
+                ),
+            ],
+        ),
+    ];
+    let page = parse(&cases, &[]);
+    assert_eq!(
+        texts(&page, ".contour h4"),
+        ["Andante", "EEVDF without weights"]
+    );
+    // Alone under the stock scheduler is 1 for both; there is nothing to compare a deviation of 0 with,
+    // and nothing alone to compare the batch job with.
+    assert_eq!(
+        texts(&page, ".contour svg > desc"),
+        [
+            "typist mean 0.50, typist standard deviation 0.50, player mean 1.00",
+            "typist mean 0.00, typist standard deviation 0.00, player mean 0.25, \
+             player standard deviation 0.10",
+        ]
+    );
+    assert!(texts(&parse(&cases[1..], &[]), ".contour").is_empty());
 }

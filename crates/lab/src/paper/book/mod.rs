@@ -4,7 +4,6 @@
 //! and follows the reader's choice of light or dark. Everything in it comes from [`PaperResult`]s.
 
 mod chart;
-mod contour;
 mod table;
 mod timeline;
 
@@ -12,16 +11,8 @@ use maud::{Markup, html};
 
 use super::result::{Content, Exhibit, Mark, PaperResult, Tally};
 use super::terminal::{notes, sign, verdict};
-use crate::report::document;
+use crate::report::{contour, document, series_colour as colour};
 use crate::simulator;
-
-/// Colours that the style sheet has for series and labels.
-const COLOURS: usize = 8;
-
-/// The style class of the colour of this number.
-fn colour(number: usize) -> String {
-    format!("series-{}", number % COLOURS)
-}
 
 /// The book of `papers`, in their order, as a whole HTML document.
 ///
@@ -170,7 +161,7 @@ fn show(exhibit: &Exhibit) -> Markup {
         Content::Bars(chart) => chart::bars(chart, exhibit),
         Content::Samples(samples) => chart::samples(samples, exhibit),
         Content::Timeline(timeline) => timeline::draw(timeline, exhibit),
-        Content::ValueContour(contour) => contour::draw(contour, says),
+        Content::ValueContour(contour) => contour::draw(contour, Some(says)),
     };
     html! {
         section.exhibit {

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::colour;
+use super::series_colour;
+use super::svg::percent;
 use crate::paper::result::{Setting, Value, ValueContour};
-use crate::report::svg::percent;
 
 /// Height of quality 1 [px].
 const UNIT_PX: f64 = 110.0;
@@ -12,8 +12,8 @@ const UNIT_PX: f64 = 110.0;
 const TOP: f64 = 1.15;
 const LABELS_PX: f64 = 36.0;
 
-/// A panel for each setting.
-pub(super) fn draw(contour: &ValueContour, says: &str) -> Markup {
+/// A panel for each setting. `says`: what published figures are called, if there are any.
+pub(crate) fn draw(contour: &ValueContour, says: Option<&str>) -> Markup {
     let measures = contour
         .applications
         .first()
@@ -21,15 +21,15 @@ pub(super) fn draw(contour: &ValueContour, says: &str) -> Markup {
     html! {
         ul.legend {
             @for (place, measure) in measures.iter().enumerate() {
-                li { span class=(format!("name {}", colour(place))) { (measure) } }
+                li { span class=(format!("name {}", series_colour(place))) { (measure) } }
             }
-            li.quiet { "filled: measured, outlined: " (says) }
+            @if let Some(says) = says { li.quiet { "filled: measured, outlined: " (says) } }
         }
-        div.contours { @for setting in &contour.settings { (panel(contour, setting)) } }
+        div.contours { @for setting in &contour.settings { (panel(contour, setting, says.is_some())) } }
     }
 }
 
-fn panel(contour: &ValueContour, setting: &Setting) -> Markup {
+fn panel(contour: &ValueContour, setting: &Setting, compared: bool) -> Markup {
     let height_px = UNIT_PX * TOP;
     let groups = contour.applications.len().max(1) as f64;
     let y = |value: f64| height_px - value.min(TOP) * UNIT_PX;
@@ -45,7 +45,12 @@ fn panel(contour: &ValueContour, setting: &Setting) -> Markup {
                     @for (bar, value) in setting.values[place].iter().enumerate() {
                         @let width = 0.8 / groups / application.measures.len().max(1) as f64;
                         @let left = from + 0.1 / groups + bar as f64 * width;
-                        g class=(colour(bar)) { (bars(value, left, width, &y, height_px)) }
+                        g class=(series_colour(bar)) {
+                            @if compared { (bars(value, left, width, &y, height_px)) }
+                            @else if let Some(quality) = value.measured {
+                                (single(quality, left, width, &y, height_px))
+                            }
+                        }
                     }
                     text.tick x=(percent(from + 0.5 / groups)) y=(height_px + 15.0) text-anchor="middle" {
                         (application.title)
@@ -76,6 +81,16 @@ fn bars(value: &Value, left: f64, width: f64, y: &dyn Fn(f64) -> f64, height_px:
                 title { (figure(quality)) }
             }
         }
+    }
+}
+
+/// One bar with its figure over it.
+fn single(quality: f64, left: f64, width: f64, y: &dyn Fn(f64) -> f64, height_px: f64) -> Markup {
+    let top_px = y(quality);
+    html! {
+        rect.measured x=(percent(left + width * 0.06)) y=(top_px) width=(percent(width * 0.88))
+            height=(height_px - top_px) {}
+        text.tick x=(percent(left + width * 0.5)) y=(top_px - 4.0) text-anchor="middle" { (figure(quality)) }
     }
 }
 
