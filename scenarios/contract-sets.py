@@ -13,6 +13,9 @@ millisecond, and the same instructions take four times as long, though not alway
 by the players' clocks; and on four CPUs periods and budgets are longer, and the work of a frame is
 92 % of the budget less 600 µs.
 
+Contracts ask in the order of their utilisation, the largest first. 95 % of four CPUs, with 5 % left, is
+all that there is: the seeds of those are the first whose sets `andante admit` finds places for.
+
 [1] E. Bini, G. C. Buttazzo, Measuring the Performance of Schedulability Tests, Real-Time Systems
     30(1-2), 2005.
 """
@@ -31,8 +34,8 @@ CASES = {
     "one-95-b": (1, 0.95, 8, 4),
     "four-50-a": (4, 0.50, 8, 5),
     "four-75-a": (4, 0.75, 10, 6),
-    "four-95-a": (4, 0.95, 16, 7),
-    "four-95-b": (4, 0.95, 12, 8),
+    "four-95-a": (4, 0.95, 16, 3),
+    "four-95-b": (4, 0.95, 12, 6),
 }
 
 HEADER = '''title = "Random sets of contracts"
@@ -75,23 +78,23 @@ def main():
     print(HEADER)
     most = max(n for _, _, n, _ in CASES.values())
     for p in range(1, most + 1):
-        print(f'[programs.p{p}]\nclass = "/"\nkind = "player"\nfps = 100\nwork_ms = 1\ncount = 0\ndrops = false\nwork_by_clock = true\n')
+        print(f'[programs.p{p:02}]\nclass = "/"\nkind = "player"\nfps = 100\nwork_ms = 1\ncount = 0\ndrops = false\nwork_by_clock = true\n')
     for name, (cpus, part, n, seed) in CASES.items():
         rng = random.Random(seed)
         print(f"# {part:.0%} of {cpus} CPU{'s' if cpus > 1 else ''}, seed {seed}.")
         print(f"[cases.{name}]\ncpus = {cpus}")
-        for p, u in enumerate(utilisations(rng, n, cpus * part), 1):
+        for p, u in enumerate(sorted(utilisations(rng, n, cpus * part), reverse=True), 1):
             least = 0.15 if cpus == 1 else 2
             period = rng.choice([ms for ms in PERIODS_MS[cpus] if u * ms >= least])
             # Rounded down, so that the sum stays within what was meant.
             budget = int(u * period * 1000) / 1000
             work = round(budget * 0.95 - 0.06 if cpus == 1 else budget * 0.92 - 0.6, 3)
-            print(f"programs.p{p} = {{ count = 1, fps = {1000 / period:g}, work_ms = {work}, "
+            print(f"programs.p{p:02} = {{ count = 1, fps = {1000 / period:g}, work_ms = {work}, "
                   f"contract = {{ budget_ms = {budget}, period_ms = {period} }}, "
                   f"tuned = {{ budget_ms = {budget}, budget_max_ms = {budget}, period_ms = {period} }} }}")
         print()
     for p in range(1, most + 1):
-        print(f'[[expect]]\nmeasure = "lateness_us.max"\nprogram = "p{p}"\nmax = 300\n')
+        print(f'[[expect]]\nmeasure = "lateness_us.max"\nprogram = "p{p:02}"\nmax = 300\n')
 
 
 main()
