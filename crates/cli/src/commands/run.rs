@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Options, Scheduler};
+use andante_sched::{Historical, Options, Policy, Scheduler};
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -16,6 +17,10 @@ use crate::output::{self, BOLD, GOOD, paint};
 
 /// How often to look whether a signal came or the kernel ejected the scheduler.
 const LOOK: Duration = Duration::from_millis(100);
+/// What is left to everybody without a contract [%].
+const LEAVE: u32 = 20;
+/// What a user without privilege may reserve [%].
+const USER_QUOTA: u32 = 10;
 
 /// Put the scheduler in charge of all CPUs; stay until ^C.
 ///
@@ -29,11 +34,19 @@ Examples:
   sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
   sudo andante run --leave 30            contracts may have 70 % of every CPU, not 80
   sudo andante run --learn 0             nothing is learnt: weights and contracts decide alone
+  sudo andante run --policy svr4-ts      a policy of the past, to see what it does to a film
   sudo systemctl enable --now andante    as a service, from boot on
+
+The historical policies are for experiments: one queue for all tasks, no classes, no contracts. They
+starve programs as they did in their time. The kernel's own threads are kept out of that, and a
+program that has not run for 30 s makes the kernel eject the scheduler: then the stock one is back.
 
 Those who ask for contracts connect to the socket /run/andante.sock, or to the one that
 ANDANTE_SOCKET names here and there.")]
 pub struct Run {
+    /// How tasks are ordered: by classes, or by a historical policy.
+    #[arg(long, value_name = "NAME", default_value = H_SFQ, value_parser = policy())]
+    policy: Named,
     /// How long a task may run before its class must compete again [µs].
     #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
           value_parser = clap::value_parser!(u32).range(100..=100_000))]
@@ -44,17 +57,31 @@ pub struct Run {
           value_parser = clap::value_parser!(u32).range(0..=90))]
     learn: u32,
     /// The part of every CPU that is left to everybody without a contract [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = 20,
+    #[arg(long, value_name = "PERCENT", default_value_t = LEAVE,
           value_parser = clap::value_parser!(u32).range(1..=95))]
     leave: u32,
     /// The part of the machine that a user who is neither root nor in the group andante may reserve
     /// [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = 10,
+    #[arg(long, value_name = "PERCENT", default_value_t = USER_QUOTA,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     user_quota: u32,
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// What `--policy` calls the scheduler of this project.
+const H_SFQ: &str = "h-sfq";
+
+/// What `--policy` names: h-sfq, or a historical one.
+#[derive(Debug, Clone, Copy)]
+struct Named(Option<Policy>);
+
+fn policy() -> impl TypedValueParser<Value = Named> {
+    let known = Policy::ALL.map(|policy| PossibleValue::new(policy.name()).help(policy.summary()));
+    let ours = PossibleValue::new(H_SFQ).help("classes with weights, contracts: Andante itself");
+    PossibleValuesParser::new([ours].into_iter().chain(known))
+        .map(|name| Named(Policy::named(&name)))
 }
 
 impl Run {
@@ -67,6 +94,24 @@ impl Run {
         }
         // Before loading, so that no signal can end us half-way.
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        match self.policy.0 {
+            None => self.serve_classes(&mut signals)?,
+            Some(policy) => self.serve_historical(policy, &mut signals)?,
+        }
+        match Loaded::find() {
+            None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
+            Some(other) => {
+                self.say(&format!(
+                    "Stopped: the sched_ext scheduler {} is in charge.",
+                    other.name
+                ))?;
+            }
+        }
+        Ok(Status::Ok)
+    }
+
+    /// The classes are served until a signal comes.
+    fn serve_classes(&self, signals: &mut Signals) -> Result<()> {
         let options = Options {
             slice_us: self.slice_us,
             learn_percent: self.learn,
@@ -80,7 +125,6 @@ impl Run {
             paint(BOLD, "Andante"),
             self.slice_us
         ))?;
-
         while signals.pending().next().is_none() {
             if let Some(exit) = scheduler.exited() {
                 return Err(ejection(&exit).into());
@@ -94,17 +138,47 @@ impl Run {
             }
         }
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
-        scheduler.detach()?;
-        match Loaded::find() {
-            None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
-            Some(other) => {
-                self.say(&format!(
-                    "Stopped: the sched_ext scheduler {} is in charge.",
-                    other.name
-                ))?;
+        Ok(scheduler.detach()?)
+    }
+
+    /// A historical policy is in charge until a signal comes.
+    fn serve_historical(&self, policy: Policy, signals: &mut Signals) -> Result<()> {
+        self.check_options(policy)?;
+        let scheduler = Historical::load(policy)?;
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        self.say(&format!(
+            "{} is in charge of the CPUs with the historical policy {} ({}): one queue, no classes, no \
+             contracts, for experiments; ^C gives the CPUs back.",
+            paint(BOLD, "Andante"),
+            policy.name(),
+            policy.summary(),
+        ))?;
+        while signals.pending().next().is_none() {
+            if let Some(exit) = scheduler.exited() {
+                return Err(ejection(&exit).into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        Ok(scheduler.detach()?)
+    }
+
+    /// Refuses what only h-sfq knows.
+    fn check_options(&self, policy: Policy) -> Result<()> {
+        let known = Options::default();
+        let other = [
+            (self.slice_us != known.slice_us, "--slice-us"),
+            (self.learn != known.learn_percent, "--learn"),
+            (self.leave != LEAVE, "--leave"),
+            (self.user_quota != USER_QUOTA, "--user-quota"),
+        ];
+        match other.into_iter().find(|(given, _)| *given) {
+            None => Ok(()),
+            Some((_, option)) => {
+                let message = format!("the policy {} knows no {option}: leave it out", policy.name());
+                Err(Refusal::new(Status::Usage, message).into())
             }
         }
-        Ok(Status::Ok)
     }
 
     /// Who answers those that ask for contracts. They may connect from now on, so that none who sees

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use andante_sched::Policy;
 use andante_sim::PolicyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,6 +29,8 @@ const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 pub enum Choice {
     /// Ours.
     Andante,
+    /// A historical policy in the kernel, for all tasks.
+    Historical(Policy),
     /// The kernel's own, over the scenario's classes and weights.
     Eevdf,
     /// The kernel's own with nothing configured: the classes have no weights, and no part in
@@ -45,9 +48,19 @@ pub enum Choice {
     Program(PathBuf),
 }
 
+/// The historical policies of a kernel, as results call them.
+const HISTORICAL: [(&str, Policy); Policy::ALL.len()] = [
+    ("andante-svr4-ts", Policy::Svr4Ts),
+    ("andante-svr4-rt", Policy::Svr4Rt),
+    ("andante-svr4-new", Policy::Svr4New),
+    ("andante-linux-2.2", Policy::Linux22),
+    ("andante-fifo", Policy::Fifo),
+    ("andante-rr", Policy::RoundRobin),
+];
+
 impl Choice {
     /// Names of those that a kernel has without further programs.
-    pub const OF_KERNEL: [&'static str; 8] = {
+    pub const OF_KERNEL: [&'static str; 14] = {
         let by_hand = ByHand::ALL;
         [
             "andante",
@@ -58,6 +71,12 @@ impl Choice {
             by_hand[2].0,
             by_hand[3].0,
             by_hand[4].0,
+            HISTORICAL[0].0,
+            HISTORICAL[1].0,
+            HISTORICAL[2].0,
+            HISTORICAL[3].0,
+            HISTORICAL[4].0,
+            HISTORICAL[5].0,
         ]
     };
 
@@ -78,6 +97,10 @@ impl Choice {
             name if PolicyKind::named(name).is_some() => {
                 Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
             }
+            name if HISTORICAL.iter().any(|(known, _)| *known == name) => {
+                let known = HISTORICAL.iter().find(|(known, _)| *known == name);
+                Ok(Self::Historical(known.expect("it is known").1))
+            }
             path => match fs::canonicalize(path) {
                 Ok(file) if file.is_file() => Ok(Self::Program(file)),
                 _ => Err(LabError::NoScheduler {
@@ -91,6 +114,7 @@ impl Choice {
     pub fn name(&self) -> String {
         match self {
             Self::Andante => "andante".to_owned(),
+            Self::Historical(policy) => format!("andante-{}", policy.name()),
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
             Self::ByHand(by_hand) => by_hand.name().to_owned(),
@@ -134,6 +158,11 @@ impl InCharge {
                 if let Some(percent) = workload.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }
+                command
+            }
+            Choice::Historical(policy) => {
+                let mut command = Command::new(&setup.andante);
+                command.args(["run", "--quiet", "--policy", policy.name()]);
                 command
             }
             Choice::Program(file) => Command::new(file),
@@ -265,5 +294,20 @@ fn other_in_charge(name: &str, state: &str) -> LabError {
     LabError::SchedulerFailed {
         name: name.to_owned(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_historical_policy_has_a_name() {
+        for (name, policy) in HISTORICAL {
+            let choice = Choice::parse(name).unwrap();
+            assert_eq!(choice, Choice::Historical(policy));
+            assert_eq!(choice.name(), name);
+            assert!(Choice::OF_KERNEL.contains(&name));
+        }
     }
 }
