@@ -37,9 +37,11 @@ Examples:
   sudo andante run --policy svr4-ts      a policy of the past, to see what it does to a film
   sudo systemctl enable --now andante    as a service, from boot on
 
-The historical policies are for experiments: one queue for all tasks, no classes, no contracts. They
-starve programs as they did in their time. The kernel's own threads are kept out of that, and a
-program that has not run for 30 s makes the kernel eject the scheduler: then the stock one is back.
+The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
+contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
+that, and a program that has not run for 30 s makes the kernel eject the scheduler: then the stock one
+is back. With dwcs, what contracts ask together may be more than there is: then losses go by the
+windows (`andante exec --reserve 10ms/100ms --tolerate 1/5`), and beyond these contracts are violated.
 
 Those who ask for contracts connect to the socket /run/andante.sock, or to the one that
 ANDANTE_SOCKET names here and there.")]
@@ -73,15 +75,34 @@ pub struct Run {
 /// What `--policy` calls the scheduler of this project.
 const H_SFQ: &str = "h-sfq";
 
-/// What `--policy` names: h-sfq, or a historical one.
-#[derive(Debug, Clone, Copy)]
-struct Named(Option<Policy>);
+/// The same without admission and learning, and with loss windows for all contracts.
+const DWCS: &str = "dwcs";
+
+/// What `--policy` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Ours,
+    Dwcs,
+    Historical(Policy),
+}
 
 fn policy() -> impl TypedValueParser<Value = Named> {
+    let ours = [
+        (H_SFQ, "classes with weights, contracts: Andante itself"),
+        (
+            DWCS,
+            "plain DWCS: every contract is had, promised or not, and has a window of losses",
+        ),
+    ];
+    let ours = ours.map(|(name, help)| PossibleValue::new(name).help(help));
     let known = Policy::ALL.map(|policy| PossibleValue::new(policy.name()).help(policy.summary()));
-    let ours = PossibleValue::new(H_SFQ).help("classes with weights, contracts: Andante itself");
-    PossibleValuesParser::new([ours].into_iter().chain(known))
-        .map(|name| Named(Policy::named(&name)))
+    PossibleValuesParser::new(ours.into_iter().chain(known)).map(|name| {
+        match Policy::named(&name) {
+            Some(policy) => Named::Historical(policy),
+            None if name == DWCS => Named::Dwcs,
+            None => Named::Ours,
+        }
+    })
 }
 
 impl Run {
@@ -94,9 +115,9 @@ impl Run {
         }
         // Before loading, so that no signal can end us half-way.
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-        match self.policy.0 {
-            None => self.serve_classes(&mut signals)?,
-            Some(policy) => self.serve_historical(policy, &mut signals)?,
+        match self.policy {
+            Named::Ours | Named::Dwcs => self.serve_classes(&mut signals)?,
+            Named::Historical(policy) => self.serve_historical(policy, &mut signals)?,
         }
         match Loaded::find() {
             None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
@@ -114,14 +135,22 @@ impl Run {
     fn serve_classes(&self, signals: &mut Signals) -> Result<()> {
         let options = Options {
             slice_us: self.slice_us,
-            learn_percent: self.learn,
+            learn_percent: if self.policy == Named::Dwcs {
+                0
+            } else {
+                self.learn
+            },
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
         // Without systemd there is nobody to notify, and that is fine.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let plain = match self.policy {
+            Named::Dwcs => " with plain DWCS: contracts without admission, for experiments",
+            _ => "",
+        };
         self.say(&format!(
-            "{} is in charge of the CPUs, {} µs at a time; ^C gives them back.",
+            "{} is in charge of the CPUs{plain}, {} µs at a time; ^C gives them back.",
             paint(BOLD, "Andante"),
             self.slice_us
         ))?;
@@ -175,7 +204,10 @@ impl Run {
         match other.into_iter().find(|(given, _)| *given) {
             None => Ok(()),
             Some((_, option)) => {
-                let message = format!("the policy {} knows no {option}: leave it out", policy.name());
+                let message = format!(
+                    "the policy {} knows no {option}: leave it out",
+                    policy.name()
+                );
                 Err(Refusal::new(Status::Usage, message).into())
             }
         }
@@ -195,6 +227,7 @@ impl Run {
         let settings = Settings {
             left_for_others_per_mille: self.leave * 10,
             user_quota_per_mille: self.user_quota * 10,
+            plain_dwcs: self.policy == Named::Dwcs,
         };
         Ok(Daemon::new(socket, settings, LinuxHost::open()?)?)
     }

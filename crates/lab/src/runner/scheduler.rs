@@ -29,6 +29,8 @@ const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 pub enum Choice {
     /// Ours.
     Andante,
+    /// Ours with plain DWCS: contracts are given without admission.
+    Dwcs,
     /// A historical policy in the kernel, for all tasks.
     Historical(Policy),
     /// The kernel's own, over the scenario's classes and weights.
@@ -60,7 +62,7 @@ const HISTORICAL: [(&str, Policy); Policy::ALL.len()] = [
 
 impl Choice {
     /// Names of those that a kernel has without further programs.
-    pub const OF_KERNEL: [&'static str; 14] = {
+    pub const OF_KERNEL: [&'static str; 15] = {
         let by_hand = ByHand::ALL;
         [
             "andante",
@@ -77,6 +79,7 @@ impl Choice {
             HISTORICAL[3].0,
             HISTORICAL[4].0,
             HISTORICAL[5].0,
+            "andante-dwcs",
         ]
     };
 
@@ -87,6 +90,7 @@ impl Choice {
     pub fn parse(name: &str) -> Result<Self, LabError> {
         match name {
             "andante" => Ok(Self::Andante),
+            "andante-dwcs" => Ok(Self::Dwcs),
             "eevdf" => Ok(Self::Eevdf),
             "stock" => Ok(Self::Stock),
             "containers" => Ok(Self::Containers(false)),
@@ -110,10 +114,16 @@ impl Choice {
         }
     }
 
+    /// Whether contracts can be had under it.
+    pub fn keeps_contracts(&self) -> bool {
+        matches!(self, Self::Andante | Self::Dwcs)
+    }
+
     /// As results call it.
     pub fn name(&self) -> String {
         match self {
             Self::Andante => "andante".to_owned(),
+            Self::Dwcs => "andante-dwcs".to_owned(),
             Self::Historical(policy) => format!("andante-{}", policy.name()),
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
@@ -155,6 +165,14 @@ impl InCharge {
                 if let Some(percent) = workload.learn_percent {
                     command.arg(format!("--learn={percent}"));
                 }
+                if let Some(percent) = workload.leave_percent {
+                    command.args(["--leave", &percent.to_string()]);
+                }
+                command
+            }
+            Choice::Dwcs => {
+                let mut command = Command::new(&setup.andante);
+                command.args(["run", "--quiet", "--policy", "dwcs"]);
                 if let Some(percent) = workload.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }
