@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The historical policies on a real kernel.
 
-use super::{Report, in_vm, number};
+use std::path::PathBuf;
+
+use super::{Report, in_vm_with, number};
 
 const POLICIES: [&str; 5] = ["svr4-ts", "svr4-rt", "svr4-new", "linux-2.2", "rr"];
+
+/// The shell of the virtual machine has no `nice` of its own.
+fn with_nice(name: &str, cpus: u32) -> Report {
+    in_vm_with(name, cpus, &[PathBuf::from("/usr/bin/nice")])
+}
 
 /// What is reported of a policy under a key.
 fn of<'a>(report: &'a Report, key: &str, policy: &str) -> &'a str {
@@ -21,7 +28,7 @@ fn number_of(report: &Report, key: &str, policy: &str) -> f64 {
 
 /// Each takes charge, keeps the CPUs busy with one loop more than there are of them, and leaves.
 fn each_serves_and_leaves(cpus: u32) -> Report {
-    let report = in_vm("historical", cpus);
+    let report = with_nice("historical", cpus);
     for policy in POLICIES {
         let ops = format!("andante_{}", policy.replace('-', "_"));
         assert!(of(&report, "ops", policy).starts_with(&ops), "{report:?}");
@@ -74,7 +81,7 @@ fn historical_policies_serve_and_leave_on_three_cpus() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn a_real_time_loop_of_svr4_is_ended_by_the_kernels_watchdog() {
-    let report = in_vm("starved", 1);
+    let report = with_nice("starved", 1);
     assert_eq!(report["left_with"], ["9", "0"], "ejected; told to leave");
     let after_s = number(&report, "after_s");
     assert!((29.0..=50.0).contains(&after_s), "{report:?}");
