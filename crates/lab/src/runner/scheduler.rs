@@ -114,6 +114,19 @@ impl Choice {
         }
     }
 
+    /// What a kernel has of a policy that the simulator gives to all tasks.
+    pub fn of_kernel(simulated: PolicyKind) -> Self {
+        match simulated {
+            PolicyKind::Sfq => Self::Andante,
+            PolicyKind::Fair => Self::Stock,
+            PolicyKind::Fifo => Self::Historical(Policy::Fifo),
+            PolicyKind::RoundRobin => Self::Historical(Policy::RoundRobin),
+            PolicyKind::Svr4 => Self::Historical(Policy::Svr4Ts),
+            PolicyKind::Svr4New => Self::Historical(Policy::Svr4New),
+            PolicyKind::Linux22 => Self::Historical(Policy::Linux22),
+        }
+    }
+
     /// Whether contracts can be had under it.
     pub fn keeps_contracts(&self) -> bool {
         matches!(self, Self::Andante | Self::Dwcs)
