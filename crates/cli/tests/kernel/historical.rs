@@ -21,7 +21,7 @@ fn of<'a>(report: &'a Report, key: &str, policy: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {key} of {policy}: {report:?}"))
 }
 
-/// Of 8 s, in ticks of 10 ms.
+/// Of 4 s, in ticks of 10 ms.
 fn number_of(report: &Report, key: &str, policy: &str) -> f64 {
     of(report, key, policy).parse().expect("a number")
 }

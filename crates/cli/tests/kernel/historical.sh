@@ -18,11 +18,11 @@ for policy in svr4-ts svr4-rt svr4-new linux-2.2 rr; do
 	endless 0
 	first=$last
 	for _ in $(seq 2 $((cpus + 1))); do endless 19; done
-	sleep 1
+	sleep 0.5
 	before=0
 	for hog in $hogs; do before=$((before + $(ticks "$hog"))); done
 	begun=$(sample "$first")
-	sleep 8
+	sleep 4
 	after=0
 	for hog in $hogs; do after=$((after + $(ticks "$hog"))); done
 	echo "REPORT nice_0 $policy $(echo "$begun $(sample "$first")" | awk '{ print ($3 - $1) * 100 / ($4 - $2) }')"
