@@ -43,6 +43,7 @@ enum bpf_map_type {
 /* include/linux/sched.h; not in BTF */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
+#define AN_NICE_0_PRIO 120 /* static_prio at nice 0 */
 
 struct bpf_spin_lock {
 	__u32 val;
@@ -82,6 +83,7 @@ struct task_struct {
 	u32 flags;
 	int pid;
 	int tgid;
+	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
@@ -124,8 +126,10 @@ struct bpf_iter_scx_dsq {
 struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*set_weight)(struct task_struct *p, u32 weight);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);

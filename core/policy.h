@@ -27,8 +27,8 @@
  *     for every task of the class, in service too; true says that the key of a queued one changed:
  *     it is to be queued anew, and an_policy_preempts() asked as if it had woken;
  *   - weight, nice, priority, real_time and round_robin of a member are the shell's to set before
- *     an_policy_join(). sfq and fair take a new weight at any time; the rest holds from the next
- *     an_policy_join().
+ *     an_policy_join(). sfq and fair take a new weight at any time; of the rest, an_policy_change()
+ *     is to be told.
  *
  * All of it under whatever lock guards the class. Times in ns.
  */
@@ -109,6 +109,15 @@ an_inline void an_policy_init(struct an_policy *p, u32 kind, u64 quantum_ns)
 	p->pad = p->pad2 = 0;
 }
 
+an_inline void an_policy_join_linux22(const struct an_policy *p, struct an_member *m)
+{
+	u32 class = AN_LINUX22_OTHER;
+
+	if (m->real_time)
+		class = m->round_robin ? AN_LINUX22_RR : AN_LINUX22_FIFO;
+	an_linux22_join(&p->epochs, &m->linux22, class, m->priority, m->nice);
+}
+
 /* The task enters the class, asleep. What the shell sets (see above) has been set. */
 an_inline void an_policy_join(const struct an_policy *p, struct an_member *m)
 {
@@ -127,11 +136,7 @@ an_inline void an_policy_join(const struct an_policy *p, struct an_member *m)
 		an_svr4_join(an_policy_svr4_table(p), &m->svr4, m->real_time, m->priority);
 		break;
 	case AN_LINUX22:
-		an_linux22_join(&p->epochs, &m->linux22,
-				!m->real_time	 ? AN_LINUX22_OTHER
-				: m->round_robin ? AN_LINUX22_RR
-						 : AN_LINUX22_FIFO,
-				m->priority, m->nice);
+		an_policy_join_linux22(p, m);
 		break;
 	}
 }
@@ -144,6 +149,21 @@ an_inline void an_policy_fork(const struct an_policy *p, struct an_member *paren
 		an_svr4_fork(an_policy_svr4_table(p), &parent->svr4, &child->svr4);
 	else if (p->kind == AN_LINUX22)
 		an_linux22_fork(&p->epochs, &parent->linux22, &child->linux22);
+}
+
+/*
+ * The user asks for something else: what the shell sets has been set anew. What the task has earned
+ * so far stays, unless it goes over to real time or comes back from there; its key stays until it
+ * is queued again.
+ */
+an_inline void an_policy_change(const struct an_policy *p, struct an_member *m)
+{
+	if (an_policy_is_svr4(p))
+		an_svr4_change(an_policy_svr4_table(p), &m->svr4, m->real_time, m->priority);
+	else if (p->kind == AN_LINUX22 && !m->real_time && !an_linux22_real_time(&m->linux22))
+		an_linux22_renice(&p->epochs, &m->linux22, m->nice);
+	else if (p->kind == AN_LINUX22)
+		an_policy_join_linux22(p, m);
 }
 
 /* The key of one that joins its queue, at the tail of its level or at the head. */

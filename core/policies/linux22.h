@@ -131,6 +131,13 @@ an_inline void an_linux22_join(const struct an_linux22_epochs *e, struct an_linu
 	l->epoch = e->now;
 }
 
+/* Another nice value: the counter stays, and grows by the new one from the next epoch on. */
+an_inline void an_linux22_renice(const struct an_linux22_epochs *e, struct an_linux22 *l, s32 nice)
+{
+	an_linux22_catch_up(e, l);
+	l->base = an_linux22_priority(nice);
+}
+
 /*
  * The child, which has just joined, was forked by the parent: nobody gains by forking within an
  * epoch. A parent left with nothing goes on until the next tick.

@@ -174,6 +174,21 @@ an_inline void an_svr4_join(u32 table, struct an_svr4 *s, bool real_time, s32 pr
 	an_svr4_renew_quantum(table, s);
 }
 
+/* The user asks for another priority, or another class. Within a class the quantum goes on. */
+an_inline void an_svr4_change(u32 table, struct an_svr4 *s, bool real_time, s32 priority)
+{
+	u32 fresh = s->fresh;
+
+	if (s->real_time != real_time) {
+		an_svr4_join(table, s, real_time, priority);
+		s->fresh = fresh;
+	} else if (real_time) {
+		s->level = an_svr4_clamp(priority, 0, AN_SVR4_TOP);
+	} else {
+		s->user = an_svr4_clamp(priority, -AN_SVR4_USER_MAX, AN_SVR4_USER_MAX);
+	}
+}
+
 /*
  * The child, which has just joined, was forked by the parent. It asked for the same as the parent
  * did, if anything, and goes on from the parent's level.

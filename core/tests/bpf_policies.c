@@ -33,6 +33,7 @@ PROGRAM int call_policy(void *context)
 	an_policy_join(&policy, &members[0]);
 	an_policy_join(&policy, &members[1]);
 	an_policy_fork(&policy, &members[0], &members[1]);
+	an_policy_change(&policy, &members[0]);
 	return 0;
 }
 

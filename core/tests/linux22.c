@@ -263,3 +263,29 @@ TEST(fork_halves_the_counter)
 	an_policy_wake(&policy, &bystander);
 	CHECK(bystander.key < child.key);
 }
+
+/* Another nice value leaves the counter as it is; the next epoch adds the new priority. */
+TEST(a_change_of_nice_holds_from_the_next_epoch)
+{
+	struct an_member job = other(0);
+	struct an_policy policy;
+	u64 key;
+
+	an_policy_init(&policy, AN_LINUX22, 0);
+	an_policy_join(&policy, &job);
+	an_policy_wake(&policy, &job);
+	an_policy_serve(&policy, &job);
+	an_policy_tick(&policy, &job);
+	key = job.key;
+	job.nice = -10;
+	an_policy_change(&policy, &job);
+	CHECK_EQ(job.linux22.counter, 19);
+	CHECK_EQ(job.key, key);
+	policy.epochs.now++;
+	CHECK_EQ(an_linux22_counter(&policy.epochs, &job.linux22), 9 + 30);
+	job.real_time = true;
+	job.priority = 7;
+	an_policy_change(&policy, &job);
+	CHECK(an_linux22_real_time(&job.linux22));
+	CHECK_EQ(job.linux22.rt, 7);
+}

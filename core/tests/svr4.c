@@ -381,3 +381,38 @@ TEST(new_class_keeps_everybody_going)
 	}
 	CHECK(cpu.jobs[typing].runs > 500);
 }
+
+/* Another nice value does not cost what was earned; another class does. */
+TEST(a_change_of_priority_keeps_the_level)
+{
+	struct an_member job = time_sharing(0);
+	struct an_policy policy;
+	u64 key;
+
+	an_policy_init(&policy, AN_SVR4, 0);
+	an_policy_join(&policy, &job);
+	for (u32 i = 0; i < 2; i++) {
+		an_policy_wake(&policy, &job);
+		an_policy_serve(&policy, &job);
+		an_policy_block(&policy, &job);
+	}
+	an_policy_wake(&policy, &job);
+	CHECK_EQ(job.svr4.level, AN_SVR4_FIRST + 20);
+	key = job.key;
+	job.priority = -15;
+	an_policy_change(&policy, &job);
+	CHECK_EQ(job.svr4.level, AN_SVR4_FIRST + 20);
+	CHECK_EQ(an_svr4_effective(&job.svr4), AN_SVR4_FIRST + 5);
+	CHECK_EQ(job.key, key);
+	job.real_time = true;
+	job.priority = 44;
+	an_policy_change(&policy, &job);
+	CHECK_EQ(an_svr4_global(&job.svr4), AN_SVR4_RT_BASE + 44);
+	job.priority = 10;
+	an_policy_change(&policy, &job);
+	CHECK_EQ(an_svr4_global(&job.svr4), AN_SVR4_RT_BASE + 10);
+	job.real_time = false;
+	job.priority = 0;
+	an_policy_change(&policy, &job);
+	CHECK_EQ(an_svr4_global(&job.svr4), AN_SVR4_FIRST);
+}

@@ -1,4 +1,5 @@
-//! Compiles `bpf/sched.bpf.c` (the core and its shell in the kernel) and makes its skeleton.
+//! Compiles `bpf/sched.bpf.c` (the core and its shell in the kernel) and `bpf/historical.bpf.c` (the
+//! same for the historical policies), and makes their skeletons.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,18 +16,21 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(dir).display());
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    SkeletonBuilder::new()
-        .source(root.join("bpf/sched.bpf.c"))
-        .clang(clang())
-        .clang_args([
-            "-mcpu=v3",
-            "-fno-builtin",
-            "-Wall",
-            "-Werror",
-            "-Wno-unused-function",
-        ])
-        .build_and_generate(out.join("sched.skel.rs"))
-        .unwrap_or_else(|error| panic!("compiling bpf/sched.bpf.c failed: {error:?}"));
+    for name in ["sched", "historical"] {
+        let source = root.join(format!("bpf/{name}.bpf.c"));
+        SkeletonBuilder::new()
+            .source(&source)
+            .clang(clang())
+            .clang_args([
+                "-mcpu=v3",
+                "-fno-builtin",
+                "-Wall",
+                "-Werror",
+                "-Wno-unused-function",
+            ])
+            .build_and_generate(out.join(format!("{name}.skel.rs")))
+            .unwrap_or_else(|error| panic!("compiling {} failed: {error:?}", source.display()));
+    }
 }
 
 /// `$CLANG`, or the first of [`CLANGS`] that is installed.

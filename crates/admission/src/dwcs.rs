@@ -68,6 +68,8 @@ pub enum Unproved {
     Pieces,
     /// The period is no multiple of the budget, and its whole slots are too few.
     PartialSlots,
+    /// More is asked than there is. Nobody is admitted so; plain DWCS asks nobody.
+    Overload,
 }
 
 impl fmt::Display for Unproved {
@@ -77,6 +79,7 @@ impl fmt::Display for Unproved {
             Self::UnequalBudgets => "budgets differ",
             Self::EarlyDeadlines => "a deadline lies before the end of its period",
             Self::Pieces => "a piece of a split contract runs there",
+            Self::Overload => "more is asked than the CPU has",
             Self::PartialSlots => "what a period supplies is no multiple of the budget",
         })
     }

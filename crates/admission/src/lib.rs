@@ -58,6 +58,7 @@ pub use contract::{
 };
 pub use demand::{Verdict, Workload};
 pub use duration::{Duration, DurationError};
+pub use dwcs::Unproved;
 pub use edf_wm::MAX_PIECES;
 pub use offer::{Bounds, MAX_STRETCH};
 pub use placement::{Piece, Placement, PlacementError};

@@ -262,8 +262,8 @@ impl System {
         match dwcs::judge(&self.window_tasks(cpu, more), self.supply) {
             WindowVerdict::Promised => Promise::Windows,
             WindowVerdict::Unproved(unproved) => Promise::Nothing(unproved),
-            // Never: what made it so would not have been admitted.
-            WindowVerdict::Exceeded => Promise::Nothing(dwcs::Unproved::UnequalPeriods),
+            // What made it so was not admitted, but restored.
+            WindowVerdict::Exceeded => Promise::Nothing(dwcs::Unproved::Overload),
         }
     }
 

@@ -248,7 +248,7 @@ impl From<&StateError> for Status {
 impl From<&ClientError> for Status {
     fn from(error: &ClientError) -> Self {
         match error {
-            ClientError::NoDaemon(_) => Self::NotLoaded,
+            ClientError::NoDaemon(_) | ClientError::Historical(_) => Self::NotLoaded,
             ClientError::NotPermitted(_) => Self::NotPermitted,
             ClientError::Broken(_) => Self::Failure,
             ClientError::Fault(fault) => match fault.kind {

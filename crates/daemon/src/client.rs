@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use andante_sched::doctor::Loaded;
+
 use crate::protocol::{Fault, Reply, Request};
 
 /// How long an answer may take: a refusal on a machine with many CPUs and contracts is a search.
@@ -20,6 +22,11 @@ pub enum ClientError {
         .0.display()
     )]
     NoDaemon(PathBuf),
+    /// Andante schedules by a historical policy, of this name.
+    #[error(
+        "the historical policy {0} is in charge, which knows no contracts: end it, then `sudo andante run`"
+    )]
+    Historical(&'static str),
     /// The socket may not be opened.
     #[error("not permitted to open {}: its mode should be 666", .0.display())]
     NotPermitted(PathBuf),
@@ -43,11 +50,14 @@ impl Client {
     /// Connects to the daemon that listens at `socket`; see [`socket_path`](crate::socket_path).
     ///
     /// # Errors
-    /// [`ClientError::NoDaemon`], [`ClientError::NotPermitted`].
+    /// [`ClientError::NoDaemon`], [`ClientError::Historical`], [`ClientError::NotPermitted`].
     pub fn connect(socket: &Path) -> Result<Self, ClientError> {
         let stream = UnixStream::connect(socket).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => ClientError::NotPermitted(socket.to_owned()),
-            _ => ClientError::NoDaemon(socket.to_owned()),
+            _ => match Loaded::find().and_then(|loaded| loaded.policy()) {
+                Some(policy) => ClientError::Historical(policy.name()),
+                None => ClientError::NoDaemon(socket.to_owned()),
+            },
         })?;
         stream
             .set_read_timeout(Some(PATIENCE))

@@ -129,7 +129,14 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
 fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
     let refuse = |what: String| Err(LabError::OnlySimulated { what });
     for Job { case, choice } in jobs {
-        if let Choice::Policy(_) | Choice::Containers(_) = choice {
+        if let Choice::Policy(kind) = choice {
+            return refuse(format!(
+                "the scheduler `{}` is the simulator's; the kernel's is `{}`",
+                kind.name(),
+                Choice::of_kernel(*kind).name()
+            ));
+        }
+        if let Choice::Containers(_) = choice {
             return refuse(format!(
                 "the scheduler `{}` is only simulated so far",
                 choice.name()

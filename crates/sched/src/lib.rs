@@ -4,6 +4,7 @@
 pub mod class;
 pub mod contracts;
 pub mod doctor;
+pub mod historical;
 pub mod loader;
 pub mod programs;
 pub mod snapshot;
@@ -14,6 +15,12 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/sched.skel.rs"));
 }
 
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod historical_skel {
+    include!(concat!(env!("OUT_DIR"), "/historical.skel.rs"));
+}
+
+pub use historical::{Historical, Policy};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{Program, programs};
 pub use snapshot::{Class, Snapshot};

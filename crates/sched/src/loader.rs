@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::skel::{SchedSkel, SchedSkelBuilder, types};
 
 /// CPUs that the per-CPU arrays of the scheduler have room for (`AN_MAX_CPUS`).
-const MAX_CPUS: usize = 1024;
+pub(crate) const MAX_CPUS: usize = 1024;
 
 /// Functions of the kernel that the scheduler cannot do without, for a probe of the kernel's BTF.
 pub const NEEDED_KFUNCS: &[&str] = &[
@@ -98,7 +98,7 @@ pub struct Scheduler {
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const LOG_LINES: usize = 40;
 
-fn log(_: PrintLevel, text: String) {
+pub(crate) fn log(_: PrintLevel, text: String) {
     if let Ok(mut lines) = LOG.lock() {
         lines.extend(text.lines().map(str::to_owned));
         let excess = lines.len().saturating_sub(LOG_LINES);
@@ -106,7 +106,7 @@ fn log(_: PrintLevel, text: String) {
     }
 }
 
-fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
+pub(crate) fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
     move |source| {
         let log = LOG.lock().map(|lines| lines.join("\n")).unwrap_or_default();
         LoadError::Refused { step, source, log }
@@ -177,7 +177,7 @@ impl Scheduler {
 }
 
 /// A text that ends with the first zero byte.
-fn text(bytes: &[std::ffi::c_char]) -> String {
+pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> = bytes
         .iter()
         .map(|&c| c as u8)

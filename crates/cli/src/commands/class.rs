@@ -1,6 +1,7 @@
 //! `andante class`: the tree of classes, which is the tree of cgroups.
 
 use andante_sched::class::{ClassInfo, ClassPath, NewClass, Tree};
+use andante_sched::doctor::Loaded;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -139,6 +140,12 @@ impl Class {
     /// Does it.
     pub fn run(self) -> Result<Status> {
         let tree = Tree::open()?;
+        if let Some(policy) = Loaded::find().and_then(|loaded| loaded.policy()) {
+            output::note(&format!(
+                "the historical policy {} is in charge: it knows no classes, and their weights do nothing",
+                policy.name()
+            ));
+        }
         match self.action {
             Action::List(list) => list.run(&tree)?,
             Action::Show(show) => show.run(&tree)?,

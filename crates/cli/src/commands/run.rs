@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Options, Scheduler};
+use andante_sched::{Historical, Options, Policy, Scheduler};
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -16,6 +17,8 @@ use crate::output::{self, BOLD, GOOD, paint};
 
 /// How often to look whether a signal came or the kernel ejected the scheduler.
 const LOOK: Duration = Duration::from_millis(100);
+/// What a user without privilege may reserve [%].
+const USER_QUOTA: u32 = 10;
 
 /// Put the scheduler in charge of all CPUs; stay until ^C.
 ///
@@ -29,11 +32,21 @@ Examples:
   sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
   sudo andante run --leave 30            contracts may have 70 % of every CPU, not 80
   sudo andante run --learn 0             nothing is learnt: weights and contracts decide alone
+  sudo andante run --policy svr4-ts      a policy of the past, to see what it does to a film
   sudo systemctl enable --now andante    as a service, from boot on
+
+The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
+contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
+that, and a program that has not run for 30 s makes the kernel eject the scheduler: then the stock one
+is back. With dwcs, what contracts ask together may be more than there is: then losses go by the
+windows (`andante exec --reserve 10ms/100ms --tolerate 1/5`), and beyond these contracts are violated.
 
 Those who ask for contracts connect to the socket /run/andante.sock, or to the one that
 ANDANTE_SOCKET names here and there.")]
 pub struct Run {
+    /// How tasks are ordered: by classes, or by a historical policy.
+    #[arg(long, value_name = "NAME", default_value = H_SFQ, value_parser = policy())]
+    policy: Named,
     /// How long a task may run before its class must compete again [µs].
     #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
           value_parser = clap::value_parser!(u32).range(100..=100_000))]
@@ -49,12 +62,45 @@ pub struct Run {
     leave: u32,
     /// The part of the machine that a user who is neither root nor in the group andante may reserve
     /// [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = 10,
+    #[arg(long, value_name = "PERCENT", default_value_t = USER_QUOTA,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     user_quota: u32,
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// What `--policy` calls the scheduler of this project.
+const H_SFQ: &str = "h-sfq";
+
+/// The same without admission and learning, and with loss windows for all contracts.
+const DWCS: &str = "dwcs";
+
+/// What `--policy` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Ours,
+    Dwcs,
+    Historical(Policy),
+}
+
+fn policy() -> impl TypedValueParser<Value = Named> {
+    let ours = [
+        (H_SFQ, "classes with weights, contracts: Andante itself"),
+        (
+            DWCS,
+            "plain DWCS: every contract is had, promised or not, and has a window of losses",
+        ),
+    ];
+    let ours = ours.map(|(name, help)| PossibleValue::new(name).help(help));
+    let known = Policy::ALL.map(|policy| PossibleValue::new(policy.name()).help(policy.summary()));
+    PossibleValuesParser::new(ours.into_iter().chain(known)).map(|name| {
+        match Policy::named(&name) {
+            Some(policy) => Named::Historical(policy),
+            None if name == DWCS => Named::Dwcs,
+            None => Named::Ours,
+        }
+    })
 }
 
 impl Run {
@@ -67,21 +113,46 @@ impl Run {
         }
         // Before loading, so that no signal can end us half-way.
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        match self.policy {
+            Named::Ours | Named::Dwcs => self.serve_classes(&mut signals)?,
+            Named::Historical(policy) => self.serve_historical(policy, &mut signals)?,
+        }
+        match Loaded::find() {
+            None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
+            Some(other) => {
+                self.say(&format!(
+                    "Stopped: the sched_ext scheduler {} is in charge.",
+                    other.name
+                ))?;
+            }
+        }
+        Ok(Status::Ok)
+    }
+
+    /// The classes are served until a signal comes.
+    fn serve_classes(&self, signals: &mut Signals) -> Result<()> {
         let options = Options {
             slice_us: self.slice_us,
-            learn_percent: self.learn,
             leave_percent: self.leave,
+            learn_percent: if self.policy == Named::Dwcs {
+                0
+            } else {
+                self.learn
+            },
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
         // Without systemd there is nobody to notify, and that is fine.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let plain = match self.policy {
+            Named::Dwcs => " with plain DWCS: contracts without admission, for experiments",
+            _ => "",
+        };
         self.say(&format!(
-            "{} is in charge of the CPUs, {} µs at a time; ^C gives them back.",
+            "{} is in charge of the CPUs{plain}, {} µs at a time; ^C gives them back.",
             paint(BOLD, "Andante"),
             self.slice_us
         ))?;
-
         while signals.pending().next().is_none() {
             if let Some(exit) = scheduler.exited() {
                 return Err(ejection(&exit).into());
@@ -95,17 +166,50 @@ impl Run {
             }
         }
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
-        scheduler.detach()?;
-        match Loaded::find() {
-            None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
-            Some(other) => {
-                self.say(&format!(
-                    "Stopped: the sched_ext scheduler {} is in charge.",
-                    other.name
-                ))?;
+        Ok(scheduler.detach()?)
+    }
+
+    /// A historical policy is in charge until a signal comes.
+    fn serve_historical(&self, policy: Policy, signals: &mut Signals) -> Result<()> {
+        self.check_options(policy)?;
+        let scheduler = Historical::load(policy)?;
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        self.say(&format!(
+            "{} is in charge of the CPUs with the historical policy {} ({}): one queue, no classes, no \
+             contracts, for experiments; ^C gives the CPUs back.",
+            paint(BOLD, "Andante"),
+            policy.name(),
+            policy.summary(),
+        ))?;
+        while signals.pending().next().is_none() {
+            if let Some(exit) = scheduler.exited() {
+                return Err(ejection(&exit).into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        Ok(scheduler.detach()?)
+    }
+
+    /// Refuses what only h-sfq knows.
+    fn check_options(&self, policy: Policy) -> Result<()> {
+        let known = Options::default();
+        let other = [
+            (self.slice_us != known.slice_us, "--slice-us"),
+            (self.learn != known.learn_percent, "--learn"),
+            (self.leave != Options::default().leave_percent, "--leave"),
+            (self.user_quota != USER_QUOTA, "--user-quota"),
+        ];
+        match other.into_iter().find(|(given, _)| *given) {
+            None => Ok(()),
+            Some((_, option)) => {
+                let message = format!(
+                    "the policy {} knows no {option}: leave it out",
+                    policy.name()
+                );
+                Err(Refusal::new(Status::Usage, message).into())
             }
         }
-        Ok(Status::Ok)
     }
 
     /// Who answers those that ask for contracts. They may connect from now on, so that none who sees
@@ -122,6 +226,7 @@ impl Run {
         let settings = Settings {
             left_for_others_per_mille: self.leave * 10,
             user_quota_per_mille: self.user_quota * 10,
+            plain_dwcs: self.policy == Named::Dwcs,
         };
         Ok(Daemon::new(socket, settings, LinuxHost::open()?)?)
     }

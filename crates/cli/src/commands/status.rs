@@ -97,9 +97,19 @@ impl Status {
     }
 }
 
-/// Refuses unless Andante is the scheduler in charge.
+/// Refuses unless Andante is the scheduler in charge, with its classes.
 pub fn in_charge() -> Result<(), Refusal> {
-    match Loaded::find() {
+    let loaded = Loaded::find();
+    if let Some(policy) = loaded.as_ref().and_then(Loaded::policy) {
+        let message = format!(
+            "the historical policy {} is in charge ({}), which knows no classes and no contracts: end \
+             it, then `sudo andante run`",
+            policy.name(),
+            policy.summary(),
+        );
+        return Err(Refusal::new(exit::Status::NotLoaded, message));
+    }
+    match loaded {
         Some(loaded) if loaded.is_andante() => Ok(()),
         Some(other) => Err(Refusal::new(
             exit::Status::NotLoaded,

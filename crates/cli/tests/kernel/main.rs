@@ -5,6 +5,7 @@
 //! They need QEMU and a kernel, hence `#[ignore]`; `make test` runs them.
 
 mod contracts;
+mod historical;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Whether a contract may be made: by admission, and by what it does not know of.
 
-use andante_admission::{Admission, Bounds, Contract, Nearest, Placement, Promise, Refusal, Test};
+use andante_admission::{
+    Admission, Bounds, Contract, Nearest, Placement, Promise, Refusal, Test, Unproved,
+};
 use andante_sched::class::ClassPath;
 use andante_sched::contracts::{MAX_PERIOD_NS, MAX_PIECES};
 
@@ -28,6 +30,9 @@ impl Books {
         if question.caller.is_some() && !self.limits(contract, question).is_empty() {
             return None;
         }
+        if self.settings.plain_dwcs {
+            return self.emptiest(contract, question);
+        }
         let judged = self.candidates(question.by.allowed).into_iter();
         let admissions = judged.filter_map(|cpu| self.admit_at(contract, cpu));
         // The first of the strongest, so that the first CPU wins ties.
@@ -37,6 +42,28 @@ impl Books {
             } else {
                 best
             }
+        })
+    }
+
+    /// Plain DWCS asks no test: the CPU of those that the holder may use where least is promised, by
+    /// loss windows, whatever that comes to.
+    fn emptiest(&self, contract: &Contract, question: &Question<'_>) -> Option<Admission> {
+        let promised = |at: &u32| {
+            let bit = cpus::bit(self.online[*at as usize]);
+            let on = |held: &&Held| {
+                let place = held.place.as_ref();
+                place.is_some_and(|place| cpus::mask(&place.placement) & bit != 0)
+            };
+            sum(self.held.iter().filter(on))
+        };
+        let candidates = self.candidates(question.by.allowed).into_iter().flatten();
+        let cpu = candidates.min_by_key(promised)?;
+        let tested = self.admit_at(contract, Some(cpu));
+        Some(Admission {
+            placement: Placement::Whole { cpu },
+            promise: tested.map_or(Promise::Nothing(Unproved::Overload), |found| found.promise),
+            test: Test::WindowConstraint,
+            weakened: Vec::new(),
         })
     }
 

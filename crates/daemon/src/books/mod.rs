@@ -44,6 +44,8 @@ pub struct Settings {
     pub left_for_others_per_mille: u32,
     /// The part of the machine that one user without privilege may hold [1/1000].
     pub user_quota_per_mille: u32,
+    /// Plain DWCS: every contract is one of loss windows, and none is refused for want of room.
+    pub plain_dwcs: bool,
 }
 
 impl Default for Settings {
@@ -51,6 +53,7 @@ impl Default for Settings {
         Self {
             left_for_others_per_mille: 200,
             user_quota_per_mille: 100,
+            plain_dwcs: false,
         }
     }
 }

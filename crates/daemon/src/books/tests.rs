@@ -4,7 +4,7 @@
 mod limits;
 mod machine;
 
-use andante_admission::{Placement, Promise as Promised, Tolerance};
+use andante_admission::{Placement, Promise as Promised, Tolerance, Unproved};
 use andante_sched::contracts::{HeldBy, Promise};
 
 use super::fakes::{MS, World};
@@ -65,6 +65,40 @@ fn a_refusal_names_the_holders_and_what_is_offered_is_given() {
         let reply = world.answer(&Request::Ask(ask));
         assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
     }
+}
+
+#[test]
+fn plain_dwcs_asks_no_test_and_serves_all_by_windows() {
+    let mut world = World::new(2);
+    let settings = Settings {
+        plain_dwcs: true,
+        ..Settings::default()
+    };
+    world.books = Books::new(settings, &world.host).unwrap();
+    for pid in [100, 200, 300] {
+        world.host.process(pid, "film", &[]);
+    }
+    let fits = world.reserve(100, 9, 10);
+    assert_eq!(fits.placement, Placement::Whole { cpu: 0 });
+    assert_eq!(
+        world.reserve(200, 8, 10).placement,
+        Placement::Whole { cpu: 1 }
+    );
+    let beyond = world.reserve(300, 5, 10);
+    assert_eq!(
+        beyond.placement,
+        Placement::Whole { cpu: 1 },
+        "the emptier one"
+    );
+    assert_eq!(beyond.promise, Promised::Nothing(Unproved::Overload));
+    for made in &world.kernel.made {
+        assert_eq!(made.promise.flags, Promise::WINDOW);
+        assert_eq!((made.promise.losses, made.promise.window), (0, 1));
+    }
+    world.host.online = vec![0];
+    world.books.refresh(&mut world.kernel, &world.host);
+    let all_there = world.kernel.made.iter().all(|made| made.promise.cpu == 0);
+    assert!(all_there && world.kernel.made.len() == 3);
 }
 
 #[test]

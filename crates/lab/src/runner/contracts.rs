@@ -38,7 +38,7 @@ impl Contracts {
     /// Sees to it that the accounts are read at `begin_ns`, if `choice` keeps any contracts.
     pub fn new(choice: &Choice, workload: &Workload, begin_ns: u64) -> Self {
         let promised = |program: &Program| program.count > 0 && program.contract.is_some();
-        if *choice != Choice::Andante || !workload.programs.iter().any(promised) {
+        if !choice.keeps_contracts() || !workload.programs.iter().any(promised) {
             return Self::default();
         }
         // By a thread of its own: the answer may take a while on a busy machine, and what else

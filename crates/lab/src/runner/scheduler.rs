@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use andante_sched::Policy;
 use andante_sim::PolicyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,6 +29,10 @@ const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 pub enum Choice {
     /// Ours.
     Andante,
+    /// Ours with plain DWCS: contracts are given without admission.
+    Dwcs,
+    /// A historical policy in the kernel, for all tasks.
+    Historical(Policy),
     /// The kernel's own, over the scenario's classes and weights.
     Eevdf,
     /// The kernel's own with nothing configured: the classes have no weights, and no part in
@@ -45,9 +50,19 @@ pub enum Choice {
     Program(PathBuf),
 }
 
+/// The historical policies of a kernel, as results call them.
+const HISTORICAL: [(&str, Policy); Policy::ALL.len()] = [
+    ("andante-svr4-ts", Policy::Svr4Ts),
+    ("andante-svr4-rt", Policy::Svr4Rt),
+    ("andante-svr4-new", Policy::Svr4New),
+    ("andante-linux-2.2", Policy::Linux22),
+    ("andante-fifo", Policy::Fifo),
+    ("andante-rr", Policy::RoundRobin),
+];
+
 impl Choice {
     /// Names of those that a kernel has without further programs.
-    pub const OF_KERNEL: [&'static str; 8] = {
+    pub const OF_KERNEL: [&'static str; 15] = {
         let by_hand = ByHand::ALL;
         [
             "andante",
@@ -58,6 +73,13 @@ impl Choice {
             by_hand[2].0,
             by_hand[3].0,
             by_hand[4].0,
+            HISTORICAL[0].0,
+            HISTORICAL[1].0,
+            HISTORICAL[2].0,
+            HISTORICAL[3].0,
+            HISTORICAL[4].0,
+            HISTORICAL[5].0,
+            "andante-dwcs",
         ]
     };
 
@@ -68,6 +90,7 @@ impl Choice {
     pub fn parse(name: &str) -> Result<Self, LabError> {
         match name {
             "andante" => Ok(Self::Andante),
+            "andante-dwcs" => Ok(Self::Dwcs),
             "eevdf" => Ok(Self::Eevdf),
             "stock" => Ok(Self::Stock),
             "containers" => Ok(Self::Containers(false)),
@@ -78,6 +101,10 @@ impl Choice {
             name if PolicyKind::named(name).is_some() => {
                 Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
             }
+            name if HISTORICAL.iter().any(|(known, _)| *known == name) => {
+                let known = HISTORICAL.iter().find(|(known, _)| *known == name);
+                Ok(Self::Historical(known.expect("it is known").1))
+            }
             path => match fs::canonicalize(path) {
                 Ok(file) if file.is_file() => Ok(Self::Program(file)),
                 _ => Err(LabError::NoScheduler {
@@ -87,10 +114,30 @@ impl Choice {
         }
     }
 
+    /// What a kernel has of a policy that the simulator gives to all tasks.
+    pub fn of_kernel(simulated: PolicyKind) -> Self {
+        match simulated {
+            PolicyKind::Sfq => Self::Andante,
+            PolicyKind::Fair => Self::Stock,
+            PolicyKind::Fifo => Self::Historical(Policy::Fifo),
+            PolicyKind::RoundRobin => Self::Historical(Policy::RoundRobin),
+            PolicyKind::Svr4 => Self::Historical(Policy::Svr4Ts),
+            PolicyKind::Svr4New => Self::Historical(Policy::Svr4New),
+            PolicyKind::Linux22 => Self::Historical(Policy::Linux22),
+        }
+    }
+
+    /// Whether contracts can be had under it.
+    pub fn keeps_contracts(&self) -> bool {
+        matches!(self, Self::Andante | Self::Dwcs)
+    }
+
     /// As results call it.
     pub fn name(&self) -> String {
         match self {
             Self::Andante => "andante".to_owned(),
+            Self::Dwcs => "andante-dwcs".to_owned(),
+            Self::Historical(policy) => format!("andante-{}", policy.name()),
             Self::Eevdf => "eevdf".to_owned(),
             Self::Stock => "stock".to_owned(),
             Self::ByHand(by_hand) => by_hand.name().to_owned(),
@@ -134,6 +181,19 @@ impl InCharge {
                 if let Some(percent) = workload.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }
+                command
+            }
+            Choice::Dwcs => {
+                let mut command = Command::new(&setup.andante);
+                command.args(["run", "--quiet", "--policy", "dwcs"]);
+                if let Some(percent) = workload.leave_percent {
+                    command.args(["--leave", &percent.to_string()]);
+                }
+                command
+            }
+            Choice::Historical(policy) => {
+                let mut command = Command::new(&setup.andante);
+                command.args(["run", "--quiet", "--policy", policy.name()]);
                 command
             }
             Choice::Program(file) => Command::new(file),
@@ -265,5 +325,20 @@ fn other_in_charge(name: &str, state: &str) -> LabError {
     LabError::SchedulerFailed {
         name: name.to_owned(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_historical_policy_has_a_name() {
+        for (name, policy) in HISTORICAL {
+            let choice = Choice::parse(name).unwrap();
+            assert_eq!(choice, Choice::Historical(policy));
+            assert_eq!(choice.name(), name);
+            assert!(Choice::OF_KERNEL.contains(&name));
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use andante_vm::btf::{self, BtfVerdict};
 
 use crate::class::{ClassError, cgroup_root};
+use crate::historical::Policy;
 
 /// `CAP_SYS_ADMIN` of the kernel's `include/uapi/linux/capability.h`.
 const CAP_SYS_ADMIN: u32 = 21;
@@ -63,6 +64,13 @@ impl Loaded {
     /// Whether it is Andante; the kernel keeps the name that the BPF object gives itself.
     pub fn is_andante(&self) -> bool {
         self.name.starts_with("andante")
+    }
+
+    /// The historical policy by which Andante schedules; none if it does so by its classes.
+    pub fn policy(&self) -> Option<Policy> {
+        Policy::ALL
+            .into_iter()
+            .find(|policy| policy.ops_name() == self.name)
     }
 }
 

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Each historical policy takes charge, schedules loops on all CPUs, is asked about, and leaves.
+. /andante/common.sh
+cpus=$(nproc)
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+
+endless() { # NICE: an endless loop; its process is $last
+	nice -n "$1" sh -c 'while :; do :; done' &
+	last=$!
+	hogs="$hogs $last"
+}
+
+for policy in svr4-ts svr4-rt svr4-new linux-2.2 rr; do
+	in_charge --policy $policy
+	echo "REPORT ops $policy $(cat /sys/kernel/sched_ext/root/ops)"
+	hogs=
+	endless 0
+	first=$last
+	for _ in $(seq 2 $((cpus + 1))); do endless 19; done
+	sleep 0.5
+	before=0
+	for hog in $hogs; do before=$((before + $(ticks "$hog"))); done
+	begun=$(sample "$first")
+	sleep 4
+	after=0
+	for hog in $hogs; do after=$((after + $(ticks "$hog"))); done
+	echo "REPORT nice_0 $policy $(echo "$begun $(sample "$first")" | awk '{ print ($3 - $1) * 100 / ($4 - $2) }')"
+	echo "REPORT together $policy $(echo "$begun $before $(sample "$first") $after" | awk '{ print ($6 - $3) * 100 / ($5 - $2) }')"
+	if [ $policy = svr4-ts ]; then
+		try status andante status
+		try top andante top --once
+		try reserve andante reserve $$ 1ms/10ms
+		try class andante class create --weight 50 film
+		try second andante run --policy rr
+	fi
+	# shellcheck disable=SC2086
+	kill $hogs
+	kill -INT $scheduler
+	wait $scheduler
+	echo "REPORT left_with $policy $?"
+	echo "REPORT state $policy $(state)"
+done
+
+# First in, first out: what computes is not interrupted, so the loops have an end.
+in_charge --policy fifo
+finite() {
+	i=0
+	while [ $i -lt 20000 ]; do i=$((i + 1)); done
+	echo "$1" >>/tmp/finished
+}
+for n in $(seq $((cpus * 3))); do finite "$n" & done
+while [ "$(wc -l </tmp/finished)" -lt $((cpus * 3)) ]; do sleep 0.2; done
+kill -INT $scheduler
+wait $scheduler
+echo "REPORT left_with fifo $?"
+echo "REPORT state fifo $(state)"
+try unknown andante run --policy svr5
+try not_theirs andante run --policy rr --leave 30
+exit 0
