@@ -118,6 +118,42 @@ TEST(a_container_can_be_forgotten)
 	CHECK_EQ(an_binding_payer(&b), 4);
 }
 
+/* Asked and answered a few times, a server works for its client; fed and silent, for itself. */
+TEST(answers_make_a_client)
+{
+	struct an_binding b = {0};
+	u64 now_ns = 7 * MS;
+
+	for (u32 i = 0; i < 100; i++) {
+		CHECK(!an_binding_ask(&b, 1, now_ns += MS)); /* a pipe */
+		CHECK_EQ(an_binding_ask(&b, 2, now_ns += MS), i >= AN_BINDING_ANSWERS);
+		an_binding_answer(&b, now_ns += MS);
+	}
+	CHECK_EQ(b.count, 2);
+	/* Others that come and go in between change nothing. */
+	an_binding_forget(&b, 1, 2, now_ns);
+	CHECK(!an_binding_ask(&b, 3, now_ns += MS));
+	CHECK(an_binding_ask(&b, 2, now_ns += MS));
+}
+
+/* What was answered long ago counts for nothing: neither for now, nor for later answers. */
+TEST(a_client_that_is_answered_no_more_is_none)
+{
+	struct an_binding b = {0};
+	u64 now_ns = 0;
+
+	an_binding_answer(&b, now_ns); /* nobody has asked */
+	CHECK_EQ(b.count, 0);
+	for (u32 i = 0; i < AN_BINDING_ANSWERS; i++) {
+		CHECK(!an_binding_ask(&b, 1, now_ns += AN_BINDING_KEEP_NS - 2));
+		an_binding_answer(&b, ++now_ns);
+	}
+	CHECK(an_binding_ask(&b, 1, now_ns + AN_BINDING_KEEP_NS - 1));
+	CHECK(!an_binding_ask(&b, 1, now_ns += AN_BINDING_KEEP_NS));
+	an_binding_answer(&b, now_ns);
+	CHECK(!an_binding_ask(&b, 1, now_ns));
+}
+
 /* Whatever is done: nobody twice, the payer in the set, shares that add up. */
 TEST(random_bindings_stay_sound)
 {
@@ -134,7 +170,7 @@ TEST(random_bindings_stay_sound)
 			u64 ran_ns = random_scale(&r, 34);
 
 			now_ns += ran_ns;
-			switch (random_below(&r, 5)) {
+			switch (random_below(&r, 6)) {
 			case 0:
 			case 1:
 				an_binding_bind(&b, container, now_ns);
@@ -147,6 +183,9 @@ TEST(random_bindings_stay_sound)
 			case 3:
 				if (random_chance(&r, 10))
 					an_binding_reset(&b, now_ns);
+				break;
+			case 4:
+				an_binding_answer(&b, now_ns);
 				break;
 			default:
 				CHECK_EQ(an_binding_charge(&b, ran_ns, now_ns), bound);

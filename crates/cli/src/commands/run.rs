@@ -43,6 +43,10 @@ pub struct Run {
     #[arg(long, value_name = "PERCENT", default_value_t = Options::default().learn_percent,
           value_parser = clap::value_parser!(u32).range(0..=90))]
     learn: u32,
+    /// Charge servers for all they do. Otherwise a server that answers a client of another class (a
+    /// display server, for a player) works with the share of the client, which pays for it.
+    #[arg(long)]
+    no_binding: bool,
     /// The part of every CPU that is left to everybody without a contract [%].
     #[arg(long, value_name = "PERCENT", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=95))]
@@ -70,6 +74,7 @@ impl Run {
         let options = Options {
             slice_us: self.slice_us,
             learn_percent: self.learn,
+            binding: !self.no_binding,
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
