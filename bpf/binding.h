@@ -147,6 +147,22 @@ static __always_inline u32 binding_wake(struct task_struct *p, struct task_state
 
 /* ---- the client's class goes ---- */
 
+/* The task, next in the queue that is gone through, is to be moved to its own class's. */
+static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, struct task_state *ts)
+{
+	binding_ends(ts);
+	an_task_wake(an_node(&tree, ts->leaf)->vtime, &ts->sfq);
+	scx_bpf_dsq_move_set_vtime(it, ts->sfq.start);
+}
+
+/* Leaf whose queue the task, next in the queue that is gone through, is to be moved to. */
+static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct task_state *ts)
+{
+	if (ts->home && !binding_holds(ts->leaf, ts->generation))
+		binding_goes_home(it, ts);
+	return ts->leaf;
+}
+
 /* How long another CPU may be in the middle of queueing a task, at most. */
 #define BINDING_QUEUEING_NS 200000ULL
 
@@ -181,15 +197,13 @@ static __noinline void binding_closes(u32 leaf)
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
 		u32 home;
 
-		if (!ts)
+		if (!ts || !ts->home)
 			break;
-		home = ts->home ? ts->home : AN_ROOT_LEAF;
-		binding_ends(ts);
+		home = ts->home;
+		binding_goes_home(&it, ts);
 		bpf_spin_lock(&tree_lock);
-		an_task_wake(an_node(&tree, home)->vtime, &ts->sfq);
 		an_queue_add(&tree, home);
 		bpf_spin_unlock(&tree_lock);
-		scx_bpf_dsq_move_set_vtime(&it, ts->sfq.start);
 		if (!scx_bpf_dsq_move_vtime(&it, p, home, 0)) {
 			bpf_spin_lock(&tree_lock);
 			an_queue_withdraw(&tree, home);

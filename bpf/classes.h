@@ -78,7 +78,7 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	return 0;
 }
 
-SEC("struct_ops.s/andante_cgroup_exit")
+SEC("struct_ops/andante_cgroup_exit")
 void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 {
 	struct cgroup_state *cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, 0);

@@ -84,10 +84,11 @@ static __always_inline bool cpus_idle(void)
 	return any;
 }
 
+#include "binding.h"
+
 #include "contracts.h"
 #include "learn.h"
 
-#include "binding.h"
 #include "classes.h"
 
 /* ---- a task is runnable ---- */
