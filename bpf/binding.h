@@ -29,16 +29,6 @@
 
 u32 binding_closing SEC(".bss.contracts"); /* leaf whose class is being removed */
 
-/* The clocks of two CPUs may differ by a little; a binding's must not go back. */
-static __always_inline u64 binding_clock(struct task_state *ts)
-{
-	u64 now_ns = scx_bpf_now();
-
-	if (now_ns > ts->binding_ns)
-		ts->binding_ns = now_ns;
-	return ts->binding_ns;
-}
-
 /* ---- what goes over sockets ---- */
 
 /* The process at the other end of this connection, as it was when the connection was made. */
@@ -68,7 +58,7 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	if (!ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
 		return 0;
 	ts->asked_by = 0;
-	an_binding_answer(&ts->binding, binding_clock(ts));
+	an_binding_answer(&ts->binding);
 	return 0;
 }
 
@@ -98,10 +88,16 @@ static __always_inline bool binding_holds(u32 leaf, u32 generation)
 	return leaf != binding_closing && n->kind == AN_LEAF && n->generation == (u16)generation;
 }
 
-/* See an_binding_ask(). */
+/* See an_binding_ask(). The clocks of two CPUs may differ by a little; its must not go back. */
 an_global bool binding_ask(struct task_state *ts, u32 container)
 {
-	return ts && an_binding_ask(&ts->binding, container, binding_clock(ts));
+	u64 now_ns = scx_bpf_now();
+
+	if (!ts)
+		return false;
+	if (now_ns > ts->binding_ns)
+		ts->binding_ns = now_ns;
+	return an_binding_ask(&ts->binding, container, ts->binding_ns);
 }
 
 /* The task, whose own class is home, is being woken by a thread that sends it a request. */
@@ -190,7 +186,8 @@ static __noinline void binding_closes(u32 leaf)
 
 	binding_closing = leaf;
 	if (nr_cpus > 1)
-		an_while(binding_queueing(leaf) && bpf_ktime_get_ns() < until_ns);
+		an_while(binding_queueing(leaf) && bpf_ktime_get_ns() < until_ns)
+			;
 	bpf_iter_scx_dsq_new(&it, leaf, 0);
 	an_while(true) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);

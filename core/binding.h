@@ -14,10 +14,10 @@
  * memory; the choices here are four, half a second, and five seconds until one is dropped. When a
  * fifth comes, the one bound longest ago goes (of equal ones, the first).
  *
- * Whose work a server does, nobody tells it. It is inferred from answers: a thread that a container's
- * thread has woken with a request, and that then sends something back, works for that container
- * (an_binding_ask(), an_binding_answer()). One that is only ever fed, as by a pipe, never answers,
- * and stays its own.
+ * Whose work a server does, nobody tells it. It is inferred from answers: a thread that a
+ * container's thread has woken with a request, and that then sends something back, works for that
+ * container (an_binding_ask(), an_binding_answer()). One that is only ever fed, as by a pipe, never
+ * answers, and stays its own.
  *
  * Containers are ids other than 0 (container_tree.h). Times are of one clock [ns], and a call's is
  * never before that of the call before it.
@@ -34,7 +34,7 @@
 #define AN_BINDING_HALF_LIFE_NS 500000000ULL
 #define AN_BINDING_KEEP_NS 5000000000ULL
 #define AN_BINDING_WHOLE 1024u
-#define AN_BINDING_ANSWERS 3 /* to one client, each at most AN_BINDING_KEEP_NS after the last */
+#define AN_BINDING_ANSWERS 3		    /* to a client, since it came into the set */
 #define AN_BINDING_USED_MAX_NS (1ULL << 52) /* times AN_BINDING_WHOLE, of four, fits 64 bits */
 
 _Static_assert((AN_BINDINGS_MAX & (AN_BINDINGS_MAX - 1)) == 0, "an_bounded() masks");
@@ -42,9 +42,8 @@ _Static_assert((AN_BINDINGS_MAX & (AN_BINDINGS_MAX - 1)) == 0, "an_bounded() mas
 struct an_bound {
 	u64 used_ns;  /* on its behalf, decayed */
 	u64 bound_ns; /* last instant known at which the thread was bound to it */
-	u64 answered_ns;
 	u32 container;
-	u32 answers; /* in a row, up to AN_BINDING_ANSWERS */
+	u32 answers; /* given to it, up to AN_BINDING_ANSWERS */
 };
 
 struct an_binding {
@@ -65,7 +64,6 @@ an_inline void an_binding_put(struct an_binding *b, u32 i, u32 container, u64 no
 
 	bound->used_ns = 0;
 	bound->bound_ns = now_ns;
-	bound->answered_ns = now_ns;
 	bound->container = container;
 	bound->answers = 0;
 }
@@ -92,7 +90,6 @@ an_inline void an_binding_drop(struct an_binding *b, u32 i)
 
 	gone->used_ns = last->used_ns;
 	gone->bound_ns = last->bound_ns;
-	gone->answered_ns = last->answered_ns;
 	gone->container = last->container;
 	gone->answers = last->answers;
 	if (b->now == b->count - 1)
@@ -168,29 +165,22 @@ an_inline void an_binding_bind(struct an_binding *b, u32 container, u64 now_ns)
 /*
  * The container asks the thread for something, waking it: the thread is bound to it from now on.
  * True if it has shown that it answers this container, which then is to pay; a thread that has not
- * pays for itself.
+ * pays for itself. Once shown that holds for as long as the container is in the set: much of what
+ * is asked of a display server has no answer.
  */
 an_inline bool an_binding_ask(struct an_binding *b, u32 container, u64 now_ns)
 {
-	struct an_bound *client;
-
 	an_binding_bind(b, container, now_ns);
-	client = an_bound(b, b->now);
-	return client->answers >= AN_BINDING_ANSWERS &&
-	       now_ns - client->answered_ns < AN_BINDING_KEEP_NS;
+	return an_bound(b, b->now)->answers >= AN_BINDING_ANSWERS;
 }
 
-/* The thread has answered the container that it is bound to. Call once for each asking. */
-an_inline void an_binding_answer(struct an_binding *b, u64 now_ns)
+/* The thread has answered the container that it is bound to. Call at most once for each asking. */
+an_inline void an_binding_answer(struct an_binding *b)
 {
 	struct an_bound *client = an_bound(b, b->now);
 
-	if (!b->count)
-		return;
-	if (now_ns - client->answered_ns >= AN_BINDING_KEEP_NS)
-		client->answers = 0;
-	client->answers += client->answers < AN_BINDING_ANSWERS;
-	client->answered_ns = now_ns;
+	if (b->count)
+		client->answers += client->answers < AN_BINDING_ANSWERS;
 }
 
 /* It has run for so long since the last such call or an_binding_bind(). Returns who pays, or 0. */
