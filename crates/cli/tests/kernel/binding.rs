@@ -20,7 +20,7 @@ fn a_server_works_with_the_share_of_the_client_that_it_answers() {
     for key in ["silent", "unbound"] {
         assert!(number(&report, key) <= OWN, "{key}: {report:?}");
     }
-    assert_eq!(report["removed"].len(), 8);
+    assert_eq!(report["removed"].len(), 4);
     assert_eq!(number(&report, "alive"), 1.0);
     assert_eq!(report["state"], ["enabled"]);
     assert_eq!(number(&report, "left_with"), 0.0);

@@ -14,8 +14,8 @@ pair() {
 	server=$last
 	in_class client peers "$3" /tmp/$1
 	client=$last
-	sleep 1
-	echo "REPORT $1 $(share $server 2)"
+	sleep 0.6
+	echo "REPORT $1 $(share $server 1)"
 	kill $client $server
 }
 
@@ -32,22 +32,22 @@ pair silent swallow feed
 # Clients whose class goes while the server is at work for them: it goes on for the next.
 in_class server peers serve /tmp/server
 server=$last
-for turn in 1 2 3 4 5 6 7 8; do
+for turn in 1 2 3 4; do
 	mkdir $cgroup/brief
 	echo 100 >$cgroup/brief/cpu.weight
 	in_class brief peers ask /tmp/server
-	sleep 0.5
+	sleep 0.6
 	[ $turn = 4 ] && echo "REPORT brief $(share $server 1)"
 	kill -KILL $last
 	wait $last
 	rmdir $cgroup/brief && echo "REPORT removed 1"
 done
-sleep 0.5
+sleep 0.2
 echo "REPORT alive $(kill -0 $server && echo 1)"
 in_class client peers ask /tmp/server
 client=$last
-sleep 1
-echo "REPORT after $(share $server 2)"
+sleep 0.6
+echo "REPORT after $(share $server 1)"
 echo "REPORT state $(state)"
 kill $client $server
 kill -INT $scheduler

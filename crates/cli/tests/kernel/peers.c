@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WORK 2000000 /* turns: a few ms */
+#define WORK 200000 /* turns: about a ms */
 #define RETRY_US 1000
 
 static void work(void)
