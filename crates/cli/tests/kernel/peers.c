@@ -22,7 +22,7 @@ static void work(void)
 }
 
 /* The server of one client at a time. */
-static int serve(int listener, int answers)
+static void serve(int listener, int answers)
 {
 	for (;;) {
 		int client = accept(listener, NULL, NULL);
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		unlink(argv[2]);
 		if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 8))
 			return 1;
-		return serve(fd, !strcmp(does, "serve"));
+		serve(fd, !strcmp(does, "serve"));
 	}
 	while (connect(fd, (struct sockaddr *)&address, sizeof address))
 		usleep(RETRY_US);
