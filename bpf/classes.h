@@ -78,7 +78,7 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	return 0;
 }
 
-SEC("struct_ops.s/andante_cgroup_exit")
+SEC("struct_ops/andante_cgroup_exit")
 void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 {
 	struct cgroup_state *cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, 0);
@@ -88,12 +88,15 @@ void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 		return;
 	leaf = cs->leaf;
 	cs->leaf = AN_NONE;
+	if (bindings)
+		binding_closes(leaf);
 	bpf_spin_lock(&tree_lock);
 	if (*leaf_contract(leaf))
 		contract_end(*leaf_contract(leaf));
 	an_queue_correct(&tree, leaf, 0); /* the kernel says that it is empty */
 	an_class_remove(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
+	binding_closing = AN_NONE;
 }
 
 SEC("struct_ops/andante_cgroup_set_weight")
@@ -117,6 +120,7 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	bpf_cgroup_release(cgrp);
 	ts->leaf = leaf;
 	ts->generation = an_node(&tree, leaf)->generation;
+	ts->home = AN_NONE;
 	ts->sfq.fresh = 1;
 	return leaf;
 }
@@ -126,7 +130,8 @@ static __always_inline u32 task_leaf(struct task_struct *p, struct task_state *t
 {
 	u32 leaf = ts->leaf;
 
-	if (leaf && (u16)ts->generation == an_node(&tree, leaf)->generation)
+	if (leaf && (u16)ts->generation == an_node(&tree, leaf)->generation &&
+	    (!ts->home || binding_holds(leaf, ts->generation)))
 		return leaf;
 	return task_find_leaf(p, ts);
 }
@@ -134,7 +139,7 @@ static __always_inline u32 task_leaf(struct task_struct *p, struct task_state *t
 /* The task is not of its class any more. It does not run now. */
 static __always_inline void task_leaves(struct task_state *ts)
 {
-	ts->leaf = AN_NONE;
+	ts->leaf = ts->home = AN_NONE;
 	contract_uncount(ts);
 }
 

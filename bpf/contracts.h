@@ -248,16 +248,18 @@ an_global int contract_lets_go(u32 index)
 	an_while(left) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+		u32 leaf;
 
 		if (!ts)
 			break;
+		leaf = binding_queue(&it, ts);
 		bpf_spin_lock(&tree_lock);
-		an_queue_add(&tree, ts->leaf);
-		an_holder(index)->waits_in = ts->leaf;
+		an_queue_add(&tree, leaf);
+		an_holder(index)->waits_in = leaf;
 		bpf_spin_unlock(&tree_lock);
-		if (!scx_bpf_dsq_move_vtime(&it, p, ts->leaf, 0)) {
+		if (!scx_bpf_dsq_move_vtime(&it, p, leaf, 0)) {
 			bpf_spin_lock(&tree_lock);
-			an_queue_withdraw(&tree, ts->leaf);
+			an_queue_withdraw(&tree, leaf);
 			bpf_spin_unlock(&tree_lock);
 		}
 		left = an_opaque(left - 1);

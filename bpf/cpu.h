@@ -36,6 +36,7 @@ struct cpu_state {
 	u32 over;	 /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	 /* leaf whose queue may be about to get a task from here */
 	u32 weight;	 /* nice weight of the running task */
+	u32 asks;	 /* thread that has sent a request from here, and woken nobody since */
 	u32 gone;	 /* it is offline, and serves no contract */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;

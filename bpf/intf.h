@@ -78,6 +78,7 @@ struct an_stats {
 	u64 contract_picks;  /* tasks taken under a contract */
 	u64 contract_preemptions;
 	u64 learnt;	     /* contracts that were learnt */
+	u64 bound;	     /* wake-ups of a server by a client whose class pays for it */
 	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
 };
 

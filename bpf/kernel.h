@@ -90,6 +90,25 @@ struct task_struct {
 	struct sched_ext_entity scx;
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	struct upid numbers[1];
+};
+
+struct sock {
+	struct pid *sk_peer_pid;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct unix_address *addr; /* that it is bound to, or was accepted at */
+	struct sock *peer;
+};
+
 struct scx_init_task_args {
 	bool fork;
 	struct cgroup *cgroup;

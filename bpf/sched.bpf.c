@@ -41,6 +41,7 @@ const volatile u64 quantum_ns = 2000000;      /* service of one pick */
 const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
 const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
 const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1024] */
+const volatile u32 bindings = 1;	      /* servers work with their clients\' shares */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
@@ -60,7 +61,12 @@ struct task_state {
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 	u32 slept;	/* has not been seen to wake since it went to sleep */
+	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
+	u32 home_generation;
+	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
 	struct an_learner learner;
+	struct an_binding binding; /* the classes that it has served lately */
+	u64 binding_ns;
 };
 
 struct {
@@ -78,6 +84,8 @@ static __always_inline bool cpus_idle(void)
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
 }
+
+#include "binding.h"
 
 #include "contracts.h"
 #include "learn.h"
@@ -228,6 +236,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	if (ts->slept)
 		learn_wake(p, ts);
 	leaf = task_leaf(p, ts);
+	if (bindings && tree.classes > 1 && enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
+		leaf = binding_wake(p, ts, leaf);
 	contract = task_contract(ts, leaf);
 	if (contract && contract_enqueue(p, ts, contract, leaf, enq_flags))
 		return;
@@ -554,6 +564,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
 	if (ts && c->running)
 		service_ends(c, prev, ts);
+	if (ts && an_node(&tree, old)->kind != AN_LEAF)
+		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
 	if (contracts.count) {
 		enum contract_turn turn = contract_turn(c, cpu, old, ts);
 

@@ -14,6 +14,11 @@
  * memory; the choices here are four, half a second, and five seconds until one is dropped. When a
  * fifth comes, the one bound longest ago goes (of equal ones, the first).
  *
+ * Whose work a server does, nobody tells it. It is inferred from answers: a thread that a
+ * container's thread has woken with a request, and that then sends something back, works for that
+ * container (an_binding_ask(), an_binding_answer()). One that is only ever fed, as by a pipe, never
+ * answers, and stays its own.
+ *
  * Containers are ids other than 0 (container_tree.h). Times are of one clock [ns], and a call's is
  * never before that of the call before it.
  *
@@ -29,6 +34,7 @@
 #define AN_BINDING_HALF_LIFE_NS 500000000ULL
 #define AN_BINDING_KEEP_NS 5000000000ULL
 #define AN_BINDING_WHOLE 1024u
+#define AN_BINDING_ANSWERS 3		    /* to a client, since it came into the set */
 #define AN_BINDING_USED_MAX_NS (1ULL << 52) /* times AN_BINDING_WHOLE, of four, fits 64 bits */
 
 _Static_assert((AN_BINDINGS_MAX & (AN_BINDINGS_MAX - 1)) == 0, "an_bounded() masks");
@@ -37,7 +43,7 @@ struct an_bound {
 	u64 used_ns;  /* on its behalf, decayed */
 	u64 bound_ns; /* last instant known at which the thread was bound to it */
 	u32 container;
-	u32 pad;
+	u32 answers; /* given to it, up to AN_BINDING_ANSWERS */
 };
 
 struct an_binding {
@@ -59,7 +65,7 @@ an_inline void an_binding_put(struct an_binding *b, u32 i, u32 container, u64 no
 	bound->used_ns = 0;
 	bound->bound_ns = now_ns;
 	bound->container = container;
-	bound->pad = 0;
+	bound->answers = 0;
 }
 
 /* A thread bound to this container and no other. */
@@ -85,6 +91,7 @@ an_inline void an_binding_drop(struct an_binding *b, u32 i)
 	gone->used_ns = last->used_ns;
 	gone->bound_ns = last->bound_ns;
 	gone->container = last->container;
+	gone->answers = last->answers;
 	if (b->now == b->count - 1)
 		b->now = i;
 	b->count--;
@@ -153,6 +160,27 @@ an_inline void an_binding_bind(struct an_binding *b, u32 container, u64 now_ns)
 		an_binding_put(b, i, container, now_ns);
 	}
 	b->now = i;
+}
+
+/*
+ * The container asks the thread for something, waking it: the thread is bound to it from now on.
+ * True if it has shown that it answers this container, which then is to pay; a thread that has not
+ * pays for itself. Once shown that holds for as long as the container is in the set: much of what
+ * is asked of a display server has no answer.
+ */
+an_inline bool an_binding_ask(struct an_binding *b, u32 container, u64 now_ns)
+{
+	an_binding_bind(b, container, now_ns);
+	return an_bound(b, b->now)->answers >= AN_BINDING_ANSWERS;
+}
+
+/* The thread has answered the container that it is bound to. Call at most once for each asking. */
+an_inline void an_binding_answer(struct an_binding *b)
+{
+	struct an_bound *client = an_bound(b, b->now);
+
+	if (b->count)
+		client->answers += client->answers < AN_BINDING_ANSWERS;
 }
 
 /* It has run for so long since the last such call or an_binding_bind(). Returns who pays, or 0. */

@@ -4,8 +4,8 @@
  *
  * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h and
  * task.h (shares), policy.h (how a class orders its tasks), contract.h, contract_run.h, dwcs.h,
- * cbs.h, fcbs.h, edfwm.h, learn.h, bucket.h and event.h (contracts). containers.h and binding.h are
- * a hierarchy of their own, resource containers.
+ * cbs.h, fcbs.h, edfwm.h, learn.h, bucket.h and event.h (contracts). containers.h is a hierarchy of
+ * its own, resource containers; binding.h says for whom a thread works.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H

@@ -118,6 +118,43 @@ TEST(a_container_can_be_forgotten)
 	CHECK_EQ(an_binding_payer(&b), 4);
 }
 
+/* Asked and answered a few times, a server works for its client; fed and silent, for itself. */
+TEST(answers_make_a_client)
+{
+	struct an_binding b = {0};
+	u64 now_ns = 7 * MS;
+
+	for (u32 i = 0; i < 100; i++) {
+		CHECK(!an_binding_ask(&b, 1, now_ns += MS)); /* a pipe */
+		CHECK_EQ(an_binding_ask(&b, 2, now_ns += MS), i >= AN_BINDING_ANSWERS);
+		an_binding_answer(&b);
+	}
+	CHECK_EQ(b.count, 2);
+	/* Others that come and go in between change nothing. */
+	an_binding_forget(&b, 1, 2, now_ns);
+	CHECK(!an_binding_ask(&b, 3, now_ns += MS));
+	CHECK(an_binding_ask(&b, 2, now_ns += MS));
+}
+
+/* Much that is asked has no answer. Only a client that does not come back is forgotten. */
+TEST(a_client_is_one_until_it_leaves_the_set)
+{
+	struct an_binding b = {0};
+	u64 now_ns = 0;
+
+	an_binding_answer(&b); /* nobody has asked */
+	CHECK_EQ(b.count, 0);
+	for (u32 i = 0; i < AN_BINDING_ANSWERS; i++) {
+		CHECK(!an_binding_ask(&b, 1, now_ns += MS));
+		an_binding_answer(&b);
+	}
+	CHECK(an_binding_ask(&b, 1, now_ns += 1000 * AN_BINDING_KEEP_NS));
+	CHECK(!an_binding_ask(&b, 2, now_ns += MS));
+	CHECK(an_binding_ask(&b, 1, now_ns += AN_BINDING_KEEP_NS - 1));
+	CHECK(!an_binding_ask(&b, 2, now_ns));
+	CHECK(!an_binding_ask(&b, 1, now_ns += AN_BINDING_KEEP_NS));
+}
+
 /* Whatever is done: nobody twice, the payer in the set, shares that add up. */
 TEST(random_bindings_stay_sound)
 {
@@ -134,7 +171,7 @@ TEST(random_bindings_stay_sound)
 			u64 ran_ns = random_scale(&r, 34);
 
 			now_ns += ran_ns;
-			switch (random_below(&r, 5)) {
+			switch (random_below(&r, 6)) {
 			case 0:
 			case 1:
 				an_binding_bind(&b, container, now_ns);
@@ -147,6 +184,9 @@ TEST(random_bindings_stay_sound)
 			case 3:
 				if (random_chance(&r, 10))
 					an_binding_reset(&b, now_ns);
+				break;
+			case 4:
+				an_binding_answer(&b);
 				break;
 			default:
 				CHECK_EQ(an_binding_charge(&b, ran_ns, now_ns), bound);

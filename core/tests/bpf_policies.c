@@ -93,5 +93,7 @@ PROGRAM int call_binding(void *context)
 	an_binding_prune(&binding, now_ns);
 	an_binding_forget(&binding, container, id, now_ns);
 	an_binding_reset(&binding, now_ns);
+	result(15, an_binding_ask(&binding, container, now_ns));
+	an_binding_answer(&binding);
 	return 0;
 }

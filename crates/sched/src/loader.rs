@@ -4,6 +4,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
@@ -43,6 +45,8 @@ pub struct Options {
     pub learn_percent: u32,
     /// The part of every CPU that contracts leave to everybody else, in overload too [%].
     pub leave_percent: u32,
+    /// Whether a server's work is charged to, and done with the share of, the client it serves.
+    pub binding: bool,
 }
 
 impl Default for Options {
@@ -51,6 +55,7 @@ impl Default for Options {
             slice_us: 2_000,
             learn_percent: 50,
             leave_percent: 20,
+            binding: true,
         }
     }
 }
@@ -92,6 +97,8 @@ pub struct Exit {
 pub struct Scheduler {
     pub(crate) skel: SchedSkel<'static>,
     link: Option<Link>,
+    /// Of the program that sees what goes over sockets; none without binding.
+    _sockets: Option<Link>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -131,10 +138,13 @@ impl Scheduler {
         let mut open = SchedSkelBuilder::default()
             .open(object)
             .map_err(refused("open"))?;
+        let binding = options.binding && sockets_are_traced();
+        open.progs.andante_data_ready.set_autoload(binding);
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
             knobs.contract_bound = (100 - options.leave_percent) * 1024 / 100;
             knobs.learn_bound = options.learn_percent * 1024 / 100;
+            knobs.bindings = u32::from(binding);
             knobs.nr_cpus = possible as u32;
             knobs.nr_cpus_online = online_cpus();
         }
@@ -144,9 +154,14 @@ impl Scheduler {
             .andante_ops
             .attach_struct_ops()
             .map_err(refused("attach"))?;
+        let sockets = binding
+            .then(|| skel.progs.andante_data_ready.attach())
+            .transpose()
+            .map_err(refused("attach"))?;
         Ok(Self {
             skel,
             link: Some(link),
+            _sockets: sockets,
         })
     }
 
@@ -184,6 +199,14 @@ pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
         .take_while(|&b| b != 0)
         .collect();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Can the kernel tell when something is sent to a socket? Without that, nothing is bound.
+fn sockets_are_traced() -> bool {
+    Btf::from_vmlinux().is_ok_and(|btf| {
+        btf.type_by_name::<Typedef>("btf_trace_sk_data_ready")
+            .is_some()
+    })
 }
 
 fn online_cpus() -> u32 {

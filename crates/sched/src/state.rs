@@ -72,6 +72,8 @@ pub struct Stats {
     pub unpicked_runs: u64,
     /// Cgroups that share their parent's class because the tree was full.
     pub classes_refused: u64,
+    /// Wake-ups of a server by a client whose class pays for what it does.
+    pub bound: u64,
 }
 
 /// The class tree of the loaded scheduler at this instant.
@@ -111,6 +113,7 @@ pub fn stats() -> Result<Stats, StateError> {
         timer_preemptions: stats.timer_preemptions,
         unpicked_runs: stats.unpicked_runs,
         classes_refused: stats.classes_refused,
+        bound: stats.bound,
     })
 }
 

@@ -56,6 +56,10 @@ pub struct Run {
     #[arg(long, value_name = "PERCENT", default_value_t = Options::default().learn_percent,
           value_parser = clap::value_parser!(u32).range(0..=90))]
     learn: u32,
+    /// Charge servers for all they do. Otherwise a server that answers a client of another class (a
+    /// display server, for a player) works with the share of the client, which pays for it.
+    #[arg(long)]
+    no_binding: bool,
     /// The part of every CPU that is left to everybody without a contract [%].
     #[arg(long, value_name = "PERCENT", default_value_t = Options::default().leave_percent,
           value_parser = clap::value_parser!(u32).range(1..=95))]
@@ -139,6 +143,7 @@ impl Run {
             } else {
                 self.learn
             },
+            binding: !self.no_binding,
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
@@ -197,7 +202,8 @@ impl Run {
         let other = [
             (self.slice_us != known.slice_us, "--slice-us"),
             (self.learn != known.learn_percent, "--learn"),
-            (self.leave != Options::default().leave_percent, "--leave"),
+            (self.no_binding, "--no-binding"),
+            (self.leave != known.leave_percent, "--leave"),
             (self.user_quota != USER_QUOTA, "--user-quota"),
         ];
         match other.into_iter().find(|(given, _)| *given) {

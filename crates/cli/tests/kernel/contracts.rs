@@ -3,20 +3,12 @@
 //! left of them.
 
 use std::path::PathBuf;
-use std::process::Command;
 
-use super::{Report, in_vm, in_vm_with, number};
+use super::{Report, compiled, in_vm, in_vm_with, number};
 
-/// Compiles threads.c, which says what it does. With the folder it is gone.
+/// threads.c, which says what it does. With the folder it is gone.
 fn threads(folder: &tempfile::TempDir) -> PathBuf {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/threads.c");
-    let program = folder.path().join("threads");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-pthread", "-o"]).arg(&program);
-    let status = command.arg(source).status().expect("a C compiler");
-    assert!(status.success(), "{status}");
-    program
+    compiled("threads", folder)
 }
 
 /// Each answer has the status it should, and says something of what it should.

@@ -4,6 +4,7 @@
 //!
 //! They need QEMU and a kernel, hence `#[ignore]`; `make test` runs them.
 
+mod binding;
 mod contracts;
 mod historical;
 
@@ -68,6 +69,19 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
         "{name}.sh failed; see the console: {report:?}"
     );
     report
+}
+
+/// The program of tests/kernel/NAME.c. With the folder it is gone.
+fn compiled(name: &str, folder: &tempfile::TempDir) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel");
+    let program = folder.path().join(name);
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = std::process::Command::new(compiler);
+    command.args(["-O1", "-pthread", "-o"]).arg(&program);
+    let source = sources.join(format!("{name}.c"));
+    let status = command.arg(source).status().expect("a C compiler");
+    assert!(status.success(), "{status}");
+    program
 }
 
 fn number(report: &Report, key: &str) -> f64 {

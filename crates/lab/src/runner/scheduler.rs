@@ -178,6 +178,9 @@ impl InCharge {
                 if let Some(percent) = workload.learn_percent {
                     command.arg(format!("--learn={percent}"));
                 }
+                if !workload.binding {
+                    command.arg("--no-binding");
+                }
                 if let Some(percent) = workload.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }

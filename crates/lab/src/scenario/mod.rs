@@ -109,6 +109,8 @@ pub struct Workload {
     pub sample_ms: f64,
     /// What learnt contracts may use of each CPU [%]; none: Andante's default.
     pub learn_percent: Option<u32>,
+    /// Whether a server works with the share of the client it serves.
+    pub binding: bool,
     /// Record who runs when for this long from the beginning of the measurement [s].
     pub trace_s: f64,
     /// Parents before children, in the order of the file.
@@ -292,6 +294,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
         overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
         sample_ms: root.number("sample_ms", 500.0, 10.0..=60_000.0)?,
         learn_percent,
+        binding: root.get("binding")?.unwrap_or(true),
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,

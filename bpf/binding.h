@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Work done for another: a server's work is charged to the class of the client that it serves, and
+ * done with that class's share (or contract). Part of sched.bpf.c; the rule is core/binding.h.
+ *
+ * Two things must come together, each seen where it happens:
+ *
+ *      a request    a thread sends to the accepted end of a UNIX connection, and that wakes a
+ *                   thread of another process
+ *      an answer    before anybody wakes it again, the woken one sends to the connecting end of
+ *                   one, whose process is the one that asked
+ *
+ * Wake-ups alone would not do. A full pipe's reader wakes its writer, so that a pipe looks like
+ * question and answer; and a server that is quick enough answers before its client has gone to
+ * sleep, and wakes nobody. Only what is accepted can answer, so of two that talk to each other it
+ * is clear who serves.
+ *
+ * From a request on until it is woken by something else, the server's thread is *bound*: its leaf
+ * is the client's, and all the rest (queue, tags, charge, contract) follows from the leaf. Its own
+ * class is kept in home. A client that is itself bound passes the binding on.
+ *
+ * A client's class may be removed while a server is bound to it, and even waits in its queue: the
+ * class sends it home (binding_closes()).
+ *
+ * Threads of one class are never bound to it, and where there is but one class nothing is done.
+ */
+#ifndef ANDANTE_BPF_BINDING_H
+#define ANDANTE_BPF_BINDING_H
+
+u32 binding_closing SEC(".bss.contracts"); /* leaf whose class is being removed */
+
+/* ---- what goes over sockets ---- */
+
+/* The process at the other end of this connection, as it was when the connection was made. */
+static __always_inline s32 socket_peer_process(struct sock *sk)
+{
+	return sk->sk_peer_pid ? BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr) : 0;
+}
+
+/* Something is sent to this socket; who waits for it is about to be woken. */
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(andante_data_ready, struct sock *sk)
+{
+	struct task_struct *sender = bpf_get_current_task_btf();
+	struct unix_sock *to;
+	struct task_state *ts;
+
+	if (tree.classes < 2)
+		return 0;
+	to = bpf_skc_to_unix_sock(sk);
+	if (!to || !to->peer)
+		return 0;
+	if (to->addr) {
+		cpu_state(bpf_get_smp_processor_id())->asks = sender->pid;
+		return 0;
+	}
+	ts = bpf_task_storage_get(&task_states, sender, 0, 0);
+	if (!ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
+		return 0;
+	ts->asked_by = 0;
+	an_binding_answer(&ts->binding);
+	return 0;
+}
+
+/* ---- whose work it is ---- */
+
+/* The task, which is not queued, is of this class from now on. */
+static __always_inline void binding_set(struct task_state *ts, u32 leaf, u32 generation, u32 home)
+{
+	ts->leaf = leaf;
+	ts->generation = generation;
+	ts->home = home;
+	ts->sfq.fresh = 1;
+}
+
+static __always_inline void binding_ends(struct task_state *ts)
+{
+	ts->asked_by = 0;
+	if (ts->home)
+		binding_set(ts, ts->home, ts->home_generation, AN_NONE);
+}
+
+/* May a task be bound to this class, or stay so? */
+static __always_inline bool binding_holds(u32 leaf, u32 generation)
+{
+	const struct an_node *n = an_node(&tree, leaf);
+
+	return leaf != binding_closing && n->kind == AN_LEAF && n->generation == (u16)generation;
+}
+
+/* See an_binding_ask(). The clocks of two CPUs may differ by a little; its must not go back. */
+an_global bool binding_ask(struct task_state *ts, u32 container)
+{
+	u64 now_ns = scx_bpf_now();
+
+	if (!ts)
+		return false;
+	if (now_ns > ts->binding_ns)
+		ts->binding_ns = now_ns;
+	return an_binding_ask(&ts->binding, container, ts->binding_ns);
+}
+
+/* The task, whose own class is home, is being woken by a thread that sends it a request. */
+static __noinline void binding_asked(struct task_struct *p, struct task_state *ts, u32 home,
+				     struct task_struct *client)
+{
+	struct task_state *from = bpf_task_storage_get(&task_states, client, 0, 0);
+	u32 leaf = from ? from->leaf : AN_NONE, generation = from ? from->generation : 0;
+
+	if (!leaf || leaf == home || client->tgid == p->tgid || !binding_holds(leaf, generation)) {
+		binding_ends(ts);
+		return;
+	}
+	if (!binding_ask(ts, leaf | generation << 16)) {
+		binding_ends(ts);
+	} else {
+		stats.bound++;
+		if (!ts->home)
+			ts->home_generation = ts->generation;
+		if (ts->leaf != leaf)
+			binding_set(ts, leaf, generation, home);
+	}
+	ts->asked_by = client->tgid;
+}
+
+/*
+ * The task, of this leaf so far, is woken. Returns the leaf that it works for from now on: that of
+ * whoever has woken it, or its own.
+ */
+static __always_inline u32 binding_wake(struct task_struct *p, struct task_state *ts, u32 leaf)
+{
+	struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
+	struct task_struct *waker = bpf_get_current_task_btf();
+
+	if (c->asks && c->asks == waker->pid && !an_kin_interrupt()) {
+		c->asks = 0;
+		binding_asked(p, ts, ts->home ? ts->home : leaf, waker);
+	} else if (ts->home || ts->asked_by) {
+		binding_ends(ts);
+	}
+	return ts->leaf;
+}
+
+/* ---- the client's class goes ---- */
+
+/* The task, next in the queue that is gone through, is to be moved to its own class's. */
+static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, struct task_state *ts)
+{
+	binding_ends(ts);
+	an_task_wake(an_node(&tree, ts->leaf)->vtime, &ts->sfq);
+	scx_bpf_dsq_move_set_vtime(it, ts->sfq.start);
+}
+
+/* Leaf whose queue the task, next in the queue that is gone through, is to be moved to. */
+static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct task_state *ts)
+{
+	if (ts->home && !binding_holds(ts->leaf, ts->generation))
+		binding_goes_home(it, ts);
+	return ts->leaf;
+}
+
+/* How long another CPU may be in the middle of queueing a task, at most. */
+#define BINDING_QUEUEING_NS 200000ULL
+
+/* Is a task perhaps on its way to the queue of this leaf? */
+an_global bool binding_queueing(u32 leaf)
+{
+	u32 cpu = 0;
+
+	an_while(cpu < nr_cpus) {
+		if (cpu_state(cpu)->inserting == leaf)
+			return true;
+		cpu++;
+	}
+	return false;
+}
+
+/*
+ * The class of this leaf is about to be removed, and nobody is bound to it any more. Those of its
+ * queue go to their own classes.
+ */
+static __noinline void binding_closes(u32 leaf)
+{
+	u64 until_ns = bpf_ktime_get_ns() + BINDING_QUEUEING_NS;
+	struct bpf_iter_scx_dsq it;
+
+	binding_closing = leaf;
+	if (nr_cpus > 1)
+		an_while(binding_queueing(leaf) && bpf_ktime_get_ns() < until_ns)
+			;
+	bpf_iter_scx_dsq_new(&it, leaf, 0);
+	an_while(true) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+		u32 home;
+
+		if (!ts || !ts->home)
+			break;
+		home = ts->home;
+		binding_goes_home(&it, ts);
+		bpf_spin_lock(&tree_lock);
+		an_queue_add(&tree, home);
+		bpf_spin_unlock(&tree_lock);
+		if (!scx_bpf_dsq_move_vtime(&it, p, home, 0)) {
+			bpf_spin_lock(&tree_lock);
+			an_queue_withdraw(&tree, home);
+			bpf_spin_unlock(&tree_lock);
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+}
+
+#endif

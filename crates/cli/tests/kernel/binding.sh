@@ -1,0 +1,61 @@
+#!/bin/sh
+# Whose share a server works with: its class weighs 1, that of its client 100, and so does a loop's.
+. /andante/common.sh
+cgroup=/sys/fs/cgroup
+
+in_class() { # CLASS COMMAND…: in the background, as $last
+	sh -c 'echo 0 >/sys/fs/cgroup/$0/cgroup.procs; exec "$@"' "$@" &
+	last=$!
+}
+
+# KEY WORD WORD: share of the CPU that the first of two peers gets while the second asks or feeds
+pair() {
+	in_class server peers "$2" /tmp/$1
+	server=$last
+	in_class client peers "$3" /tmp/$1
+	client=$last
+	sleep 0.6
+	echo "REPORT $1 $(share $server 1)"
+	kill $client $server
+}
+
+in_charge --learn 0
+for class in server client loop; do
+	andante class create $class --weight 100
+done
+andante class set server --weight 1
+in_class loop sh -c 'while :; do :; done'
+hogs=$last
+pair answers serve ask
+pair silent swallow feed
+
+# Clients whose class goes while the server is at work for them: it goes on for the next.
+in_class server peers serve /tmp/server
+server=$last
+for turn in 1 2 3 4; do
+	mkdir $cgroup/brief
+	echo 100 >$cgroup/brief/cpu.weight
+	in_class brief peers ask /tmp/server
+	sleep 0.6
+	[ $turn = 4 ] && echo "REPORT brief $(share $server 1)"
+	kill -KILL $last
+	wait $last
+	rmdir $cgroup/brief && echo "REPORT removed 1"
+done
+sleep 0.2
+echo "REPORT alive $(kill -0 $server && echo 1)"
+in_class client peers ask /tmp/server
+client=$last
+sleep 0.6
+echo "REPORT after $(share $server 1)"
+echo "REPORT state $(state)"
+kill $client $server
+kill -INT $scheduler
+wait $scheduler
+
+in_charge --learn 0 --no-binding
+pair unbound serve ask
+kill $hogs
+kill -INT $scheduler
+wait $scheduler
+echo "REPORT left_with $?"
