@@ -5,8 +5,8 @@
  *
  * Two things must come together, each seen where it happens:
  *
- *      a request    a thread sends to the accepted end of a UNIX connection, and that wakes a
- *                   thread of another process
+ *      a request    a thread connects to a UNIX socket, or sends to the accepted end of such a
+ *                   connection, and that wakes a thread of another process
  *      an answer    before anybody else wakes it, the woken one sends to the connecting end of
  *                   one, whose process is the one that asked
  *
@@ -48,14 +48,14 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	if (tree.classes < 2)
 		return 0;
 	to = bpf_skc_to_unix_sock(sk);
-	if (!to || !to->peer)
+	if (!to)
 		return 0;
-	if (to->addr) {
+	if (to->addr) { /* or it listens, and the sender connects */
 		cpu_state(bpf_get_smp_processor_id())->asks = sender->pid;
 		return 0;
 	}
 	ts = bpf_task_storage_get(&task_states, sender, 0, 0);
-	if (!ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
+	if (!to->peer || !ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
 		return 0;
 	an_binding_answer(&ts->binding);
 	return 0;
