@@ -5,9 +5,9 @@
  *
  * Two things must come together, each seen where it happens:
  *
- *      a request    a thread sends to the accepted end of a UNIX connection, and that wakes a
- *                   thread of another process
- *      an answer    before anybody wakes it again, the woken one sends to the connecting end of
+ *      a request    a thread connects to a UNIX socket, or sends to the accepted end of such a
+ *                   connection, and that wakes a thread of another process
+ *      an answer    before anybody else wakes it, the woken one sends to the connecting end of
  *                   one, whose process is the one that asked
  *
  * Wake-ups alone would not do. A full pipe's reader wakes its writer, so that a pipe looks like
@@ -48,16 +48,15 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	if (tree.classes < 2)
 		return 0;
 	to = bpf_skc_to_unix_sock(sk);
-	if (!to || !to->peer)
+	if (!to)
 		return 0;
-	if (to->addr) {
+	if (to->addr) { /* or it listens, and the sender connects */
 		cpu_state(bpf_get_smp_processor_id())->asks = sender->pid;
 		return 0;
 	}
 	ts = bpf_task_storage_get(&task_states, sender, 0, 0);
-	if (!ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
+	if (!to->peer || !ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
 		return 0;
-	ts->asked_by = 0;
 	an_binding_answer(&ts->binding);
 	return 0;
 }
@@ -100,6 +99,32 @@ an_global bool binding_ask(struct task_state *ts, u32 container)
 	return an_binding_ask(&ts->binding, container, ts->binding_ns);
 }
 
+/* The task, whose own class is home, is bound to this class from now on. */
+static __always_inline void binding_begins(struct task_state *ts, u32 leaf, u32 generation,
+					   u32 home)
+{
+	stats.bound++;
+	if (!ts->home)
+		ts->home_generation = ts->generation;
+	if (ts->leaf != leaf)
+		binding_set(ts, leaf, generation, home);
+}
+
+/*
+ * The task, asked by somebody and still of its own class, is queued without having slept. If it has
+ * answered often enough meanwhile it is bound at once: a client that takes the CPU as soon as it
+ * has its answer, and asks again, would never let its server sleep, nor be woken.
+ */
+static __noinline u32 binding_awake(struct task_state *ts, u32 home)
+{
+	u32 container = an_binding_payer(&ts->binding), leaf = container & 0xffff;
+
+	if (an_binding_answers(&ts->binding) && leaf != home &&
+	    binding_holds(leaf, container >> 16))
+		binding_begins(ts, leaf, container >> 16, home);
+	return ts->leaf;
+}
+
 /* The task, whose own class is home, is being woken by a thread that sends it a request. */
 static __noinline void binding_asked(struct task_struct *p, struct task_state *ts, u32 home,
 				     struct task_struct *client)
@@ -111,15 +136,10 @@ static __noinline void binding_asked(struct task_struct *p, struct task_state *t
 		binding_ends(ts);
 		return;
 	}
-	if (!binding_ask(ts, leaf | generation << 16)) {
+	if (binding_ask(ts, leaf | generation << 16))
+		binding_begins(ts, leaf, generation, home);
+	else
 		binding_ends(ts);
-	} else {
-		stats.bound++;
-		if (!ts->home)
-			ts->home_generation = ts->generation;
-		if (ts->leaf != leaf)
-			binding_set(ts, leaf, generation, home);
-	}
 	ts->asked_by = client->tgid;
 }
 

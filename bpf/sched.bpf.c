@@ -238,6 +238,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	leaf = task_leaf(p, ts);
 	if (bindings && tree.classes > 1 && enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
 		leaf = binding_wake(p, ts, leaf);
+	else if (bindings && ts->asked_by && !ts->home)
+		leaf = binding_awake(ts, leaf);
 	contract = task_contract(ts, leaf);
 	if (contract && contract_enqueue(p, ts, contract, leaf, enq_flags))
 		return;

@@ -162,6 +162,12 @@ an_inline void an_binding_bind(struct an_binding *b, u32 container, u64 now_ns)
 	b->now = i;
 }
 
+/* Has the thread shown that it answers the container that it is bound to? */
+an_inline bool an_binding_answers(struct an_binding *b)
+{
+	return b->count && an_bound(b, b->now)->answers >= AN_BINDING_ANSWERS;
+}
+
 /*
  * The container asks the thread for something, waking it: the thread is bound to it from now on.
  * True if it has shown that it answers this container, which then is to pay; a thread that has not
@@ -171,10 +177,10 @@ an_inline void an_binding_bind(struct an_binding *b, u32 container, u64 now_ns)
 an_inline bool an_binding_ask(struct an_binding *b, u32 container, u64 now_ns)
 {
 	an_binding_bind(b, container, now_ns);
-	return an_bound(b, b->now)->answers >= AN_BINDING_ANSWERS;
+	return an_binding_answers(b);
 }
 
-/* The thread has answered the container that it is bound to. Call at most once for each asking. */
+/* The thread has answered the container that it is bound to. */
 an_inline void an_binding_answer(struct an_binding *b)
 {
 	struct an_bound *client = an_bound(b, b->now);
