@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::{Report, in_vm_with, number};
+use super::{Report, in_vm_with};
 
 const POLICIES: [&str; 5] = ["svr4-ts", "svr4-rt", "svr4-new", "linux-2.2", "rr"];
 
@@ -76,16 +76,4 @@ fn historical_policies_serve_and_leave_on_one_cpu() {
 #[ignore = "needs the virtual machine"]
 fn historical_policies_serve_and_leave_on_three_cpus() {
     each_serves_and_leaves(3);
-}
-
-#[test]
-#[ignore = "needs the virtual machine"]
-fn a_real_time_loop_of_svr4_is_ended_by_the_kernels_watchdog() {
-    let report = with_nice("starved", 1);
-    assert_eq!(report["left_with"], ["9", "0"], "ejected; told to leave");
-    let after_s = number(&report, "after_s");
-    assert!((29.0..=50.0).contains(&after_s), "{report:?}");
-    assert!(report["said"][0].contains("ejected"), "{report:?}");
-    assert_eq!(report["state"], ["disabled"]);
-    assert_eq!(report["hog_alive"], ["1"]);
 }
