@@ -43,6 +43,10 @@ enum bpf_map_type {
 /* include/linux/sched.h; not in BTF */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
+#define PF_NO_SETAFFINITY 0x04000000
+
+/* enum scx_ops_flags: tasks that exit are scheduled like any other. */
+#define SCX_OPS_ENQ_EXITING 4
 #define AN_NICE_0_PRIO 120 /* static_prio at nice 0 */
 
 struct bpf_spin_lock {

@@ -221,14 +221,24 @@ static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, b
 		preempt_elsewhere(p, leaf, tag, now);
 }
 
+/*
+ * A thread of the kernel that belongs to this CPU, and wakes: it runs at once, for the rest of the
+ * system waits for it. When it has had a slice it competes like any other.
+ */
+static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags)
+{
+	return p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD) &&
+	       (p->flags & PF_NO_SETAFFINITY) &&
+	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+}
+
 SEC("struct_ops/andante_enqueue")
 void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	u32 leaf, contract;
 
-	/* The kernel's own per-CPU threads run at once: the rest of the system waits for them. */
-	if (!ts || (p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD))) {
+	if (!ts || is_of_cpu(p, enq_flags)) {
 		scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), quantum_ns,
 				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
@@ -745,6 +755,8 @@ struct sched_ext_ops andante_ops = {
 	.cpu_offline = (void *)andante_cpu_offline,
 	.init = (void *)andante_init,
 	.exit = (void *)andante_exit,
+	/* The kernel runs them at once otherwise, for the milliseconds that a large one needs. */
+	.flags = SCX_OPS_ENQ_EXITING,
 	.timeout_ms = 20000,
 	.name = "andante",
 };

@@ -14,13 +14,15 @@ fn a_server_works_with_the_share_of_the_client_that_it_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = in_vm_with("binding", 1, &[compiled("peers", &folder)]);
     for key in ["answers", "brief", "after"] {
-        let share = number(&report, key);
-        assert!((share - HALF).abs() <= TOLERANCE, "{key}: {report:?}");
+        for share in &report[key] {
+            let share: f64 = share.parse().expect("a share");
+            assert!((share - HALF).abs() <= TOLERANCE, "{key}: {report:?}");
+        }
     }
     for key in ["silent", "unbound"] {
         assert!(number(&report, key) <= OWN, "{key}: {report:?}");
     }
-    assert_eq!(report["removed"].len(), 4);
+    assert_eq!(report["removed"].len(), 3);
     assert_eq!(number(&report, "alive"), 1.0);
     assert_eq!(report["state"], ["enabled"]);
     assert_eq!(number(&report, "left_with"), 0.0);

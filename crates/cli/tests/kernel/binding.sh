@@ -8,13 +8,16 @@ in_class() { # CLASS COMMAND…: in the background, as $last
 	last=$!
 }
 
+# The first three requests are done with the server's own share, which is next to nothing.
+settle() { sleep 1.5; }
+
 # KEY WORD WORD: share of the CPU that the first of two peers gets while the second asks or feeds
 pair() {
 	in_class server peers "$2" /tmp/$1
 	server=$last
 	in_class client peers "$3" /tmp/$1
 	client=$last
-	sleep 0.6
+	settle
 	echo "REPORT $1 $(share $server 1)"
 	kill $client $server
 }
@@ -32,21 +35,22 @@ pair silent swallow feed
 # Clients whose class goes while the server is at work for them: it goes on for the next.
 in_class server peers serve /tmp/server
 server=$last
-for turn in 1 2 3 4; do
+for _ in 1 2 3; do
 	mkdir $cgroup/brief
 	echo 100 >$cgroup/brief/cpu.weight
 	in_class brief peers ask /tmp/server
-	sleep 0.6
-	[ $turn = 4 ] && echo "REPORT brief $(share $server 1)"
+	settle
+	echo "REPORT brief $(share $server 1)"
 	kill -KILL $last
 	wait $last
 	rmdir $cgroup/brief && echo "REPORT removed 1"
+	settle # one that never sleeps cannot be asked by waking it
 done
 sleep 0.2
 echo "REPORT alive $(kill -0 $server && echo 1)"
 in_class client peers ask /tmp/server
 client=$last
-sleep 0.6
+settle
 echo "REPORT after $(share $server 1)"
 echo "REPORT state $(state)"
 kill $client $server
