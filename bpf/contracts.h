@@ -218,6 +218,8 @@ an_global u32 contract_update(u32 cpu)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);
+	if (h->missed)
+		an_contract_park(&contracts, index, false);
 	h->missed = 0;
 	bpf_spin_unlock(&tree_lock);
 	return index;
@@ -508,19 +510,18 @@ static __always_inline bool contract_shares(const struct cpu_state *c)
 }
 
 /*
- * The queue of the contract gave no task: one is on its way to, or from, another CPU. It sleeps
- * until one is queued, or others would wait behind it.
+ * The queue of the contract gave no task: one is on its way to, or from, another CPU. It is parked
+ * until one is queued.
  */
 an_global int contract_missed(u32 cpu, u32 index)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf = an_holder(index)->leaf;
-	u64 now_ns = scx_bpf_now();
 
 	bpf_spin_lock(&tree_lock);
 	if (leaf)
 		an_unpick(&tree, leaf);
-	an_contract_sleep(&contracts, index, contracts_clock(now_ns));
+	an_contract_park(&contracts, index, true);
 	an_holder(index)->missed = 1;
 	bpf_spin_unlock(&tree_lock);
 	if (leaf)

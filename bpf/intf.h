@@ -38,7 +38,7 @@ struct an_holder {
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */
 	u8 changed; /* next is to be its promise once it has been seen to */
-	u8 missed;  /* sleeps although tasks are active: none of them could be had */
+	u8 missed;  /* parked: none of its tasks could be had */
 	u8 pad[3];
 	u32 part; /* learnt: of its CPU's bound [1/1024] */
 	struct an_promise next;

@@ -145,7 +145,7 @@ struct an_contract {
 	u8 served;    /* AN_WINDOW: has had C in this period */
 	u8 owed;      /* AN_WINDOW: this period counts as missed unless it is served */
 	u8 overran;   /* this job has exhausted a budget */
-	u8 pad;
+	u8 parked;    /* runnable, but nothing of it can be had at present */
 };
 
 /* One part of a split contract [edfwm.h]. */

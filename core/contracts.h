@@ -39,7 +39,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 /* Where a contract stands among those that are ready. */
 an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 {
-	if (!c->runnable)
+	if (!c->runnable || c->parked)
 		return AN_RANK_OUT;
 	if (c->throttled)
 		return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
@@ -77,6 +77,16 @@ an_outline void an_contract_place(struct an_contracts *cs, u32 index)
 	else if (!c->split && !c->throttled)
 		c->due_ns = AN_NEVER;
 	an_heap_set(cs, index, AN_TIMERS, c->runnable && c->due_ns != AN_NEVER);
+}
+
+/*
+ * A shell that finds nothing of a runnable contract to run (it is on its way from another CPU)
+ * parks it, or others would wait behind it. Time goes on for it: nothing ends, nothing begins.
+ */
+an_inline void an_contract_park(struct an_contracts *cs, u32 index, bool parked)
+{
+	an_contract(cs, index)->parked = parked;
+	an_contract_place(cs, index);
 }
 
 /* Out of the heaps, so that its CPU may be changed; an_contract_place() puts it back. */
@@ -163,6 +173,7 @@ an_inline void an_contract_clear(struct an_contract *c)
 	c->split = c->piece = 0;
 	c->rank = AN_RANK_OUT;
 	c->started = c->runnable = c->throttled = c->served = c->owed = c->overran = 0;
+	c->parked = 0;
 }
 
 /*

@@ -32,12 +32,8 @@ fn each_serves_and_leaves(cpus: u32) -> Report {
     for policy in POLICIES {
         let ops = format!("andante_{}", policy.replace('-', "_"));
         assert!(of(&report, "ops", policy).starts_with(&ops), "{report:?}");
-        let together = number_of(&report, "together", policy);
-        let all = 100.0 * f64::from(cpus);
-        assert!(
-            (0.95 * all..=1.01 * all).contains(&together),
-            "{policy} {together}"
-        );
+        let busy = number_of(&report, "busy", policy);
+        assert!(busy >= 98.0, "{policy} {busy}");
     }
     for policy in POLICIES.iter().chain(&["fifo"]) {
         assert_eq!(of(&report, "left_with", policy), "0", "{report:?}");

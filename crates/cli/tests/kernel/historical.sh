@@ -3,7 +3,7 @@
 # Each historical policy takes charge, schedules loops on all CPUs, is asked about, and leaves.
 . /andante/common.sh
 cpus=$(nproc)
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+idle() { awk '/^cpu / { print $5, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat; } # and all [ticks]
 
 endless() { # NICE: an endless loop; its process is $last
 	nice -n "$1" sh -c 'while :; do :; done' &
@@ -19,14 +19,11 @@ for policy in svr4-ts svr4-rt svr4-new linux-2.2 rr; do
 	first=$last
 	for _ in $(seq 2 $((cpus + 1))); do endless 19; done
 	sleep 0.5
-	before=0
-	for hog in $hogs; do before=$((before + $(ticks "$hog"))); done
+	before=$(idle)
 	begun=$(sample "$first")
 	sleep 4
-	after=0
-	for hog in $hogs; do after=$((after + $(ticks "$hog"))); done
 	echo "REPORT nice_0 $policy $(echo "$begun $(sample "$first")" | awk '{ print ($3 - $1) * 100 / ($4 - $2) }')"
-	echo "REPORT together $policy $(echo "$begun $before $(sample "$first") $after" | awk '{ print ($6 - $3) * 100 / ($5 - $2) }')"
+	echo "REPORT busy $policy $(echo "$before $(idle)" | awk '{ print 100 - ($3 - $1) * 100 / ($4 - $2) }')"
 	if [ $policy = svr4-ts ]; then
 		try status andante status
 		try top andante top --once

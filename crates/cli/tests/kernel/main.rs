@@ -46,7 +46,7 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
         programs: programs.iter().cloned().chain([own]).collect(),
         command: vec!["/bin/sh".into(), format!("/andante/{script}")],
         timeout: Duration::from_secs(1200),
-        console_log: std::env::temp_dir().join(format!("andante-{name}.log")),
+        console_log: std::env::temp_dir().join(format!("andante-{name}-{cpus}.log")),
     };
     let mut report = Report::new();
     let outcome = boot
