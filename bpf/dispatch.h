@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A CPU wants work: which contract or class is served next, and which of its tasks is taken. Part
+ * of sched.bpf.c.
+ */
+#ifndef ANDANTE_BPF_DISPATCH_H
+#define ANDANTE_BPF_DISPATCH_H
+
+/* How far into a queue to look for a task that may run on a certain CPU. */
+#define QUEUE_LOOK 8
+
+/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
+an_global bool queue_head(u32 cpu, u64 queue)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
+	bool found = false;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p)
+			break;
+		if (nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			cpu_state(cpu)->head_tag = p->scx.dsq_vtime;
+			found = true;
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/*
+ * While this CPU held the pick of a class it cannot serve, a CPU that can may have found nothing
+ * and gone idle: wake it.
+ */
+an_global int kick_for_queue(u64 queue)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--) {
+		s32 idle;
+
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p)
+			break;
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
+/*
+ * This CPU has taken a task, perhaps not the one it was woken for. If tasks are left and CPUs are
+ * idle, wake those.
+ */
+an_global int kick_idle_cpus(void)
+{
+	bool any = cpus_idle();
+	u32 cpu = 0;
+
+	an_while(any && cpu < nr_cpus) {
+		if (scx_bpf_test_and_clear_cpu_idle(cpu))
+			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+		cpu++;
+	}
+	return 0;
+}
+
+/*
+ * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
+ * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
+ * length is wrong. It is put right when nobody can be in the middle of adding to it.
+ */
+an_global int queue_check(u32 leaf)
+{
+	struct an_node *n = an_node(&tree, leaf);
+	u32 events = n->queue_events, cpu = 0;
+	s32 queued = scx_bpf_dsq_nr_queued(leaf);
+
+	if (queued < 0)
+		return 0;
+	an_while(cpu < nr_cpus) {
+		if (cpu_state(cpu)->inserting == leaf)
+			return 0;
+		cpu++;
+	}
+	bpf_spin_lock(&tree_lock);
+	if (events == n->queue_events && (u32)queued < n->queued) {
+		an_queue_correct(&tree, leaf, queued);
+		stats.corrected++;
+	}
+	bpf_spin_unlock(&tree_lock);
+	return 0;
+}
+
+/* A task of the running one's own class takes its place in the same quantum, if there is one. */
+static __always_inline bool take_classmate(struct cpu_state *c)
+{
+	u32 leaf = c->serving;
+	bool queued;
+
+	bpf_spin_lock(&tree_lock);
+	queued = an_continue(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	if (!queued)
+		return false;
+	if (an_kmove_to_local(leaf))
+		return true;
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	queue_check(leaf);
+	return false;
+}
+
+/*
+ * The quantum in progress, if any, is over. Picks the next class; its quantum begins. A task of the
+ * class wanting (if not AN_NONE) goes on wanting to run: it counts as queued in the competition.
+ */
+an_global u32 next_quantum(u32 cpu, u32 wanting)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 leaf;
+
+	bpf_spin_lock(&tree_lock);
+	if (wanting)
+		an_queue_add(&tree, wanting);
+	if (c->serving)
+		an_stop(&tree, c->serving, c->used_ns);
+	leaf = an_pick(&tree, &c->excluded);
+	if (wanting && leaf != wanting)
+		an_queue_withdraw(&tree, wanting);
+	bpf_spin_unlock(&tree_lock);
+	c->serving = leaf;
+	c->used_ns = 0;
+	c->over = 0;
+	if (contracts.count)
+		c->tree_ns = scx_bpf_now();
+	return leaf;
+}
+
+/*
+ * Takes a task of the class that has been picked. If it has none that may run here, the pick is
+ * given back and another one is made, until there is a task, the class wanting is picked (its task
+ * goes on), or nothing is left to pick. True if a task was taken.
+ */
+an_global bool take_task(u32 cpu, u32 wanting)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct an_exclusion *x = &c->excluded;
+
+	an_while(c->serving) {
+		u32 leaf = c->serving;
+
+		if (an_kmove_to_local(leaf)) {
+			stats.picks++;
+			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+				kick_idle_cpus();
+			return true;
+		}
+		stats.missed_picks++;
+		bpf_spin_lock(&tree_lock);
+		an_unpick(&tree, leaf);
+		bpf_spin_unlock(&tree_lock);
+		c->serving = AN_NONE;
+		queue_check(leaf);
+		if (nr_cpus > 1)
+			kick_for_queue(leaf);
+		if (x->count >= AN_MAX_EXCLUDED)
+			return false;
+		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
+		x->count++;
+		if (next_quantum(cpu, wanting) == wanting)
+			return false;
+	}
+	return false;
+}
+
+/* A task of the class whose quantum it is starts to run, or goes on. */
+static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
+					   const struct task_state *ts)
+{
+	u64 now = scx_bpf_now();
+
+	c->since_ns = now;
+	c->since_sum_ns = p->se.sum_exec_runtime;
+	c->start_tag = ts->sfq.start;
+	c->weight = p->scx.weight;
+	c->running = 1;
+	c->check_ns = 0;
+	if (!contract_of_thread(c->contract))
+		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
+	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
+		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
+	if (contracts.count && c->contract_check_ns != AN_NEVER)
+		cpu_check_at(cpu, now, c->contract_check_ns);
+}
+
+/* The running task stops, or its slice does: it is charged, and so is the quantum of its class. */
+static __always_inline void service_ends(struct cpu_state *c, struct task_struct *p,
+					 struct task_state *ts)
+{
+	u64 used = p->se.sum_exec_runtime - c->since_sum_ns;
+
+	c->used_ns += used;
+	if (c->contract) {
+		c->contract_ns += used;
+		c->charged = c->contract;
+	}
+	c->running = 0;
+	c->check_ns = 0;
+	an_task_charge(&ts->sfq, used, p->scx.weight);
+	learn_ran(ts, used);
+}
+
+static __always_inline bool quantum_over(const struct cpu_state *c)
+{
+	return c->over || c->used_ns >= quantum_ns;
+}
+
+/* Does this task, which wants to go on, come before all of its class that are queued? */
+static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, u32 leaf,
+					const struct task_state *ts)
+{
+	return !an_node(&tree, leaf)->queued || !queue_head(cpu, leaf) ||
+	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
+}
+
+enum slice_end {
+	GOES_ON,  /* the task runs on */
+	REPLACED, /* a classmate has been taken */
+	PICKED,	  /* a class has been picked, its task is to be taken */
+};
+
+/*
+ * The slice of a task of this leaf that wants to go on has ended: it competes with its classmates,
+ * and when the quantum is over, its class with the others.
+ */
+static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu, u32 leaf,
+						 const struct task_state *ts)
+{
+	bool first = comes_first(c, cpu, leaf, ts);
+
+	if (!quantum_over(c))
+		return !first && take_classmate(c) ? REPLACED : GOES_ON;
+	if (next_quantum(cpu, leaf) != leaf)
+		return PICKED;
+	if (first)
+		return GOES_ON;
+	/* The pick stands for the classmate; prev is queued when the kernel says so. */
+	bpf_spin_lock(&tree_lock);
+	an_queue_withdraw(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	return PICKED;
+}
+
+/* The task that runs on this CPU goes on. */
+static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev,
+				 const struct task_state *ts)
+{
+	stats.kept++;
+	an_kset_slice(prev, quantum_ns);
+	service_begins(c, cpu, prev, ts);
+}
+
+enum contract_turn {
+	CONTRACT_GOES_ON, /* prev runs on, under its contract */
+	CONTRACT_TAKEN,	  /* a task has been taken under its contract */
+	TREES_TURN,	  /* no contract has anything to run here */
+};
+
+/* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
+static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu, u32 old,
+							const struct task_state *ts)
+{
+	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
+	u32 wanting = AN_NONE;
+
+	if (ts && (held || comes_first(c, cpu, old, ts)))
+		wanting = old;
+	if (wanting && !held)
+		goes_on = task_contract(ts, old);
+	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
+	an_while(index || (index = contract_pick(cpu, wanting, goes_on))) {
+		if (index == goes_on)
+			return CONTRACT_GOES_ON;
+		if (an_kmove_to_local(contract_queue(index))) {
+			stats.contract_picks++;
+			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+				kick_idle_cpus();
+			return CONTRACT_TAKEN;
+		}
+		contract_missed(cpu, index);
+		index = AN_NONE;
+	}
+	return TREES_TURN;
+}
+
+SEC("struct_ops/andante_dispatch")
+void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_state *ts = NULL;
+	u32 old = c->serving;
+
+	c->inserting = AN_NONE;
+	c->excluded.count = 0;
+	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
+		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
+	if (ts && c->running)
+		service_ends(c, prev, ts);
+	if (ts && an_node(&tree, old)->kind != AN_LEAF)
+		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
+	if (contracts.count) {
+		enum contract_turn turn = contract_turn(c, cpu, old, ts);
+
+		if (turn == CONTRACT_GOES_ON)
+			keep(c, cpu, prev, ts);
+		if (turn != TREES_TURN)
+			return;
+	}
+	if (ts) {
+		enum slice_end end = slice_ends(c, cpu, old, ts);
+
+		if (end == GOES_ON)
+			keep(c, cpu, prev, ts);
+		if (end != PICKED)
+			return;
+	} else {
+		if (c->serving && !quantum_over(c) && take_classmate(c))
+			return;
+		if (!c->serving && !an_node(&tree, AN_ROOT)->ready) {
+			if (contracts.count && c->contract_check_ns != AN_NEVER)
+				cpu_check_at(cpu, scx_bpf_now(), c->contract_check_ns);
+			return;
+		}
+		next_quantum(cpu, AN_NONE);
+	}
+	if (take_task(cpu, ts ? old : AN_NONE) || !ts)
+		return;
+	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
+	if (c->serving != old) {
+		bpf_spin_lock(&tree_lock);
+		an_serve_unpicked(&tree, old);
+		bpf_spin_unlock(&tree_lock);
+		c->serving = old;
+	}
+	keep(c, cpu, prev, ts);
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A task is runnable: into the queue of its class, or of its contract, and a CPU is found that
+ * should turn to it. Part of sched.bpf.c.
+ */
+#ifndef ANDANTE_BPF_ENQUEUE_H
+#define ANDANTE_BPF_ENQUEUE_H
+
+/*
+ * Queues a task that has a contract; false: it is to be queued in its class like any other. The
+ * contract's CPU is told if there is news for it.
+ */
+static __always_inline bool contract_enqueue(struct task_struct *p, struct task_state *ts,
+					     u32 contract, u32 leaf, u64 enq_flags)
+{
+	bool of_class = an_holder(contract)->leaf, news;
+	bool takes = contract_takes(p, contract, scx_bpf_now());
+	u64 owed_max = AN_TASK_DEBT_QUANTA * (quantum_ns << AN_TAG_SHIFT) * nr_cpus_online /
+		       (p->scx.weight ? p->scx.weight : 1);
+	u64 vtime = an_node(&tree, leaf)->vtime;
+
+	if (of_class)
+		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	bpf_spin_lock(&tree_lock);
+	news = contract_count(ts, contract);
+	if (an_holder(contract)->missed) {
+		contract_note(contract);
+		news = true;
+	}
+	an_task_wake(vtime, &ts->sfq);
+	an_task_debt_limit(vtime, &ts->sfq, owed_max);
+	if (!takes)
+		an_holder(contract)->waits_in = leaf;
+	if (takes && of_class)
+		an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	if (!takes) {
+		return false;
+	}
+	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
+	if (news)
+		contract_tells(contract);
+	return true;
+}
+
+/* How many CPUs are looked at for one whose task should make way for a woken one. */
+#define WAKE_SCAN_CPUS 16
+
+/*
+ * When the task that runs on this CPU should make way for the one just queued: when that much of
+ * its quantum is used [ns], all of it at most.
+ */
+static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf, u64 tag, u64 now)
+{
+	u64 after;
+
+	if (serving == leaf) {
+		u64 used = now - c->since_ns, served = c->start_tag;
+		u32 rem = 0;
+
+		if (used < in_class_wake_ns)
+			return quantum_ns;
+		an_tag_charge(&served, &rem, used, c->weight);
+		return an_tag_diff(tag, served) <= 0 ? 0 : quantum_ns;
+	}
+	bpf_spin_lock(&tree_lock);
+	after = an_preempt_after_ns(&tree, leaf, serving);
+	bpf_spin_unlock(&tree_lock);
+	return after < quantum_ns ? after : quantum_ns;
+}
+
+/* Kicks the CPU if its task should make way for the woken one now. */
+static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
+{
+	if (used < after)
+		return false;
+	c->check_ns = 0;
+	c->over |= c->serving != leaf;
+	stats.wake_preemptions++;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	return true;
+}
+
+/* The other CPUs that the woken task may use: does one of them run something that should yield? */
+static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
+
+	an_while(left) {
+		struct cpu_state *c;
+		u32 serving;
+		u64 used;
+
+		left--;
+		if (++cpu >= (s32)nr_cpus)
+			cpu = 0;
+		c = cpu_state(cpu);
+		serving = c->serving;
+		if (!c->running || !serving || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		used = c->used_ns + now - c->since_ns;
+		if (preempt_now(cpu, c, leaf, used, makes_way_after(c, serving, leaf, tag, now)))
+			return;
+	}
+}
+
+/* Finds a CPU for a task that is being queued: an idle one, or one whose task should make way. */
+static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, bool woken)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	u32 serving = c->serving;
+	u64 now, used, after;
+
+	if (nr_cpus > 1) {
+		s32 idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+		if (idle >= 0) {
+			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+			return;
+		}
+	}
+	if (!c->running || !serving)
+		return;
+	now = scx_bpf_now();
+	used = c->used_ns + now - c->since_ns;
+	after = woken ? makes_way_after(c, serving, leaf, tag, now) : quantum_ns;
+	if (preempt_now(cpu, c, leaf, used, after))
+		return;
+	cpu_check_at(cpu, now, now + (after - used));
+	if (nr_cpus > 1 && woken)
+		preempt_elsewhere(p, leaf, tag, now);
+}
+
+/*
+ * A thread of the kernel that belongs to this CPU, and wakes: it runs at once, for the rest of the
+ * system waits for it. When it has had a slice it competes like any other.
+ */
+static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags)
+{
+	return p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD) &&
+	       (p->flags & PF_NO_SETAFFINITY) &&
+	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+}
+
+SEC("struct_ops/andante_enqueue")
+void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	u32 leaf, contract;
+
+	if (!ts || is_of_cpu(p, enq_flags)) {
+		scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), quantum_ns,
+				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
+		return;
+	}
+	if (ts->slept)
+		learn_wake(p, ts);
+	leaf = task_leaf(p, ts);
+	if (bindings && tree.classes > 1 && enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
+		leaf = binding_wake(p, ts, leaf);
+	else if (bindings && ts->asked_by && !ts->home)
+		leaf = binding_awake(ts, leaf);
+	contract = task_contract(ts, leaf);
+	if (contract && contract_enqueue(p, ts, contract, leaf, enq_flags))
+		return;
+	/* Before it is counted, or queue_check() on another CPU would find it missing. */
+	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
+	bpf_spin_unlock(&tree_lock);
+	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
+	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who holds which contract: threads begin to hold one, inherit it and let it go, and user space
+ * makes contracts, moves and ends them. Part of sched.bpf.c; what a contract does is contracts.h.
+ */
+#ifndef ANDANTE_BPF_HOLDERS_H
+#define ANDANTE_BPF_HOLDERS_H
+
+/* The contract ends. Tasks may be left in its queue, for call_sweep(). With the lock held. */
+static __always_inline void contract_end(u32 index)
+{
+	struct an_holder *h = an_holder(index);
+
+	h->ended = 1;
+	if (h->leaf)
+		*leaf_contract(h->leaf) = AN_NONE;
+	contract_note(index);
+}
+
+/* The thread holds its contract no more. Takes the lock. */
+static __always_inline void contract_unbind(struct task_state *ts)
+{
+	u32 index = contract_named(ts->contract);
+	struct an_holder *h = an_holder(index);
+
+	ts->contract = 0;
+	bpf_spin_lock(&tree_lock);
+	if (index && h->bound && !--h->bound) {
+		cpu_state(h->cpu)->learnt -= h->part;
+		contract_end(index);
+	}
+	bpf_spin_unlock(&tree_lock);
+}
+
+/* A new thread of a process that holds a contract holds it too. */
+static __always_inline void contract_inherit(struct task_struct *p, struct task_state *ts)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct task_state *from;
+	u32 index;
+
+	if (!contracts.count || parent->tgid != p->tgid)
+		return;
+	from = bpf_task_storage_get(&task_states, parent, 0, 0);
+	if (!from || !from->contract)
+		return;
+	bpf_spin_lock(&tree_lock);
+	index = contract_named(from->contract);
+	if (index && an_holder(index)->kind == AN_HELD_BY_PROCESS) {
+		an_holder(index)->bound++;
+		ts->contract = from->contract;
+	}
+	bpf_spin_unlock(&tree_lock);
+}
+
+static __always_inline void holder_init(struct an_holder *h, u32 kind)
+{
+	h->bound = h->active = h->part = 0;
+	h->waits_in = AN_NONE;
+	h->ended = h->changed = h->missed = 0;
+	h->kind = kind;
+}
+
+/* ---- what user space asks for ---- */
+
+struct an_contract_call contract_call SEC(".bss.contracts");
+
+static __always_inline s32 call_create(void)
+{
+	struct an_contract_call *call = &contract_call;
+	u32 leaf = call->kind == AN_HELD_BY_CLASS ? call->leaf : AN_NONE, index = AN_NONE;
+	struct an_holder *h;
+
+	bpf_spin_lock(&tree_lock);
+	if (!leaf || !*leaf_contract(leaf))
+		index = an_contract_create(&contracts, &call->promise);
+	if (index && call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
+		an_contract_remove(&contracts, index);
+		index = AN_NONE;
+	}
+	if (index) {
+		h = an_holder(index);
+		h->leaf = leaf;
+		h->cpu = an_contract(&contracts, index)->cpu;
+		holder_init(h, call->kind);
+		call->name = contract_name(index);
+		if (leaf)
+			*leaf_contract(leaf) = index;
+	}
+	bpf_spin_unlock(&tree_lock);
+	return index ? 0 : -28; /* ENOSPC */
+}
+
+/* The contract is to be on another CPU. With the lock held. */
+static __always_inline s32 call_move(u32 index, u32 cpu)
+{
+	struct an_contract *k = an_contract(&contracts, index);
+	struct an_holder *h = an_holder(index);
+
+	if (k->split)
+		return -22; /* EINVAL: its pieces say where it runs */
+	if (!h->changed)
+		h->next = k->promise;
+	h->next.cpu = h->cpu = cpu;
+	h->changed = 1;
+	contract_note(index);
+	return 0;
+}
+
+static __always_inline s32 call_change(void)
+{
+	u32 index, cpu = an_bounded(contract_call.promise.cpu, AN_MAX_CONTRACT_CPUS), old = cpu;
+	s32 error = -2; /* ENOENT */
+
+	bpf_spin_lock(&tree_lock);
+	index = contract_named(contract_call.name);
+	if (index) {
+		error = 0;
+		old = an_contract(&contracts, index)->cpu;
+		if (contract_call.op == AN_CALL_REMOVE)
+			contract_end(index);
+		else
+			error = call_move(index, cpu);
+	}
+	bpf_spin_unlock(&tree_lock);
+	if (index) {
+		kick_contract_cpu(old);
+		kick_contract_cpu(cpu);
+	}
+	return error;
+}
+
+/* The thread contract_call.pid is to hold the contract, or none (name 0). */
+static __always_inline s32 call_bind(void)
+{
+	struct task_struct *p = bpf_task_from_pid(contract_call.pid);
+	struct task_state *ts;
+	s32 error = -3; /* ESRCH */
+	u32 index;
+
+	if (!p)
+		return error;
+	ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	if (p->flags & PF_KTHREAD) {
+		error = -1; /* EPERM */
+	} else if (ts) {
+		if (ts->contract && ts->contract != contract_call.name)
+			contract_unbind(ts);
+		error = 0;
+		if (contract_call.name && !ts->contract) {
+			bpf_spin_lock(&tree_lock);
+			index = contract_named(contract_call.name);
+			if (index) {
+				an_holder(index)->bound++;
+				ts->contract = contract_call.name;
+			} else {
+				error = -2; /* ENOENT */
+			}
+			bpf_spin_unlock(&tree_lock);
+		}
+	}
+	bpf_task_release(p);
+	return error;
+}
+
+/* Slots of contracts that have ended, and have nothing queued, are freed. */
+static __always_inline s32 call_sweep(void)
+{
+	u32 index = 1, end = contracts.unused;
+
+	an_while(index < end && index < AN_MAX_CONTRACTS) {
+		struct an_holder *h = an_holder(index);
+		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));
+
+		if (h->ended && empty) {
+			bpf_spin_lock(&tree_lock);
+			if (!h->noted)
+				an_contract_remove(&contracts, index);
+			bpf_spin_unlock(&tree_lock);
+		}
+		index = an_opaque(index + 1);
+	}
+	return 0;
+}
+
+SEC("syscall")
+int andante_contract(void *ctx)
+{
+	switch (contract_call.op) {
+	case AN_CALL_CREATE:
+		return call_create();
+	case AN_CALL_BIND:
+		return call_bind();
+	case AN_CALL_SWEEP:
+		return call_sweep();
+	default:
+		return call_change();
+	}
+}
+
+/* The queues of contracts that threads hold: where one is taken, no queue can be made. */
+static __always_inline s32 contract_queues_create(void)
+{
+	u32 index = 1;
+	s32 error;
+
+	an_contracts_init(&contracts, 0);
+	contracts.bound = contract_bound;
+	contracts.learn_bound = learn_bound;
+	an_while(index < AN_MAX_CONTRACTS) {
+		error = scx_bpf_create_dsq(AN_MAX_NODES + index, -1);
+		if (error)
+			return error;
+		index = an_opaque(index + 1);
+	}
+	return 0;
+}
+
+#endif
