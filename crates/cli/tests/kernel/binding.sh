@@ -48,12 +48,8 @@ for _ in 1 2 3; do
 done
 sleep 0.2
 echo "REPORT alive $(kill -0 $server && echo 1)"
-in_class client peers ask /tmp/server
-client=$last
-settle
-echo "REPORT after $(share $server 1)"
 echo "REPORT state $(state)"
-kill $client $server
+kill $server
 kill -INT $scheduler
 wait $scheduler
 
