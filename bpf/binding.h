@@ -150,14 +150,18 @@ static __noinline void binding_asked(struct task_struct *p, struct task_state *t
 static __always_inline u32 binding_wake(struct task_struct *p, struct task_state *ts, u32 leaf)
 {
 	struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
-	struct task_struct *waker = bpf_get_current_task_btf();
 
-	if (c->asks && c->asks == waker->pid && !an_kin_interrupt()) {
-		c->asks = 0;
-		binding_asked(p, ts, ts->home ? ts->home : leaf, waker);
-	} else if (ts->home || ts->asked_by) {
-		binding_ends(ts);
+	if (c->asks) {
+		struct task_struct *waker = bpf_get_current_task_btf();
+
+		if (c->asks == waker->pid && !an_kin_interrupt()) {
+			c->asks = 0;
+			binding_asked(p, ts, ts->home ? ts->home : leaf, waker);
+			return ts->leaf;
+		}
 	}
+	if (ts->home || ts->asked_by)
+		binding_ends(ts);
 	return ts->leaf;
 }
 

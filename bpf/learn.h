@@ -143,6 +143,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 {
 	u32 index;
 
+	if (!learn_bound)
+		return;
 	an_learn_service(&ts->learner, ran_ns);
 	if (!ts->contract)
 		return;
