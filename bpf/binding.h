@@ -186,19 +186,6 @@ static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct tas
 /* How long another CPU may be in the middle of queueing a task, at most. */
 #define BINDING_QUEUEING_NS 200000ULL
 
-/* Is a task perhaps on its way to the queue of this leaf? */
-an_global bool binding_queueing(u32 leaf)
-{
-	u32 cpu = 0;
-
-	an_while(cpu < nr_cpus) {
-		if (cpu_state(cpu)->inserting == leaf)
-			return true;
-		cpu++;
-	}
-	return false;
-}
-
 /*
  * The class of this leaf is about to be removed, and nobody is bound to it any more. Those of its
  * queue go to their own classes.
@@ -210,7 +197,7 @@ static __noinline void binding_closes(u32 leaf)
 
 	binding_closing = leaf;
 	if (nr_cpus > 1)
-		an_while(binding_queueing(leaf) && bpf_ktime_get_ns() < until_ns)
+		an_while(queue_grows(leaf) && bpf_ktime_get_ns() < until_ns)
 			;
 	bpf_iter_scx_dsq_new(&it, leaf, 0);
 	an_while(true) {
@@ -222,14 +209,7 @@ static __noinline void binding_closes(u32 leaf)
 			break;
 		home = ts->home;
 		binding_goes_home(&it, ts);
-		bpf_spin_lock(&tree_lock);
-		an_queue_add(&tree, home);
-		bpf_spin_unlock(&tree_lock);
-		if (!scx_bpf_dsq_move_vtime(&it, p, home, 0)) {
-			bpf_spin_lock(&tree_lock);
-			an_queue_withdraw(&tree, home);
-			bpf_spin_unlock(&tree_lock);
-		}
+		queue_move(&it, p, home);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 }

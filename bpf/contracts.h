@@ -157,11 +157,11 @@ static __always_inline void contract_tells(u32 index)
 }
 
 /*
- * May a task of the contract that is queued now wait in the contract's queue? Not without budget,
- * nor for a CPU that is gone, and not where it would wait for another contract while a CPU has
- * nothing to do.
+ * May a task of the contract that is queued now, and may run on the contract's CPU, wait in the
+ * contract's queue? Not without budget, nor for a CPU that is gone, and not where it would wait for
+ * another contract while a CPU has nothing to do.
  */
-static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64 now_ns)
+static __always_inline bool contract_takes(u32 index, u64 now_ns)
 {
 	struct an_contract *k = an_contract(&contracts, index);
 	u32 cpu = an_holder(index)->cpu;
@@ -173,7 +173,7 @@ static __always_inline bool contract_takes(struct task_struct *p, u32 index, u64
 	if (an_has(k, AN_LEARNT) &&
 	    (q->holders || an_bucket_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
 		return false;
-	return an_contract_would_have_budget(k, now_ns) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	return an_contract_would_have_budget(k, now_ns) &&
 	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
 }
 
@@ -218,9 +218,8 @@ an_global u32 contract_update(u32 cpu)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);
-	if (h->missed)
+	if (an_contract(&contracts, index)->parked)
 		an_contract_park(&contracts, index, false);
-	h->missed = 0;
 	bpf_spin_unlock(&tree_lock);
 	return index;
 }
@@ -255,15 +254,9 @@ an_global int contract_lets_go(u32 index)
 		if (!ts)
 			break;
 		leaf = binding_queue(&it, ts);
-		bpf_spin_lock(&tree_lock);
-		an_queue_add(&tree, leaf);
 		an_holder(index)->waits_in = leaf;
-		bpf_spin_unlock(&tree_lock);
-		if (!scx_bpf_dsq_move_vtime(&it, p, leaf, 0)) {
-			bpf_spin_lock(&tree_lock);
-			an_queue_withdraw(&tree, leaf);
-			bpf_spin_unlock(&tree_lock);
-		}
+		an_holder(index)->waits = 1;
+		queue_move(&it, p, leaf);
 		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -313,15 +306,15 @@ static __always_inline void contract_requeue(u32 cpu, u32 index)
 		kick_contract_cpu(k->cpu);
 	if (h->leaf)
 		return;
-	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0) {
 		contract_lets_go(index);
-	else if (budget && h->waits_in)
+	} else if (budget && h->waits) {
+		h->waits = 0;
 		contract_gathers(index);
-	if (budget)
-		h->waits_in = AN_NONE;
+	}
 }
 
-/* Tasks that wait for this CPU go to the queues of their classes; those of learnt contracts only?
+/* Tasks that wait for this CPU go to the queues of their classes; if learnt, those of learnt ones.
  */
 an_global int contracts_let_go(u32 cpu, bool learnt)
 {
@@ -413,14 +406,33 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
  */
 #define TREE_WAITS_NS 500000000ULL
 
-/* How long tasks of learnt contracts wait while promised ones have the CPU; then for their share.
- */
+/* How long tasks of learnt contracts wait behind promised ones; then they wait for their share. */
 #define LEARNT_WAIT_NS 100000000ULL
 
+/* What has happened to the contracts of this CPU, and what is due, is done. */
+an_global int contracts_settle(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index;
+
+	if (c->contract_ns)
+		contract_requeue(cpu, contract_charge(cpu));
+	an_while(c->first_noted)
+		contract_requeue(cpu, contract_update(cpu));
+	an_while((index = contract_expire(cpu)))
+		contract_requeue(cpu, index);
+	return 0;
+}
+
 /*
- * First in every dispatch on a machine with contracts: what is due is done, and the contract
- * returned that is to run, or AN_NONE. Its class is being served then; if it is not goes_on, the
- * contract of the task that wants to go on, a task of its queue is to be taken.
+ * When a contract that was parked is looked at again [ns]: the kernel queues a task when enqueue
+ * has returned, so that the CPU may look for it before, and there is nobody to tell it after.
+ */
+#define PARKED_NS 100000
+
+/*
+ * The contract that is to run, or AN_NONE. Its class is being served then; if it is not goes_on,
+ * the contract of the task that wants to go on, a task of its queue is to be taken.
  */
 an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 {
@@ -430,12 +442,6 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	u32 index, leaf, rule;
 	bool alone;
 
-	if (c->contract_ns)
-		contract_requeue(cpu, contract_charge(cpu));
-	an_while(c->first_noted)
-		contract_requeue(cpu, contract_update(cpu));
-	an_while((index = contract_expire(cpu)))
-		contract_requeue(cpu, index);
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
@@ -461,6 +467,8 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	c->over |= !index && c->contract;
 	c->contract = index ? contract_name(index) : 0;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
+	if (c->first_noted && c->contract_check_ns > now_ns + PARKED_NS)
+		c->contract_check_ns = now_ns + PARKED_NS;
 	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
 		c->learnt_ns = now_ns;
 		contracts_let_go(cpu, true);
@@ -510,8 +518,8 @@ static __always_inline bool contract_shares(const struct cpu_state *c)
 }
 
 /*
- * The queue of the contract gave no task: one is on its way to, or from, another CPU. It is parked
- * until one is queued.
+ * The queue of the contract gave no task: one is on its way to, or from, another CPU. It is parked,
+ * and tried again in the next dispatch.
  */
 an_global int contract_missed(u32 cpu, u32 index)
 {
@@ -522,7 +530,8 @@ an_global int contract_missed(u32 cpu, u32 index)
 	if (leaf)
 		an_unpick(&tree, leaf);
 	an_contract_park(&contracts, index, true);
-	an_holder(index)->missed = 1;
+	contract_note(index);
+	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */
 	bpf_spin_unlock(&tree_lock);
 	if (leaf)
 		c->serving = AN_NONE;

@@ -82,16 +82,11 @@ an_global int kick_idle_cpus(void)
 an_global int queue_check(u32 leaf)
 {
 	struct an_node *n = an_node(&tree, leaf);
-	u32 events = n->queue_events, cpu = 0;
+	u32 events = n->queue_events;
 	s32 queued = scx_bpf_dsq_nr_queued(leaf);
 
-	if (queued < 0)
+	if (queued < 0 || queue_grows(leaf))
 		return 0;
-	an_while(cpu < nr_cpus) {
-		if (cpu_state(cpu)->inserting == leaf)
-			return 0;
-		cpu++;
-	}
 	bpf_spin_lock(&tree_lock);
 	if (events == n->queue_events && (u32)queued < n->queued) {
 		an_queue_correct(&tree, leaf, queued);
@@ -289,7 +284,11 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
 	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
-	an_while(index || (index = contract_pick(cpu, wanting, goes_on))) {
+	if (!index) {
+		contracts_settle(cpu);
+		index = contract_pick(cpu, wanting, goes_on);
+	}
+	an_while(index) {
 		if (index == goes_on)
 			return CONTRACT_GOES_ON;
 		if (an_kmove_to_local(contract_queue(index))) {
@@ -299,7 +298,7 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 			return CONTRACT_TAKEN;
 		}
 		contract_missed(cpu, index);
-		index = AN_NONE;
+		index = contract_pick(cpu, wanting, goes_on);
 	}
 	return TREES_TURN;
 }

@@ -14,29 +14,27 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 					     u32 contract, u32 leaf, u64 enq_flags)
 {
 	bool of_class = an_holder(contract)->leaf, news;
-	bool takes = contract_takes(p, contract, scx_bpf_now());
-	u64 owed_max = AN_TASK_DEBT_QUANTA * (quantum_ns << AN_TAG_SHIFT) * nr_cpus_online /
-		       (p->scx.weight ? p->scx.weight : 1);
+	bool here = bpf_cpumask_test_cpu(an_holder(contract)->cpu, p->cpus_ptr);
+	bool takes = here && contract_takes(contract, scx_bpf_now());
+	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
 	u64 vtime = an_node(&tree, leaf)->vtime;
 
 	if (of_class)
 		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
-	news = contract_count(ts, contract);
-	if (an_holder(contract)->missed) {
-		contract_note(contract);
-		news = true;
-	}
+	news = contract_count(ts, here ? contract : AN_NONE);
+	news |= an_contract(&contracts, contract)->parked;
 	an_task_wake(vtime, &ts->sfq);
-	an_task_debt_limit(vtime, &ts->sfq, owed_max);
-	if (!takes)
+	an_task_debt_limit(vtime, &ts->sfq, quantum_ns, weight, nr_cpus_online);
+	if (!takes) {
 		an_holder(contract)->waits_in = leaf;
+		an_holder(contract)->waits = 1;
+	}
 	if (takes && of_class)
 		an_queue_add(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
-	if (!takes) {
+	if (!takes)
 		return false;
-	}
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
 		contract_tells(contract);
@@ -139,8 +137,9 @@ static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, b
  */
 static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags)
 {
-	return p->nr_cpus_allowed == 1 && (p->flags & PF_KTHREAD) &&
-	       (p->flags & PF_NO_SETAFFINITY) &&
+	const u32 of_cpu = PF_KTHREAD | PF_NO_SETAFFINITY;
+
+	return (p->flags & of_cpu) == of_cpu && p->nr_cpus_allowed == 1 &&
 	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 

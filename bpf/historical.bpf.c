@@ -73,7 +73,6 @@ static __noinline void find_cpu(struct task_struct *p, u32 slot)
 	}
 	if (victim < 0)
 		return;
-	__sync_fetch_and_add(&stats.preemptions, 1);
 	scx_bpf_kick_cpu(victim, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
@@ -302,10 +301,8 @@ static int tick(void *map, u32 *key, struct clock *clock)
 	}
 	bpf_spin_unlock(&policy_lock);
 	clock_start(clock, now, clock_period_ns());
-	if (over) {
-		__sync_fetch_and_add(&stats.quanta, 1);
+	if (over)
 		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
-	}
 	return 0;
 }
 
@@ -338,22 +335,21 @@ static __noinline int requeue_moved(void)
 static int age(void *map, u32 *key, struct clock *clock)
 {
 	u64 now = scx_bpf_now();
-	u32 slot = 1, moved = 0;
+	u32 slot = 1;
+	bool moved = false;
 
 	an_while(slot < slots_used) {
 		struct slot *s = slot_at(slot);
 
 		bpf_spin_lock(&policy_lock);
 		if (s->standing && an_policy_age(&policy, &s->member, s->standing == WAITING))
-			moved += s->moved = 1;
+			moved = s->moved = 1;
 		bpf_spin_unlock(&policy_lock);
 		slot = an_opaque(slot + 1);
 	}
 	clock_start(clock, now, an_policy_age_ns(&policy) ?: 1);
-	if (moved) {
-		stats.lifted += moved;
+	if (moved)
 		requeue_moved();
-	}
 	return 0;
 }
 
@@ -382,8 +378,6 @@ s32 BPF_PROG(historical_init_task, struct task_struct *p, struct scx_init_task_a
 		slot_free = slot_at(index)->next;
 	else if (slots_used < MAX_SLOTS)
 		index = slots_used++;
-	else
-		stats.refused++;
 	s = slot_at(index);
 	if (index) {
 		s->standing = NEW;
@@ -491,10 +485,7 @@ s32 BPF_PROG(historical_init)
 SEC("struct_ops.s/historical_exit")
 void BPF_PROG(historical_exit, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(exit_info.reason, AN_EXIT_TEXT, info->reason);
-	bpf_probe_read_kernel_str(exit_info.message, AN_EXIT_TEXT, info->msg);
-	exit_info.code = info->exit_code;
-	exit_info.left = 1;
+	exit_note(info);
 }
 
 /* User space puts the policy's name in the place of this one. */

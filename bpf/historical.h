@@ -9,6 +9,7 @@
 #include "kfuncs.h"
 
 #include "../core/core.h"
+#include "exit.h"
 #include "intf.h"
 
 #define MAX_SLOTS 16384 /* power of two; slot 0 is nobody's */
@@ -53,20 +54,11 @@ struct cpu {
 	u32 over;     /* its quantum is */
 } __attribute__((aligned(64)));
 
-struct historical_stats {
-	u64 quanta;	 /* used up */
-	u64 preemptions; /* a task that woke, or was lifted, took a CPU */
-	u64 lifted;	 /* keys that changed by waiting */
-	u64 refused;	 /* forks for which there was no slot */
-};
-
 struct an_policy policy;
 struct slot slots[MAX_SLOTS];
 u32 slots_used = 1; /* slots below have been given at some time */
 u32 slot_free;	    /* the first of those that are free again */
 struct cpu cpus[AN_MAX_CPUS];
-struct historical_stats stats;
-struct an_exit exit_info;
 
 static struct bpf_spin_lock policy_lock SEC(".bss.lock");
 

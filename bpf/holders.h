@@ -57,7 +57,7 @@ static __always_inline void holder_init(struct an_holder *h, u32 kind)
 {
 	h->bound = h->active = h->part = 0;
 	h->waits_in = AN_NONE;
-	h->ended = h->changed = h->missed = 0;
+	h->waits = h->ended = h->changed = 0;
 	h->kind = kind;
 }
 

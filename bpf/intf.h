@@ -28,19 +28,18 @@ enum an_held_by {
 
 /* Beside each contract (core/contract.h), by index. */
 struct an_holder {
-	u32 leaf;     /* of the class that holds it; AN_NONE if threads do */
-	u32 waits_in; /* leaf in whose queue tasks without budget may wait; AN_NONE: they do not */
-	u32 bound;    /* threads that hold it */
-	u32 active;   /* tasks that are queued, or run on its CPU */
+	u32 leaf;	/* of the class that holds it; AN_NONE if threads do */
+	u32 waits_in;	/* leaf in whose queue tasks without budget have waited last */
+	u32 bound;	/* threads that hold it */
+	u32 active;	/* tasks that are queued, or run on its CPU */
 	u16 next_noted; /* of the contracts that the same CPU is to see to */
 	u16 cpu;	/* that serves it, or will once it has been seen to */
 	u8 noted;
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */
+	u8 waits;   /* some may wait there still */
 	u8 changed; /* next is to be its promise once it has been seen to */
-	u8 missed;  /* parked: none of its tasks could be had */
-	u8 pad[3];
-	u32 part; /* learnt: of its CPU's bound [1/1024] */
+	u32 part;   /* learnt: of its CPU's bound [1/1024] */
 	struct an_promise next;
 };
 

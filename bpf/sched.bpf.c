@@ -29,12 +29,12 @@
 #include "kfuncs.h"
 
 #include "../core/core.h"
+#include "exit.h"
 #include "intf.h"
 #include <bpf/bpf_tracing.h>
 
 struct an_tree tree;
 struct an_stats stats;
-struct an_exit exit_info;
 
 #include "cpu.h"
 
@@ -87,6 +87,33 @@ static __always_inline bool cpus_idle(void)
 
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
+}
+
+/* Is a task perhaps on its way to the queue of this leaf? */
+an_global bool queue_grows(u32 leaf)
+{
+	u32 cpu = 0;
+
+	an_while(cpu < nr_cpus) {
+		if (cpu_state(cpu)->inserting == leaf)
+			return true;
+		cpu++;
+	}
+	return false;
+}
+
+/* The task, next in a queue that is gone through, moves to the queue of this leaf. Takes the lock.
+ */
+static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 leaf)
+{
+	bpf_spin_lock(&tree_lock);
+	an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	if (!scx_bpf_dsq_move_vtime(it, p, leaf, 0)) {
+		bpf_spin_lock(&tree_lock);
+		an_queue_withdraw(&tree, leaf);
+		bpf_spin_unlock(&tree_lock);
+	}
 }
 
 /* Each part uses those before it. */
@@ -220,10 +247,7 @@ s32 BPF_PROG(andante_init)
 SEC("struct_ops.s/andante_exit")
 void BPF_PROG(andante_exit, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(exit_info.reason, AN_EXIT_TEXT, info->reason);
-	bpf_probe_read_kernel_str(exit_info.message, AN_EXIT_TEXT, info->msg);
-	exit_info.code = info->exit_code;
-	exit_info.left = 1;
+	exit_note(info);
 }
 
 SEC(".struct_ops.link")

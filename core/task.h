@@ -34,10 +34,14 @@ an_inline void an_task_wake(u64 vtime, struct an_task *task)
 
 /*
  * The task has been charged for service that was not its turn (under a contract of its own, before
- * all shares). It owes that to its classmates, up to so many tag units.
+ * all shares). It owes that to its classmates, up to so many quanta on each CPU.
  */
-an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u64 owed_max)
+an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u64 quantum_ns, u32 weight,
+				  u32 cpus)
 {
+	u64 owed_max =
+		AN_TASK_DEBT_QUANTA * (quantum_ns << AN_TAG_SHIFT) * cpus / (weight ? weight : 1);
+
 	if (an_tag_diff(task->start, vtime) > (s64)owed_max)
 		task->start = vtime + owed_max;
 }

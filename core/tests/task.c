@@ -109,9 +109,9 @@ TEST(debts_of_tasks_are_bounded)
 
 	an_task_wake(0, &task);
 	an_task_charge(&task, 4 * MS, 1);
-	an_task_debt_limit(0, &task, owed_max);
+	an_task_debt_limit(0, &task, 2 * MS, 1, 1);
 	CHECK_EQ(task.start, 4ULL * MS << AN_TAG_SHIFT);
 	an_task_charge(&task, 400 * MS, 1);
-	an_task_debt_limit(0, &task, owed_max);
+	an_task_debt_limit(0, &task, 2 * MS, 1, 1);
 	CHECK_EQ(task.start, owed_max);
 }

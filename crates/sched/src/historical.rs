@@ -6,11 +6,11 @@
 use std::io;
 use std::mem::MaybeUninit;
 
+use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, PrintLevel};
 
-use crate::historical_skel::{HistoricalSkel, HistoricalSkelBuilder, types};
-use crate::loader::{Exit, LoadError, MAX_CPUS, log, refused, text};
+use crate::historical_skel::{HistoricalSkel, HistoricalSkelBuilder};
+use crate::loader::{Exit, LoadError, detach, exit_of, prepare, refused};
 
 /// A policy of `core/policy.h` that the kernel can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,19 +96,6 @@ pub struct Historical {
     link: Option<Link>,
 }
 
-/// Counts since it was loaded (`bpf/historical.bpf.c`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HistoricalStats {
-    /// Quanta used up.
-    pub quanta: u64,
-    /// CPUs taken by tasks that woke, or were lifted.
-    pub preemptions: u64,
-    /// Keys that changed by waiting.
-    pub lifted: u64,
-    /// Forks that failed because the table of tasks was full.
-    pub refused: u64,
-}
-
 impl Historical {
     /// Loads the policy and puts it in charge of every task of the normal scheduling class. The
     /// calling thread leaves that class for SCHED_FIFO.
@@ -117,11 +104,7 @@ impl Historical {
     ///
     /// [`LoadError`]; nothing is left in the kernel then.
     pub fn load(policy: Policy) -> Result<Self, LoadError> {
-        let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
-        if possible > MAX_CPUS {
-            return Err(LoadError::TooManyCpus(possible));
-        }
-        libbpf_rs::set_print(Some((PrintLevel::Info, log)));
+        let possible = prepare()?;
         // As in the loader: a process loads one scheduler, once.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = HistoricalSkelBuilder::default()
@@ -130,7 +113,7 @@ impl Historical {
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.policy_kind = policy.kind();
             knobs.nice_is_real_time = policy == Policy::Svr4Rt;
-            knobs.nr_cpus = possible as u32;
+            knobs.nr_cpus = possible;
         }
         let ops = open.struct_ops.historical_ops_mut();
         ops.name.fill(0);
@@ -152,29 +135,7 @@ impl Historical {
 
     /// Why it is no longer in charge; none while it is.
     pub fn exited(&self) -> Option<Exit> {
-        let exit: *const types::an_exit = &raw const self.skel.maps.bss_data.as_deref()?.exit_info;
-        // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. The
-        // kernel writes it at any time, hence the volatile read.
-        let exit = unsafe { exit.read_volatile() };
-        (exit.left != 0).then(|| Exit {
-            reason: text(&exit.reason),
-            message: text(&exit.message),
-            code: exit.code,
-        })
-    }
-
-    /// What has happened so far.
-    pub fn stats(&self) -> Option<HistoricalStats> {
-        let stats: *const types::historical_stats =
-            &raw const self.skel.maps.bss_data.as_deref()?.stats;
-        // SAFETY: as in `exited`.
-        let stats = unsafe { stats.read_volatile() };
-        Some(HistoricalStats {
-            quanta: stats.quanta,
-            preemptions: stats.preemptions,
-            lifted: stats.lifted,
-            refused: stats.refused,
-        })
+        exit_of!(self.skel)
     }
 
     /// Detaches the policy; the kernel's own scheduler is in charge when this returns.
@@ -183,10 +144,7 @@ impl Historical {
     ///
     /// The kernel's, if it does not let the link go.
     pub fn detach(mut self) -> Result<(), io::Error> {
-        match self.link.take() {
-            Some(link) => link.detach().map_err(io::Error::other),
-            None => Ok(()),
-        }
+        detach(self.link.take())
     }
 }
 

@@ -10,7 +10,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
 
-use crate::skel::{SchedSkel, SchedSkelBuilder, types};
+use crate::skel::{SchedSkel, SchedSkelBuilder};
 
 /// CPUs that the per-CPU arrays of the scheduler have room for (`AN_MAX_CPUS`).
 pub(crate) const MAX_CPUS: usize = 1024;
@@ -105,7 +105,39 @@ pub struct Scheduler {
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const LOG_LINES: usize = 40;
 
-pub(crate) fn log(_: PrintLevel, text: String) {
+/// Before an object is opened: keeps what libbpf says. How many CPUs there may be.
+pub(crate) fn prepare() -> Result<u32, LoadError> {
+    let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
+    if possible > MAX_CPUS {
+        return Err(LoadError::TooManyCpus(possible));
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Info, log)));
+    Ok(possible as u32)
+}
+
+/// Lets a link go; the kernel's own scheduler is in charge then.
+pub(crate) fn detach(link: Option<Link>) -> Result<(), io::Error> {
+    link.map_or(Ok(()), |link| link.detach().map_err(io::Error::other))
+}
+
+/// Why the kernel let the scheduler of this skeleton go (`bpf/exit.h`); none while it has not. Each
+/// skeleton has types of its own, hence a macro.
+macro_rules! exit_of {
+    ($skel:expr) => {{
+        let exit = &raw const $skel.maps.bss_data.as_deref()?.exit_info;
+        // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. The
+        // kernel writes it at any time, hence the volatile read.
+        let exit = unsafe { exit.read_volatile() };
+        (exit.left != 0).then(|| $crate::loader::Exit {
+            reason: $crate::loader::text(&exit.reason),
+            message: $crate::loader::text(&exit.message),
+            code: exit.code,
+        })
+    }};
+}
+pub(crate) use exit_of;
+
+fn log(_: PrintLevel, text: String) {
     if let Ok(mut lines) = LOG.lock() {
         lines.extend(text.lines().map(str::to_owned));
         let excess = lines.len().saturating_sub(LOG_LINES);
@@ -127,11 +159,7 @@ impl Scheduler {
     ///
     /// [`LoadError`]; nothing is left in the kernel then.
     pub fn load(options: &Options) -> Result<Self, LoadError> {
-        let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
-        if possible > MAX_CPUS {
-            return Err(LoadError::TooManyCpus(possible));
-        }
-        libbpf_rs::set_print(Some((PrintLevel::Info, log)));
+        let possible = prepare()?;
         // The skeleton borrows its object. A process loads the scheduler once, so giving the
         // object to the process costs nothing and spares every user of this type a lifetime.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
@@ -145,7 +173,7 @@ impl Scheduler {
             knobs.contract_bound = (100 - options.leave_percent) * 1024 / 100;
             knobs.learn_bound = options.learn_percent * 1024 / 100;
             knobs.bindings = u32::from(binding);
-            knobs.nr_cpus = possible as u32;
+            knobs.nr_cpus = possible;
             knobs.nr_cpus_online = online_cpus();
         }
         let mut skel = open.load().map_err(refused("load"))?;
@@ -167,15 +195,7 @@ impl Scheduler {
 
     /// Why the scheduler is no longer in charge; none while it is.
     pub fn exited(&self) -> Option<Exit> {
-        let exit: *const types::an_exit = &raw const self.skel.maps.bss_data.as_deref()?.exit_info;
-        // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. The
-        // kernel writes it at any time, hence the volatile read.
-        let exit = unsafe { exit.read_volatile() };
-        (exit.left != 0).then(|| Exit {
-            reason: text(&exit.reason),
-            message: text(&exit.message),
-            code: exit.code,
-        })
+        exit_of!(self.skel)
     }
 
     /// Detaches the scheduler; the kernel's own is in charge when this returns.
@@ -184,10 +204,7 @@ impl Scheduler {
     ///
     /// The kernel's, if it does not let the link go.
     pub fn detach(mut self) -> Result<(), io::Error> {
-        match self.link.take() {
-            Some(link) => link.detach().map_err(io::Error::other),
-            None => Ok(()),
-        }
+        detach(self.link.take())
     }
 }
 

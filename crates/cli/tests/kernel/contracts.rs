@@ -132,6 +132,14 @@ fn contracts_are_split_and_follow_cpus_that_come_and_go() {
     at_least("gone", 1);
     assert_eq!(number(&report, "homeless_again"), 0.0);
     at_least("after", 3);
+    // Measured in ticks of 10 ms over 0.3 s, so to within 7 %.
+    let anew = &report["anew"];
+    assert_eq!(anew.len(), 30);
+    assert!(
+        anew.iter()
+            .all(|share| share.parse::<f64>().unwrap() > 40.0),
+        "{anew:?}"
+    );
     assert_eq!(report["contracts"], ["3", "0"]);
     assert_eq!(report["state"], ["enabled"]);
     assert_eq!(number(&report, "left_with"), 0.0);

@@ -40,6 +40,20 @@ for loop in $three; do
 	echo "REPORT after $(share "$loop" 2)"
 done
 echo "REPORT state $(state)"
+
+# Again and again, since what CPUs do to each other meanwhile is a matter of nanoseconds.
+for _ in $(seq 10); do
+	for loop in $three; do
+		andante reserve --release "$loop"
+	done
+	for loop in $three; do
+		andante reserve "$loop" 5ms/10ms
+	done
+	for loop in $three; do
+		echo "REPORT anew $(share "$loop" 0.3)"
+	done
+done >/tmp/anew
+grep REPORT /tmp/anew
 kill $hogs
 sleep 0.5
 echo "REPORT contracts $(contracts)"
