@@ -144,13 +144,12 @@ static __noinline void binding_asked(struct task_struct *p, struct task_state *t
 }
 
 /*
- * The task, of this leaf so far, is woken. Returns the leaf that it works for from now on: that of
- * whoever has woken it, or its own.
+ * The task, of this leaf so far, is woken on this CPU. Returns the leaf that it works for from now
+ * on: that of whoever has woken it, or its own.
  */
-static __always_inline u32 binding_wake(struct task_struct *p, struct task_state *ts, u32 leaf)
+static __always_inline u32 binding_wake(struct task_struct *p, struct task_state *ts, u32 leaf,
+					struct cpu_state *c)
 {
-	struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
-
 	if (c->asks) {
 		struct task_struct *waker = bpf_get_current_task_btf();
 

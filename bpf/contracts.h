@@ -446,7 +446,9 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
 	alone = !an_node(&tree, AN_ROOT)->ready && (!wanting || goes_on);
-	if (alone)
+	if (!c->tree_ns)
+		c->learnt_ns = now_ns;
+	if (alone || !c->tree_ns)
 		c->tree_ns = now_ns;
 	if (now_ns - c->tree_ns < TREE_WAITS_NS)
 		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
@@ -474,6 +476,16 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		contracts_let_go(cpu, true);
 	}
 	return index;
+}
+
+/* The same for a CPU without anything to do for contracts, in a few instructions: true if it is. */
+static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
+{
+	if (c->contract || c->first_noted || c->contract_ns || !an_contracts_quiet(&contracts, cpu))
+		return false;
+	c->tree_ns = 0;
+	c->contract_check_ns = AN_NEVER;
+	return true;
 }
 
 /*

@@ -24,7 +24,7 @@ struct cpu_state {
 	u64 check_ns;	       /* when the choice must be looked at again; 0: not before the tick */
 	u64 timer_ns;	       /* when the armed timer fires; 0: none is armed */
 	u64 contract_ns;       /* service under a contract that has not been charged to it */
-	u64 tree_ns;	       /* when the tree was served last, or had nothing ready */
+	u64 tree_ns;	       /* when the tree was served last, or had nothing ready; 0: now */
 	u64 learnt_ns;	       /* when learnt contracts had their turn last, or none was ready */
 	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
 	u32 contract;	 /* the contract under which the task runs: contract_name(); 0: none */

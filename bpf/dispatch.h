@@ -318,7 +318,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		service_ends(c, prev, ts);
 	if (ts && an_node(&tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if (contracts.count) {
+	if (contracts.count && !contracts_rest(c, cpu)) {
 		enum contract_turn turn = contract_turn(c, cpu, old, ts);
 
 		if (turn == CONTRACT_GOES_ON)

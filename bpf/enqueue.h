@@ -11,11 +11,11 @@
  * contract's CPU is told if there is news for it.
  */
 static __always_inline bool contract_enqueue(struct task_struct *p, struct task_state *ts,
-					     u32 contract, u32 leaf, u64 enq_flags)
+					     u32 contract, u32 leaf, u64 now_ns, u64 enq_flags)
 {
 	bool of_class = an_holder(contract)->leaf, news;
 	bool here = bpf_cpumask_test_cpu(an_holder(contract)->cpu, p->cpus_ptr);
-	bool takes = here && contract_takes(contract, scx_bpf_now());
+	bool takes = here && contract_takes(contract, now_ns);
 	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
 	u64 vtime = an_node(&tree, leaf)->vtime;
 
@@ -44,27 +44,40 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 /* How many CPUs are looked at for one whose task should make way for a woken one. */
 #define WAKE_SCAN_CPUS 16
 
-/*
- * When the task that runs on this CPU should make way for the one just queued: when that much of
- * its quantum is used [ns], all of it at most.
+/* When a quantum makes way for the one of a class that has just woken: when that much is used [ns].
  */
-static __noinline u64 makes_way_after(struct cpu_state *c, u32 serving, u32 leaf, u64 tag, u64 now)
+static __noinline u64 class_makes_way_after(u32 serving, u32 leaf)
 {
 	u64 after;
 
-	if (serving == leaf) {
-		u64 used = now - c->since_ns, served = c->start_tag;
-		u32 rem = 0;
-
-		if (used < in_class_wake_ns)
-			return quantum_ns;
-		an_tag_charge(&served, &rem, used, c->weight);
-		return an_tag_diff(tag, served) <= 0 ? 0 : quantum_ns;
-	}
 	bpf_spin_lock(&tree_lock);
 	after = an_preempt_after_ns(&tree, leaf, serving);
 	bpf_spin_unlock(&tree_lock);
 	return after < quantum_ns ? after : quantum_ns;
+}
+
+/* Has the task that runs there used so much that a classmate with this start tag comes first? */
+static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
+{
+	u64 served = c->start_tag;
+	u32 rem = 0;
+
+	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
+	return an_tag_diff(tag, served) <= 0;
+}
+
+/*
+ * When the task that runs on this CPU should make way for the one just queued: when that much of
+ * its quantum is used [ns], all of it at most.
+ */
+static __always_inline u64 makes_way_after(const struct cpu_state *c, u32 serving, u32 leaf,
+					   u64 tag, u64 now)
+{
+	if (serving != leaf)
+		return class_makes_way_after(serving, leaf);
+	if (now - c->since_ns < in_class_wake_ns)
+		return quantum_ns;
+	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
 }
 
 /* Kicks the CPU if its task should make way for the woken one now. */
@@ -104,12 +117,12 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 }
 
 /* Finds a CPU for a task that is being queued: an idle one, or one whose task should make way. */
-static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, bool woken)
+static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, u64 now, bool woken)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 serving = c->serving;
-	u64 now, used, after;
+	u64 used, after;
 
 	if (nr_cpus > 1) {
 		s32 idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
@@ -121,7 +134,6 @@ static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, b
 	}
 	if (!c->running || !serving)
 		return;
-	now = scx_bpf_now();
 	used = c->used_ns + now - c->since_ns;
 	after = woken ? makes_way_after(c, serving, leaf, tag, now) : quantum_ns;
 	if (preempt_now(cpu, c, leaf, used, after))
@@ -147,6 +159,8 @@ SEC("struct_ops/andante_enqueue")
 void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
+	u64 now = scx_bpf_now();
 	u32 leaf, contract;
 
 	if (!ts || is_of_cpu(p, enq_flags)) {
@@ -155,23 +169,23 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	if (ts->slept)
-		learn_wake(p, ts);
+		learn_wake(p, ts, now);
 	leaf = task_leaf(p, ts);
 	if (bindings && tree.classes > 1 && enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
-		leaf = binding_wake(p, ts, leaf);
+		leaf = binding_wake(p, ts, leaf, here);
 	else if (bindings && ts->asked_by && !ts->home)
 		leaf = binding_awake(ts, leaf);
 	contract = task_contract(ts, leaf);
-	if (contract && contract_enqueue(p, ts, contract, leaf, enq_flags))
+	if (contract && contract_enqueue(p, ts, contract, leaf, now, enq_flags))
 		return;
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
-	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	here->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
-	an_queue_add(&tree, leaf);
 	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
+	an_queue_add(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
-	find_cpu(p, leaf, ts->sfq.start, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+	find_cpu(p, leaf, ts->sfq.start, now, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
 #endif

@@ -116,14 +116,13 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 }
 
 /* The task wakes. */
-static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts)
+static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	u32 index;
 
 	ts->slept = 0;
-	if (!learn_bound)
+	if (!learn_bound || !an_learn_wake(&ts->learner, now_ns))
 		return;
-	an_learn_wake(&ts->learner, scx_bpf_now());
 	index = contract_named(ts->contract);
 	if (!an_learn_interactive(&ts->learner, learn_bound)) {
 		if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)

@@ -144,7 +144,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	if (!ts)
 		return;
 	if (ts->slept)
-		learn_wake(p, ts);
+		learn_wake(p, ts, scx_bpf_now());
 	leaf = task_leaf(p, ts);
 	contract = task_contract(ts, leaf);
 	if (contract != (c->contract & 0xffff))

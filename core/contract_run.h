@@ -354,6 +354,14 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 	return index;
 }
 
+/* Is nothing ready on this CPU, nor timed? Then there is nothing to pick until a contract wakes. */
+an_inline bool an_contracts_quiet(struct an_contracts *cs, u32 cpu)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+
+	return !an_heap_count(q, AN_READY) && !an_heap_count(q, AN_TIMERS);
+}
+
 /* How long it takes until one that is ready, but was not picked, may be worth another pick [ns]. */
 an_inline u64 an_contracts_wait_ns(struct an_contracts *cs, u32 cpu)
 {

@@ -50,6 +50,7 @@
 #define AN_LEARN_DECAY_SHIFT 7
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
+#define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
 
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
@@ -85,14 +86,20 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 }
 
-/* The task wakes: one job is over, and another begins. */
-an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
+/*
+ * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
+ * the task has been talking for long, and still does.
+ */
+an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 {
 	u64 distance_ns = now_ns - l->woken_ns;
 	u32 service_ns = l->service_ns, deviation_ns;
 
 	l->woken_ns = now_ns;
 	l->service_ns = 0;
+	if (distance_ns < AN_LEARN_TALKS_NS && l->distance_ns < AN_LEARN_TALKS_NS &&
+	    l->jobs >= AN_LEARN_AVERAGED)
+		return false;
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
 	if (l->jobs < AN_LEARN_AVERAGED)
@@ -106,6 +113,7 @@ an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
 	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
 	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
 	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
+	return true;
 }
 
 /* What the task uses on average, as part of a CPU [1/1024]. */
@@ -117,10 +125,12 @@ an_inline u32 an_learn_part(const struct an_learner *l)
 /* Has the task shown that it waits more than it works? bound: part of a CPU [1/1024]. */
 an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 {
-	u32 part = an_learn_part(l);
+	u32 part;
 
-	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS || part > bound ||
-	    l->distance_ns < AN_LEARN_DISTANCE_MIN_NS)
+	if (l->distance_ns < AN_LEARN_DISTANCE_MIN_NS || l->largest_ns > AN_LEARN_SERVICE_MAX_NS)
+		return false;
+	part = an_learn_part(l);
+	if (part > bound)
 		return false;
 	return l->jobs >= AN_LEARN_JOBS ||
 	       (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS);

@@ -72,6 +72,22 @@ TEST(behaviour_that_ends_is_forgotten)
 	CHECK(!an_learn_interactive(&l, BOUND));
 }
 
+/* One that talks is not watched closely; when it begins to wait, it is. */
+TEST(who_has_talked_may_become_interactive)
+{
+	struct an_learner l;
+	u64 now_ns;
+
+	an_learn_begin(&l, 0);
+	now_ns = watch(&l, 0, 100, 5000, 10000);
+	CHECK(!an_learn_wake(&l, now_ns + 10000));
+	CHECK(an_learn_wake(&l, now_ns + 33 * MS));
+	now_ns = watch(&l, now_ns + 33 * MS, 16, 7 * MS, 33 * MS);
+	CHECK(an_learn_interactive(&l, BOUND));
+	watch(&l, now_ns, 100, 5000, 10000);
+	CHECK(!an_learn_interactive(&l, BOUND));
+}
+
 /* A learnt contract, awake, on CPU 0. */
 static u32 create_learnt(u64 service_ns, u64 now_ns)
 {
