@@ -81,7 +81,7 @@ bench: build
 	$(ANDANTE) lab run pingpong qlinux-5-depth wakeup
 
 soak: build
-	$(ANDANTE) lab run stress --set 'duration_s = 600'
+	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'
 
 fuzz:
 	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
