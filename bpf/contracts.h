@@ -170,8 +170,7 @@ static __always_inline bool contract_takes(u32 index, u64 now_ns)
 	if (cpu_state(cpu)->gone)
 		return false;
 	/* What was promised comes first, for as long as it likes: then a share is better. */
-	if (an_has(k, AN_LEARNT) &&
-	    (q->holders || an_bucket_left_ns(&q->learnt, learn_bound, now_ns) <= 0))
+	if (an_has(k, AN_LEARNT) && (q->holders || !an_learnt_left_ns(&contracts, q, k, now_ns)))
 		return false;
 	return an_contract_would_have_budget(k, now_ns) &&
 	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
@@ -213,6 +212,8 @@ an_global u32 contract_update(u32 cpu)
 		if (h->cpu != an_contract(&contracts, index)->cpu)
 			an_contract_move(&contracts, index, h->cpu);
 		an_contract_set(&contracts, index, &h->next);
+		if (h->kind == AN_LEARNT_OF_THREAD)
+			an_learnt_assure(&contracts, index, h->part);
 	}
 	if (h->active && !h->ended)
 		an_contract_wake(&contracts, index, now_ns);
@@ -232,6 +233,18 @@ an_global u32 contract_expire(u32 cpu)
 
 	bpf_spin_lock(&tree_lock);
 	index = an_contracts_expire_one(&contracts, cpu, contracts_clock(now_ns));
+	bpf_spin_unlock(&tree_lock);
+	return index;
+}
+
+/* A learnt contract that would be next, but has used what it may, has it no more. */
+an_global u32 contract_overdrawn(u32 cpu)
+{
+	u64 now_ns = scx_bpf_now();
+	u32 index;
+
+	bpf_spin_lock(&tree_lock);
+	index = an_contracts_overdrawn(&contracts, cpu, contracts_clock(now_ns));
 	bpf_spin_unlock(&tree_lock);
 	return index;
 }
@@ -420,6 +433,8 @@ an_global int contracts_settle(u32 cpu)
 	an_while(c->first_noted)
 		contract_requeue(cpu, contract_update(cpu));
 	an_while((index = contract_expire(cpu)))
+		contract_requeue(cpu, index);
+	an_while((index = contract_overdrawn(cpu)))
 		contract_requeue(cpu, index);
 	return 0;
 }

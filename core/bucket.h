@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A bucket: what a group of contracts may use of a CPU, as a whole, before others come first again.
- * It fills with a part of the time and holds AN_BUCKET_NS, so that bursts are no matter.
+ * It fills with a part of the time and holds so much (AN_BUCKET_NS of a whole CPU's contracts) that
+ * bursts are no matter.
  *
  * Parts are of a CPU [1/1024]. Times are of one clock [ns].
  */
@@ -20,7 +21,7 @@ struct an_bucket {
 };
 
 /* What is in the bucket at this instant [ns]. */
-an_inline s64 an_bucket_left_ns(const struct an_bucket *b, u32 part, u64 now_ns)
+an_inline s64 an_bucket_left_ns(const struct an_bucket *b, u32 part, s64 max_ns, u64 now_ns)
 {
 	u64 passed_ns = now_ns > b->filled_ns ? now_ns - b->filled_ns : 0;
 	s64 left_ns;
@@ -28,16 +29,27 @@ an_inline s64 an_bucket_left_ns(const struct an_bucket *b, u32 part, u64 now_ns)
 	if (passed_ns > AN_BUCKET_PASSED_MAX_NS)
 		passed_ns = AN_BUCKET_PASSED_MAX_NS;
 	left_ns = b->left_ns + (s64)(passed_ns * part / 1024);
-	return left_ns < AN_BUCKET_NS ? left_ns : AN_BUCKET_NS;
+	return left_ns < max_ns ? left_ns : max_ns;
 }
 
 /* The same; what the time has added is in it now. */
-an_inline s64 an_bucket_fill(struct an_bucket *b, u32 part, u64 now_ns)
+an_inline s64 an_bucket_fill(struct an_bucket *b, u32 part, s64 max_ns, u64 now_ns)
 {
-	b->left_ns = an_bucket_left_ns(b, part, now_ns);
+	b->left_ns = an_bucket_left_ns(b, part, max_ns, now_ns);
 	if (now_ns > b->filled_ns)
 		b->filled_ns = now_ns;
 	return b->left_ns;
+}
+
+/* Takes up to wanted_ns out of the bucket; what it could not give. */
+an_inline u64 an_bucket_take(struct an_bucket *b, u64 wanted_ns)
+{
+	u64 taken_ns = b->left_ns <= 0 ? 0 : (u64)b->left_ns;
+
+	if (taken_ns > wanted_ns)
+		taken_ns = wanted_ns;
+	b->left_ns -= taken_ns;
+	return wanted_ns - taken_ns;
 }
 
 /* How long the bucket takes until it holds that much [ns]. */

@@ -117,8 +117,11 @@ struct an_contract {
 	u64 ran_ns;	     /* AN_WINDOW: served in this period, extra service aside */
 	u32 x;		     /* x', y': what is left of the window */
 	u32 y;
-	u64 utilization; /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
-	u64 order[4];	 /* among those that are ready: the least goes first [dwcs.h] */
+	u64 utilization;      /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
+	u64 order[4];	      /* among those that are ready: the least goes first [dwcs.h] */
+	struct an_bucket own; /* AN_LEARNT: what it is sure of */
+	u32 sure;	      /* ... which is this part of the CPU [1/1024] */
+	u32 pad;
 
 	/* Statistics, since the contract was made. */
 	u64 service_ns;	    /* run under the contract, whatever it was charged to */
@@ -182,9 +185,9 @@ struct an_contract_cpu {
 	u64 settled_ns;	 /* residuals are drained up to here */
 	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
 	u32 held;	 /* those with AN_WINDOW are held back until the bucket has enough */
-	u32 pad;
-	struct an_bucket promised;		       /* what all that were promised may use */
-	struct an_bucket learnt;		       /* what all that were learnt may */
+	u32 sure;	 /* what learnt contracts are sure of, in all [1/1024] */
+	struct an_bucket promised; /* what all that were promised may use */
+	struct an_bucket spare;	   /* learnt ones, beyond what they are sure of */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
 };
 

@@ -65,6 +65,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 	} else {
 		if (an_has(c, AN_RECLAIM))
 			an_residual_take_back(q, c, index);
+		c->throttled &= !an_learnt_overdrew(c);
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);
 		else
@@ -139,7 +140,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
 
 	if (an_has(c, AN_LEARNT))
-		q->learnt.left_ns -= ran_ns;
+		an_learnt_charge(cs, q, c, ran_ns, now_ns);
 	else
 		q->promised.left_ns -= ran_ns;
 
@@ -212,6 +213,9 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 		an_period_begin(c, c->deadline_ns);
 	} else if (c->split) {
 		rule = an_split_boundary(cs, c, now_ns);
+	} else if (an_learnt_overdrew(c)) {
+		c->throttled = 0;
+		rule = AN_RULE_REPLENISHED;
 	} else {
 		rule = an_server_replenish(c, now_ns);
 	}
@@ -303,7 +307,7 @@ an_inline enum an_rule an_contracts_reason(struct an_contracts *cs, struct an_co
  */
 an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu *q, u64 now_ns)
 {
-	s64 left_ns = an_bucket_fill(&q->promised, cs->bound, now_ns);
+	s64 left_ns = an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns);
 
 	if (left_ns <= 0) {
 		q->held = 1;
@@ -317,11 +321,30 @@ an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu
 }
 
 /*
- * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged
- * and everything due expired. Without background those that hold budget, and behind them
- * work-conserving ones that have had it (AN_RULE_EXTRA); with a bound, those with AN_WINDOW within
- * it. With background, when nobody else wants the CPU, without the bound, and exhausted ones with
- * AN_BORROW too, by deadline and uncharged.
+ * If the next one on this CPU was learnt, and has used what it may, it is throttled until there is
+ * more of that: the contract, or AN_NONE. Before every pick, until it is AN_NONE.
+ */
+an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_ns)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+	u32 index = an_heap_first(q, AN_READY);
+	struct an_contract *c = an_contract(cs, index);
+
+	if (!index || !an_has(c, AN_LEARNT) || an_learnt_left_ns(cs, q, c, now_ns))
+		return AN_NONE;
+	c->exhaustions++;
+	an_learnt_charge(cs, q, c, 0, now_ns);
+	an_server_throttle(c, now_ns + an_learnt_wait_ns(cs, q, c));
+	an_contract_place(cs, index);
+	return index;
+}
+
+/*
+ * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged,
+ * everything due expired, and learnt ones that are overdrawn throttled. Without background those
+ * that hold budget, and behind them work-conserving ones that have had it (AN_RULE_EXTRA); with a
+ * bound, those with AN_WINDOW within it. With background, when nobody else wants the CPU, without
+ * the bound, and exhausted ones with AN_BORROW too, by deadline and uncharged.
  */
 an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, bool background,
 				 u32 *rule)
@@ -338,7 +361,7 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 	if (an_has(c, AN_WINDOW) && cs->bound && an_contracts_hold(cs, q, now_ns) && !background)
 		return AN_NONE;
 	if (an_has(c, AN_LEARNT)) {
-		if (an_bucket_fill(&q->learnt, cs->learn_bound, now_ns) <= 0)
+		if (!an_learnt_left_ns(cs, q, c, now_ns))
 			return AN_NONE;
 		*rule = AN_RULE_LEARNT;
 		return index;
@@ -371,7 +394,7 @@ an_inline u64 an_contracts_wait_ns(struct an_contracts *cs, u32 cpu)
 		return AN_NEVER;
 	if (q->held)
 		return an_bucket_wait_ns(&q->promised, cs->bound, AN_HELD_UNTIL_NS);
-	return an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_SERVICE_MIN_NS);
+	return AN_LEARN_WAIT_MAX_NS;
 }
 
 /*
@@ -391,10 +414,10 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 		run_ns = c->left_ns;
 	}
 	if (an_has(c, AN_LEARNT)) {
-		s64 left_ns = an_contract_cpu(cs, c->cpu)->learnt.left_ns;
+		u64 left_ns = an_learnt_left_ns(cs, an_contract_cpu(cs, c->cpu), c, now_ns);
 
-		if (left_ns < (s64)run_ns)
-			run_ns = left_ns > 0 ? left_ns : 0;
+		if (left_ns < run_ns)
+			run_ns = left_ns;
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

@@ -29,9 +29,9 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->count[AN_READY] = q->count[AN_TIMERS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
-		q->held = 0;
-		q->promised.left_ns = q->learnt.left_ns = 0;
-		q->promised.filled_ns = q->learnt.filled_ns = 0;
+		q->held = q->sure = 0;
+		q->promised.left_ns = q->spare.left_ns = 0;
+		q->promised.filled_ns = q->spare.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
 	}
 }
@@ -125,6 +125,7 @@ an_inline void an_contract_enter(struct an_contracts *cs, struct an_contract *c)
 		an_split_weigh(cs, c, true);
 	else
 		q->utilization += c->utilization;
+	q->sure += c->sure;
 	if (!an_has(c, AN_WINDOW))
 		return;
 	q->windows++;
@@ -143,6 +144,7 @@ an_inline void an_contract_exit(struct an_contracts *cs, struct an_contract *c)
 		an_split_weigh(cs, c, false);
 	else
 		q->utilization -= c->utilization;
+	q->sure -= c->sure;
 	if (an_has(c, AN_WINDOW) && !--q->windows)
 		q->window_max = 0;
 }
@@ -170,6 +172,7 @@ an_inline void an_contract_clear(struct an_contract *c)
 	c->ran_ns = c->service_ns = c->extra_ns = c->borrowed_ns = c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
 	c->position[AN_READY] = c->position[AN_TIMERS] = 0;
+	c->own.left_ns = c->own.filled_ns = c->sure = 0;
 	c->split = c->piece = 0;
 	c->rank = AN_RANK_OUT;
 	c->started = c->runnable = c->throttled = c->served = c->owed = c->overran = 0;
