@@ -41,17 +41,6 @@ an_inline s64 an_bucket_fill(struct an_bucket *b, u32 part, s64 max_ns, u64 now_
 	return b->left_ns;
 }
 
-/* Takes up to wanted_ns out of the bucket; what it could not give. */
-an_inline u64 an_bucket_take(struct an_bucket *b, u64 wanted_ns)
-{
-	u64 taken_ns = b->left_ns <= 0 ? 0 : (u64)b->left_ns;
-
-	if (taken_ns > wanted_ns)
-		taken_ns = wanted_ns;
-	b->left_ns -= taken_ns;
-	return wanted_ns - taken_ns;
-}
-
 /* How long the bucket takes until it holds that much [ns]. */
 an_inline u64 an_bucket_wait_ns(const struct an_bucket *b, u32 part, u64 wanted_ns)
 {

@@ -186,8 +186,8 @@ struct an_contract_cpu {
 	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
 	u32 held;	 /* those with AN_WINDOW are held back until the bucket has enough */
 	u32 sure;	 /* what learnt contracts are sure of, in all [1/1024] */
-	struct an_bucket promised; /* what all that were promised may use */
-	struct an_bucket spare;	   /* learnt ones, beyond what they are sure of */
+	struct an_bucket promised;		       /* what all that were promised may use */
+	struct an_bucket learnt;		       /* what all that were learnt may */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
 };
 

@@ -30,8 +30,8 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
 		q->held = q->sure = 0;
-		q->promised.left_ns = q->spare.left_ns = 0;
-		q->promised.filled_ns = q->spare.filled_ns = 0;
+		q->promised.left_ns = q->learnt.left_ns = 0;
+		q->promised.filled_ns = q->learnt.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
 	}
 }

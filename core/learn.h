@@ -25,11 +25,11 @@
  * service, in the period in which that is the bound's part of a CPU. When that is used up it has
  * its class's share, like everybody else.
  *
- * What contracts of this kind use of a CPU is bounded as a whole, by buckets [bucket.h] that fill
- * with the bound's part of the time: each contract has one for what its task uses on average, and
- * an eighth more; the rest goes into one for whoever needs more than that for a while. So a program
- * that only seems to be interactive gets the bound and no more, and takes nothing from those that
- * are. Who has used all it may has its share until there is more.
+ * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
+ * with the bound's part of the time. When that is empty each has what its own task uses on average,
+ * and an eighth more, from a bucket of its own. So a program that only seems to be interactive gets
+ * the bound and no more, and takes nothing from those that are. Who has used all that it may has
+ * its share until there is more.
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
@@ -51,7 +51,7 @@
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
 #define AN_LEARN_DECAY_SHIFT 7
 #define AN_LEARN_MARGIN_SHIFT 3	     /* what is sure is the average and an eighth of it */
-#define AN_LEARN_SPARE_SHIFT 4	     /* a sixteenth of the bound is always spare */
+#define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
 #define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
@@ -185,20 +185,15 @@ an_inline bool an_learnt_overdrew(const struct an_contract *c)
 	return an_has(c, AN_LEARNT) && c->throttled && c->left_ns > 0;
 }
 
-/* What learnt contracts of this CPU may use beyond what they are sure of [1/1024]. */
-an_inline u32 an_learnt_spare(const struct an_contracts *cs, const struct an_contract_cpu *q)
-{
-	return cs->learn_bound > q->sure ? cs->learn_bound - q->sure : 0;
-}
-
-/* How long the contract may run on what it is sure of, and on what is spare [ns]. */
+/* How long the contract may run, on what it is sure of or on what all may use [ns]. */
 an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 spare_ns = an_bucket_left_ns(&q->spare, an_learnt_spare(cs, q), AN_BUCKET_NS, now_ns);
+	s64 all_ns = an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
 
-	return (own_ns > 0 ? own_ns : 0) + (spare_ns > 0 ? spare_ns : 0);
+	return left_ns > 0 ? left_ns : 0;
 }
 
 /* How long until either is worth running for, now that neither is [ns]. */
@@ -206,25 +201,24 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c)
 {
 	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
-	u64 spare_ns = an_bucket_wait_ns(&q->spare, an_learnt_spare(cs, q), AN_LEARN_REFILL_NS);
-	u64 wait_ns = own_ns < spare_ns ? own_ns : spare_ns;
+	u64 all_ns = an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_REFILL_NS);
+	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
 
 	return wait_ns < AN_LEARN_WAIT_MAX_NS ? wait_ns : AN_LEARN_WAIT_MAX_NS;
 }
 
-/* It has run for ran_ns, until now_ns: on what it is sure of, on what is spare, or on credit. */
+/* It has run for ran_ns, until now_ns. It owes nothing of what all could have used. */
 an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
 				struct an_contract *c, u64 ran_ns, u64 now_ns)
 {
-	u64 owed_ns;
+	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
 
-	an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	an_bucket_fill(&q->spare, an_learnt_spare(cs, q), AN_BUCKET_NS, now_ns);
-	owed_ns = an_bucket_take(&q->spare, an_bucket_take(&c->own, ran_ns));
-	if (c->sure)
-		c->own.left_ns -= owed_ns;
-	else
-		q->spare.left_ns -= owed_ns;
+	q->learnt.left_ns = all_ns - (s64)ran_ns;
+	own_ns -= ran_ns;
+	if (own_ns < 0 && (all_ns > 0 || !c->sure))
+		own_ns = 0;
+	c->own.left_ns = own_ns;
 }
 
 #endif
