@@ -73,7 +73,8 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	an_learn_promise(&ts->learner, learn_bound, &promise);
 	change_ns = promise.budget_ns > budget_ns ? promise.budget_ns - budget_ns
 						  : budget_ns - promise.budget_ns;
-	if (change_ns < budget_ns / 8 && part <= h->part + h->part / 4 &&
+	/* What it is sure of is an eighth above what it used then: it may not use much more. */
+	if (change_ns < budget_ns / 8 && part <= h->part + h->part / 16 &&
 	    part >= h->part - h->part / 4)
 		return;
 	promise.cpu = h->cpu;
