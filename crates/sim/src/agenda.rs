@@ -27,8 +27,10 @@ pub(crate) struct Agenda<T> {
     due: VecDeque<T>,
     /// The others, each in the order of putting in; the first is never used.
     buckets: Vec<Vec<Node<T>>>,
-    /// The least instant in each.
+    /// The least instant in each that is filled.
     least_ns: [Ns; BUCKETS],
+    /// What is due then, first put in.
+    least: [Option<T>; BUCKETS],
     /// Buckets that are not empty, one bit each.
     filled: u128,
 }
@@ -46,6 +48,7 @@ impl<T: Copy> Agenda<T> {
             due: VecDeque::new(),
             buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
             least_ns: [Ns::MAX; BUCKETS],
+            least: [None; BUCKETS],
             filled: 0,
         }
     }
@@ -56,6 +59,15 @@ impl<T: Copy> Agenda<T> {
             return Some(self.last_ns);
         }
         (self.filled != 0).then(|| self.least_ns[self.first()])
+    }
+
+    /// What is due then.
+    pub fn next(&self) -> Option<T> {
+        match self.due.front() {
+            Some(item) => Some(*item),
+            None if self.filled != 0 => self.least[self.first()],
+            None => None,
+        }
     }
 
     pub fn put(&mut self, at_ns: Ns, item: T) {
@@ -87,7 +99,10 @@ impl<T: Copy> Agenda<T> {
         }
         let bucket = (Ns::BITS - differs.leading_zeros()) as usize;
         self.buckets[bucket].push(node);
-        self.least_ns[bucket] = self.least_ns[bucket].min(node.at_ns);
+        if node.at_ns < self.least_ns[bucket] || self.filled & 1 << bucket == 0 {
+            self.least_ns[bucket] = node.at_ns;
+            self.least[bucket] = Some(node.item);
+        }
         self.filled |= 1 << bucket;
     }
 
@@ -95,7 +110,7 @@ impl<T: Copy> Agenda<T> {
     /// there stays in the order of putting in.
     fn advance(&mut self) {
         let first = self.first();
-        self.last_ns = std::mem::replace(&mut self.least_ns[first], Ns::MAX);
+        self.last_ns = self.least_ns[first];
         self.filled &= !(1 << first);
         let mut nodes = std::mem::take(&mut self.buckets[first]);
         for node in nodes.drain(..) {
@@ -149,6 +164,7 @@ mod tests {
             if random.below(2) == 0 && due[0].0 < 1 << 62 {
                 now_ns = due[0].0;
                 assert_eq!(agenda.next_ns(), Some(now_ns));
+                assert_eq!(agenda.next(), Some(due[0].1));
                 assert_eq!(agenda.take_due(now_ns), Some(due.remove(0).1));
             }
         }
@@ -158,7 +174,7 @@ mod tests {
             assert_eq!(agenda.take_due(at_ns.saturating_sub(1)), None);
             assert_eq!(agenda.take_due(at_ns), Some(number));
         }
-        assert_eq!(agenda.next_ns(), None);
+        assert_eq!((agenda.next_ns(), agenda.next()), (None, None));
     }
 
     #[test]

@@ -174,7 +174,11 @@ impl Hierarchy {
     /// as taken already.
     fn take_head(&mut self, now_ns: Ns, cpu: usize, head: (u64, TaskId), rule: Rule) -> Slice {
         let (member, class) = self.parts(head.1);
-        class.queue.remove(&head);
+        if class.pinned {
+            class.queue.remove(&head);
+        } else {
+            class.queue.pop_first();
+        }
         class.policy.serve(member);
         let task_left_ns = class.policy.quantum_ns(member);
         let then = class.queue.first().map(|(_, task)| *task);
@@ -404,6 +408,11 @@ impl Scheduler for Hierarchy {
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)
+    }
+
+    fn wakes_soon(&self, task: TaskId) {
+        prefetch(&self.members[task.0 as usize]);
+        prefetch(&self.class_of[task.0 as usize]);
     }
 
     fn next_in_line(&self, cpu: usize) -> Option<TaskId> {

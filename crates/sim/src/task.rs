@@ -138,12 +138,7 @@ pub(crate) struct Life {
 
 impl Task {
     /// Asleep, on the CPU where it is to be looked for first.
-    pub fn new(
-        spec: &Spec,
-        instance: InstanceId,
-        last_cpu: u8,
-        program: Box<dyn Program>,
-    ) -> Self {
+    pub fn new(spec: &Spec, instance: InstanceId, last_cpu: u8, program: Box<dyn Program>) -> Self {
         Self {
             work_ns: 0,
             overhead_ns: 0,
