@@ -77,10 +77,10 @@ impl<T: Copy> Agenda<T> {
 
     /// Takes the next one out if it is due by `now_ns`.
     pub fn take_due(&mut self, now_ns: Ns) -> Option<T> {
+        if self.next_ns()? > now_ns {
+            return None;
+        }
         if self.due.is_empty() {
-            if self.filled == 0 || self.least_ns[self.first()] > now_ns {
-                return None;
-            }
             self.advance();
         }
         self.due.pop_front()
