@@ -386,3 +386,10 @@ bool an_sys_task_server_update(struct an_contracts *cs, struct an_events *q, u64
 {
 	return an_task_server_update(cs, q, base_ns, now_ns);
 }
+
+/* ---- memory ---- */
+
+void an_sys_prefetch(const void *at)
+{
+	__builtin_prefetch(at);
+}

@@ -14,5 +14,6 @@ mod tree;
 pub use containers::{Container, ContainerShare, Containers};
 pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
+pub use raw::prefetch;
 pub use rule::Rule;
 pub use tree::{Exclusion, Leaf, Tree};

@@ -1,94 +1,123 @@
 //! What is going to happen, in the order of time.
 
+use std::collections::VecDeque;
+
 use crate::Ns;
 
-/// Children of a node. Four of them lie side by side, so that a sift-down takes half as many cache
-/// misses as in a binary heap; with a hundred thousand sleepers these are what an event costs.
-const ARITY: usize = 4;
+/// A bucket for each bit in which an instant may differ from the last one, and one for that itself.
+const BUCKETS: usize = Ns::BITS as usize + 1;
 
 /// A priority queue by instant; what is due at the same instant comes in the order in which it was
-/// put in. Putting in and taking out cost the logarithm of what is in it.
+/// put in. Nothing may be put in before what was taken out last, as time does not go back: a radix
+/// heap [1].
+///
+/// Bucket b holds what differs from the last instant in bit b - 1, counted from 1, and in none above,
+/// so that everything in it comes before all of bucket b + 1. When the first bucket is reached its
+/// least becomes the last instant, and the others go to buckets below, never up again. So putting in
+/// is one write at an end, and taking out costs a few moves one after the other in memory, where a
+/// heap of a hundred thousand sleepers has a cache miss at every level.
+///
+/// \[1\] R. Ahuja, K. Mehlhorn, J. Orlin, R. Tarjan, *Faster Algorithms for the Shortest Path
+/// Problem*, Journal of the ACM 37(2), 1990.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    /// A heap: no node is due before its parent.
-    nodes: Vec<Node<T>>,
-    /// Put in so far.
-    sequence: u64,
+    /// Of what was taken out last.
+    last_ns: Ns,
+    /// Bucket 0: due at that instant too.
+    due: VecDeque<T>,
+    /// The others, each in the order of putting in; the first is never used.
+    buckets: Vec<Vec<Node<T>>>,
+    /// The least instant in each that is filled.
+    least_ns: [Ns; BUCKETS],
+    /// What is due then, first put in.
+    least: [Option<T>; BUCKETS],
+    /// Buckets that are not empty, one bit each.
+    filled: u128,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Node<T> {
     at_ns: Ns,
-    sequence: u64,
     item: T,
-}
-
-impl<T> Node<T> {
-    fn order(&self) -> (Ns, u64) {
-        (self.at_ns, self.sequence)
-    }
 }
 
 impl<T: Copy> Agenda<T> {
     pub fn new() -> Self {
         Self {
-            nodes: Vec::new(),
-            sequence: 0,
+            last_ns: 0,
+            due: VecDeque::new(),
+            buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            least_ns: [Ns::MAX; BUCKETS],
+            least: [None; BUCKETS],
+            filled: 0,
         }
     }
 
     /// When the next one is due.
     pub fn next_ns(&self) -> Option<Ns> {
-        self.nodes.first().map(|node| node.at_ns)
+        if !self.due.is_empty() {
+            return Some(self.last_ns);
+        }
+        (self.filled != 0).then(|| self.least_ns[self.first()])
+    }
+
+    /// What is due then.
+    pub fn next(&self) -> Option<T> {
+        match self.due.front() {
+            Some(item) => Some(*item),
+            None if self.filled != 0 => self.least[self.first()],
+            None => None,
+        }
     }
 
     pub fn put(&mut self, at_ns: Ns, item: T) {
-        let node = Node {
-            at_ns,
-            sequence: self.sequence,
-            item,
-        };
-        self.sequence += 1;
-        let mut place = self.nodes.len();
-        self.nodes.push(node);
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if self.nodes[parent].order() <= node.order() {
-                break;
-            }
-            self.nodes[place] = self.nodes[parent];
-            place = parent;
-        }
-        self.nodes[place] = node;
+        assert!(at_ns >= self.last_ns, "time does not go back");
+        self.sort_in(Node { at_ns, item });
     }
 
     /// Takes the next one out if it is due by `now_ns`.
     pub fn take_due(&mut self, now_ns: Ns) -> Option<T> {
-        let first = self.nodes.first().filter(|node| node.at_ns <= now_ns)?;
-        let item = first.item;
-        let last = self.nodes.pop().expect("there is a first");
-        if !self.nodes.is_empty() {
-            self.sift_down(last);
+        if self.next_ns()? > now_ns {
+            return None;
         }
-        Some(item)
+        if self.due.is_empty() {
+            self.advance();
+        }
+        self.due.pop_front()
     }
 
-    /// Finds the place of `node`, which replaces the root.
-    fn sift_down(&mut self, node: Node<T>) {
-        let mut place = 0;
-        loop {
-            let begin = place * ARITY + 1;
-            let end = (begin + ARITY).min(self.nodes.len());
-            let Some(least) = (begin..end).min_by_key(|child| self.nodes[*child].order()) else {
-                break;
-            };
-            if node.order() <= self.nodes[least].order() {
-                break;
-            }
-            self.nodes[place] = self.nodes[least];
-            place = least;
+    /// The first bucket that is not empty.
+    fn first(&self) -> usize {
+        self.filled.trailing_zeros() as usize
+    }
+
+    fn sort_in(&mut self, node: Node<T>) {
+        let differs = node.at_ns ^ self.last_ns;
+        if differs == 0 {
+            self.due.push_back(node.item);
+            return;
         }
-        self.nodes[place] = node;
+        let bucket = (Ns::BITS - differs.leading_zeros()) as usize;
+        self.buckets[bucket].push(node);
+        if node.at_ns < self.least_ns[bucket] || self.filled & 1 << bucket == 0 {
+            self.least_ns[bucket] = node.at_ns;
+            self.least[bucket] = Some(node.item);
+        }
+        self.filled |= 1 << bucket;
+    }
+
+    /// The least instant becomes the last one. All buckets below the first are empty, so what goes
+    /// there stays in the order of putting in.
+    fn advance(&mut self) {
+        let first = self.first();
+        self.last_ns = self.least_ns[first];
+        self.filled &= !(1 << first);
+        let mut nodes = std::mem::take(&mut self.buckets[first]);
+        for node in nodes.drain(..) {
+            self.sort_in(node);
+        }
+        // Its memory is of use again.
+        self.buckets[first] = nodes;
     }
 }
 
@@ -118,5 +147,42 @@ mod tests {
             }
         }
         assert!(due.len() < 1000, "few are left: {}", due.len());
+    }
+
+    #[test]
+    fn near_and_far_come_in_order() {
+        let mut random = Random::new(2);
+        let mut agenda = Agenda::new();
+        let mut due: Vec<(Ns, u32)> = Vec::new();
+        let mut now_ns = 0;
+        for number in 0..10_000 {
+            // From the same instant to half of all time ahead.
+            let at_ns = now_ns + (1_u64 << random.below(63)) - 1;
+            agenda.put(at_ns, number);
+            due.push((at_ns, number));
+            due.sort_unstable();
+            if random.below(2) == 0 && due[0].0 < 1 << 62 {
+                now_ns = due[0].0;
+                assert_eq!(agenda.next_ns(), Some(now_ns));
+                assert_eq!(agenda.next(), Some(due[0].1));
+                assert_eq!(agenda.take_due(now_ns), Some(due.remove(0).1));
+            }
+        }
+        agenda.put(Ns::MAX, 10_000);
+        due.push((Ns::MAX, 10_000));
+        for (at_ns, number) in due {
+            assert_eq!(agenda.take_due(at_ns.saturating_sub(1)), None);
+            assert_eq!(agenda.take_due(at_ns), Some(number));
+        }
+        assert_eq!((agenda.next_ns(), agenda.next()), (None, None));
+    }
+
+    #[test]
+    #[should_panic(expected = "time does not go back")]
+    fn nothing_is_put_before_what_was_taken() {
+        let mut agenda = Agenda::new();
+        agenda.put(5, 0);
+        agenda.take_due(5);
+        agenda.put(4, 1);
     }
 }

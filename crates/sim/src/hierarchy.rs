@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use andante_core_sys::{Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Rule, Tree};
+use andante_core_sys::{
+    Exclusion, Leaf, Member, Policy, PolicyKind, Requeue, Rule, Tree, prefetch,
+};
 
 use crate::Ns;
 use crate::scheduler::{Scheduler, Slice};
@@ -56,6 +58,8 @@ struct Service {
     task_left_ns: Ns,
     /// A classmate should have the CPU.
     task_over: bool,
+    /// The first of the same class when the task was taken: the class's next turn is its.
+    then: Option<TaskId>,
 }
 
 /// Hierarchical start-time fair queueing of classes, each with its policy.
@@ -67,7 +71,7 @@ pub struct Hierarchy {
     by_leaf: Vec<usize>,
     tasks: Vec<Entry>,
     /// Class of each task.
-    class_of: Vec<u32>,
+    class_of: Vec<u16>,
     /// What its policy keeps for each task.
     members: Vec<Member>,
     cpus: Vec<Service>,
@@ -170,10 +174,19 @@ impl Hierarchy {
     /// as taken already.
     fn take_head(&mut self, now_ns: Ns, cpu: usize, head: (u64, TaskId), rule: Rule) -> Slice {
         let (member, class) = self.parts(head.1);
-        class.queue.remove(&head);
+        if class.pinned {
+            class.queue.remove(&head);
+        } else {
+            class.queue.pop_first();
+        }
         class.policy.serve(member);
         let task_left_ns = class.policy.quantum_ns(member);
+        let then = class.queue.first().map(|(_, task)| *task);
+        if let Some(task) = then {
+            prefetch(&self.members[task.0 as usize]);
+        }
         let service = &mut self.cpus[cpu];
+        service.then = then;
         service.task_left_ns = task_left_ns;
         service.task_over = false;
         self.slice(now_ns, cpu, head.1, rule)
@@ -281,7 +294,8 @@ impl Scheduler for Hierarchy {
         let class = spec.class.0;
         let member = self.classes[class].policy.join(&spec.parameters());
         self.members.push(member);
-        self.class_of.push(class as u32);
+        self.class_of
+            .push(u16::try_from(class).expect("the tree has fewer classes"));
         let everywhere = u64::MAX >> (64 - self.cpus.len());
         self.classes[class].pinned |= !spec.affinity & everywhere != 0;
         self.tasks.push(Entry {
@@ -394,6 +408,15 @@ impl Scheduler for Hierarchy {
         }
         self.enqueue(task, key);
         self.pick(now_ns, cpu, None)
+    }
+
+    fn wakes_soon(&self, task: TaskId) {
+        prefetch(&self.members[task.0 as usize]);
+        prefetch(&self.class_of[task.0 as usize]);
+    }
+
+    fn next_in_line(&self, cpu: usize) -> Option<TaskId> {
+        self.cpus[cpu].then
     }
 
     fn levels(&self, cpu: usize) -> u32 {

@@ -122,12 +122,12 @@ pub struct Machine<S> {
     tasks: Vec<Task>,
     /// Of the same tasks.
     lives: Vec<Life>,
-    /// Of the same tasks; none while it takes a step, and when it has ended.
-    programs: Vec<Option<Box<dyn Program>>>,
     channels: Vec<Channel>,
     to_start: Vec<Option<NewTask>>,
     interrupts: Vec<(Interrupts, Random)>,
     sources: Vec<EventSource>,
+    /// Timers set so far; tells one that is not waited for any more.
+    timers: u32,
     records: Vec<Record>,
     instance_ns: Vec<Ns>,
     work_ns: Vec<Ns>,
@@ -152,11 +152,11 @@ impl<S: Scheduler> Machine<S> {
             cpus: std::iter::repeat_with(idle).take(cpus).collect(),
             tasks: Vec::new(),
             lives: Vec::new(),
-            programs: Vec::new(),
             channels: Vec::new(),
             to_start: Vec::new(),
             interrupts: Vec::new(),
             sources: Vec::new(),
+            timers: 0,
             records: Vec::new(),
             instance_ns: Vec::new(),
             work_ns: Vec::new(),

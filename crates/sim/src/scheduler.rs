@@ -70,6 +70,15 @@ pub trait Scheduler: Send {
         0
     }
 
+    /// The task is going to wake soon: what is kept of it may be brought near.
+    fn wakes_soon(&self, _task: TaskId) {}
+
+    /// Who probably comes after the one just picked for `cpu`, or soon: what is kept of it is
+    /// brought near, nothing else depends on it.
+    fn next_in_line(&self, _cpu: usize) -> Option<TaskId> {
+        None
+    }
+
     /// The task's priority among all, more is served first; 0 where there are no levels.
     fn level(&self, _task: TaskId) -> u32 {
         0
@@ -161,6 +170,12 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn levels(&self, cpu: usize) -> u32 {
         (**self).levels(cpu)
+    }
+    fn wakes_soon(&self, task: TaskId) {
+        (**self).wakes_soon(task);
+    }
+    fn next_in_line(&self, cpu: usize) -> Option<TaskId> {
+        (**self).next_in_line(cpu)
     }
     fn level(&self, task: TaskId) -> u32 {
         (**self).level(task)

@@ -6,6 +6,7 @@ use crate::Ns;
 use crate::channel::ChannelId;
 use crate::contracted::ContractId;
 use crate::hierarchy::ClassId;
+use crate::program::Program;
 
 /// A task, numbered in the order of creation; ties go to the lower number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +83,7 @@ pub(crate) enum State {
     /// Wants to run.
     Queued,
     /// Runs on this CPU.
-    Running(u32),
+    Running(u8),
     /// Has ended.
     Dead,
 }
@@ -110,13 +111,14 @@ pub(crate) struct Task {
     pub overhead_ns: Ns,
     /// CPUs it may run on, as its spec says.
     pub affinity: u64,
-    pub state: State,
+    /// None while it takes a step, and when it has ended.
+    pub program: Option<Box<dyn Program>>,
     pub wait: Wait,
     pub instance: InstanceId,
     /// Its class, as its spec says.
-    pub class: u32,
-    pub last_cpu: u32,
-    pub timers: u32,
+    pub class: u16,
+    pub state: State,
+    pub last_cpu: u8,
     /// By which rule it was last chosen.
     pub rule: Rule,
     /// Suspended: does not run, whatever it waits for.
@@ -136,17 +138,17 @@ pub(crate) struct Life {
 
 impl Task {
     /// Asleep, on the CPU where it is to be looked for first.
-    pub fn new(spec: &Spec, instance: InstanceId, last_cpu: usize) -> Self {
+    pub fn new(spec: &Spec, instance: InstanceId, last_cpu: u8, program: Box<dyn Program>) -> Self {
         Self {
             work_ns: 0,
             overhead_ns: 0,
             affinity: spec.affinity,
-            state: State::Asleep,
+            program: Some(program),
             wait: Wait::Nothing,
             instance,
-            class: spec.class.0 as u32,
-            last_cpu: last_cpu as u32,
-            timers: 0,
+            class: u16::try_from(spec.class.0).expect("the tree has fewer classes"),
+            state: State::Asleep,
+            last_cpu,
             rule: Rule::SHARE,
             stopped: false,
             worked: false,

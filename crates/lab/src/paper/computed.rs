@@ -22,6 +22,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("edf-wm-curves", edf_wm::curves),
     ("edf-wm-overview", edf_wm::overview),
     ("edf-wm-reference", edf_wm::reference),
+    ("edf-wm-samples", edf_wm::samples),
     ("sfq-fairness", fairness::table),
 ];
 

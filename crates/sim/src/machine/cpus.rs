@@ -1,5 +1,7 @@
 //! What CPUs do: accounting, ends of service, picks.
 
+use andante_core_sys::prefetch;
+
 use super::*;
 
 impl<S: Scheduler> Machine<S> {
@@ -109,15 +111,23 @@ impl<S: Scheduler> Machine<S> {
             t.rule = slice.rule;
             t.overhead_ns += self.costs.level_ns * levels;
             if next != wanting {
-                t.state = State::Running(cpu as u32);
+                t.state = State::Running(cpu as u8);
                 t.overhead_ns += self.costs.switch_ns;
-                if t.last_cpu != cpu as u32 {
+                if t.last_cpu != cpu as u8 {
                     t.overhead_ns += self.costs.migration_ns;
-                    t.last_cpu = cpu as u32;
+                    t.last_cpu = cpu as u8;
                 }
                 c.since_ns = self.now_ns.max(c.stolen_until_ns);
             }
+            // What this task does next is needed when its work is done, what is kept of the next one
+            // when this one's quantum is.
+            if let Some(program) = &t.program {
+                prefetch(&**program);
+            }
             self.trace.decided(self.now_ns, cpu, slice.task, slice.rule);
+            if let Some(task) = self.scheduler.next_in_line(cpu) {
+                prefetch(&self.tasks[task.0 as usize]);
+            }
         }
         self.plan_end(cpu);
         if let Some(task) = wanting

@@ -1,5 +1,7 @@
 //! What happens at an instant: timers, beginnings and ends of tasks, signals, interrupts, ticks.
 
+use andante_core_sys::prefetch;
+
 use super::*;
 
 impl<S: Scheduler> Machine<S> {
@@ -23,6 +25,10 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn happen(&mut self) {
         while let Some(event) = self.events.take_due(self.now_ns) {
             self.handle(event);
+        }
+        if let Some(Event::Timer { task, .. }) = self.events.next() {
+            prefetch(&self.tasks[task.0 as usize]);
+            self.scheduler.wakes_soon(task);
         }
         if self
             .scheduler
@@ -78,16 +84,15 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn begin(&mut self, new: NewTask) {
         let task = TaskId(self.tasks.len() as u32);
         let last_cpu = match new.parent {
-            Some(parent) => self.tasks[parent.0 as usize].last_cpu as usize,
-            None => (new.spec.affinity.trailing_zeros() as usize).min(self.cpus.len() - 1),
+            Some(parent) => self.tasks[parent.0 as usize].last_cpu,
+            None => (new.spec.affinity.trailing_zeros() as u8).min(self.cpus.len() as u8 - 1),
         };
         self.scheduler.add(task, &new.spec);
         if let Some(parent) = new.parent {
             self.scheduler.fork(parent, task);
         }
         self.tasks
-            .push(Task::new(&new.spec, new.instance, last_cpu));
-        self.programs.push(Some(new.program));
+            .push(Task::new(&new.spec, new.instance, last_cpu, new.program));
         self.lives.push(Life {
             spec: new.spec,
             parent: new.parent,
@@ -123,7 +128,7 @@ impl<S: Scheduler> Machine<S> {
         let t = &mut self.tasks[task.0 as usize];
         t.state = State::Dead;
         t.wait = Wait::Nothing;
-        self.programs[task.0 as usize] = None;
+        t.program = None;
         self.scheduler.remove(task);
     }
 

@@ -55,7 +55,8 @@ impl<S: Scheduler> Machine<S> {
 
     /// Asks the task's program for steps until one needs time.
     pub(super) fn advance(&mut self, task: TaskId) -> After {
-        let mut program = self.programs[task.0 as usize]
+        let mut program = self.tasks[task.0 as usize]
+            .program
             .take()
             .expect("it has not ended");
         let mut forked = Vec::new();
@@ -83,7 +84,7 @@ impl<S: Scheduler> Machine<S> {
                 break after;
             }
         };
-        self.programs[task.0 as usize] = Some(program);
+        self.tasks[task.0 as usize].program = Some(program);
         after
     }
 
@@ -111,8 +112,8 @@ impl<S: Scheduler> Machine<S> {
                     return None;
                 }
                 t.worked = false;
-                t.timers += 1;
-                let number = t.timers;
+                self.timers = self.timers.wrapping_add(1);
+                let number = self.timers;
                 t.wait = Wait::Timer(number);
                 self.at(at_ns, Event::Timer { task, number });
             }
