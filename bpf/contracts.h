@@ -213,7 +213,7 @@ an_global u32 contract_update(u32 cpu)
 			an_contract_move(&contracts, index, h->cpu);
 		an_contract_set(&contracts, index, &h->next);
 		if (h->kind == AN_LEARNT_OF_THREAD)
-			an_learnt_assure(&contracts, index, h->part);
+			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
 	}
 	if (h->active && !h->ended)
 		an_contract_wake(&contracts, index, now_ns);

@@ -54,7 +54,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		h->bound = 1;
 		h->part = part;
 		cpu_state(cpu)->learnt += part;
-		an_learnt_assure(&contracts, index, part);
+		an_learnt_assure(&contracts, an_contract(&contracts, index), part);
 		ts->contract = contract_name(index);
 	}
 	bpf_spin_unlock(&tree_lock);

@@ -121,7 +121,7 @@ struct an_contract {
 	u64 order[4];	      /* among those that are ready: the least goes first [dwcs.h] */
 	struct an_bucket own; /* AN_LEARNT: what it is sure of */
 	u32 sure;	      /* ... which is this part of the CPU [1/1024] */
-	u32 pad;
+	u32 part;	      /* ... of what its task uses on average [1/1024] */
 
 	/* Statistics, since the contract was made. */
 	u64 service_ns;	    /* run under the contract, whatever it was charged to */

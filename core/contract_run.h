@@ -65,7 +65,10 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 	} else {
 		if (an_has(c, AN_RECLAIM))
 			an_residual_take_back(q, c, index);
-		c->throttled &= !an_learnt_overdrew(c);
+		if (an_has(c, AN_LEARNT)) {
+			an_learnt_assure(cs, c, c->part); /* others may have left some */
+			c->throttled &= !an_learnt_overdrew(c);
+		}
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);
 		else

@@ -168,13 +168,14 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 	p->flags = AN_HARD | AN_LEARNT;
 }
 
-/* The task of this contract uses so much of its CPU on average [1/1024]. */
-an_inline void an_learnt_assure(struct an_contracts *cs, u32 index, u32 part)
+/* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
+ */
+an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
 {
-	struct an_contract *c = an_contract(cs, index);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
 
 	q->sure -= c->sure;
+	c->part = part;
 	c->sure = an_learn_sure(part, cs->learn_bound, q->sure);
 	q->sure += c->sure;
 }

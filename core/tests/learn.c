@@ -98,7 +98,7 @@ static u32 create_learnt(u64 service_ns, u32 part, u64 now_ns)
 	an_learn_promise(&l, BOUND, &promise);
 	index = an_contract_create(&set, &promise);
 	CHECK(index != AN_NONE);
-	an_learnt_assure(&set, index, part);
+	an_learnt_assure(&set, contract(index), part);
 	an_contract_wake(&set, index, now_ns);
 	return index;
 }
