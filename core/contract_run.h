@@ -67,6 +67,8 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 			an_residual_take_back(q, c, index);
 		if (an_has(c, AN_LEARNT)) {
 			an_learnt_assure(cs, c, c->part); /* others may have left some */
+			if (!c->started)
+				c->own.filled_ns = now_ns;
 			c->throttled &= !an_learnt_overdrew(c);
 		}
 		if (an_server_catches_up(q, c, now_ns))
@@ -142,11 +144,13 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
 	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
 
-	if (an_has(c, AN_LEARNT))
-		an_learnt_charge(cs, q, c, ran_ns, now_ns);
-	else
-		q->promised.left_ns -= ran_ns;
+	if (an_has(c, AN_LEARNT)) {
+		bool postponed = an_learnt_charge(cs, q, c, ran_ns, now_ns);
+		enum an_rule rule = an_server_charge(c, ran_ns);
 
+		return !rule && postponed ? AN_RULE_POSTPONED : rule;
+	}
+	q->promised.left_ns -= ran_ns;
 	if (an_has(c, AN_WINDOW))
 		return an_window_charge(c, ran_ns);
 	if (c->split)

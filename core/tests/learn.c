@@ -189,6 +189,30 @@ TEST(what_one_is_sure_of_others_cannot_use)
 	check_contracts(9);
 }
 
+/* A newcomer, whose deadline has passed, does not stand before one that keeps to what it uses. */
+TEST(who_takes_more_than_it_is_sure_of_makes_way)
+{
+	u64 now_ns = 1000 * MS;
+	u32 sound, newcomer, rule;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	sound = create_learnt(700000, 260, now_ns);
+	an_contract_sleep(&set, sound, now_ns);
+	now_ns += 10 * MS;
+	newcomer = create_learnt(2 * MS, 200, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), newcomer);
+	now_ns += 3 * MS;
+	an_contract_wake(&set, sound, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), newcomer);
+	CHECK_EQ(an_contract_charge(&set, newcomer, 3 * MS, now_ns), AN_RULE_POSTPONED);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	an_contract_charge(&set, sound, 700000, now_ns + 700000);
+	an_contract_sleep(&set, sound, now_ns + 700000);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns + 700000, false, &rule), newcomer);
+	check_contracts(2);
+}
+
 /* Overload of contracts with windows leaves the others their part, unless nobody wants it. */
 TEST(overload_keeps_within_what_contracts_may_have)
 {
