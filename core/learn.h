@@ -210,25 +210,30 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 
 /*
  * It has run for ran_ns, until now_ns. What it is not sure of it owes only when nothing is left
- * that all may use; but its deadline is postponed by as long as it should have taken, so that it
- * does not stand before those that keep to what they are sure of. True if it is.
+ * that all may use; but its deadline is postponed by as long as it should have taken, at most to
+ * what it would be if the task woke only now: it is not to stand before those that keep to what
+ * they are sure of. True if it is postponed.
  */
 an_inline bool an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
 				struct an_contract *c, u64 ran_ns, u64 now_ns)
 {
 	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
 	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
-
 	u64 beyond_ns = own_ns <= 0 ? ran_ns : ran_ns > (u64)own_ns ? ran_ns - own_ns : 0;
 	u64 late_ns = beyond_ns * 1024 / (c->sure ? c->sure : 1);
+	u64 anew_ns = now_ns + c->job_rel_ns;
 
 	q->learnt.left_ns = all_ns - (s64)ran_ns;
 	own_ns -= ran_ns;
 	if (own_ns < 0 && (all_ns > 0 || !c->sure))
 		own_ns = 0;
 	c->own.left_ns = own_ns;
-	c->job_deadline_ns += late_ns < AN_LEARN_WAIT_MAX_NS ? late_ns : AN_LEARN_WAIT_MAX_NS;
-	return beyond_ns;
+	if (!beyond_ns || c->job_deadline_ns >= anew_ns)
+		return false;
+	c->job_deadline_ns += late_ns;
+	if (c->job_deadline_ns > anew_ns)
+		c->job_deadline_ns = anew_ns;
+	return true;
 }
 
 #endif
