@@ -193,8 +193,10 @@ void BPF_PROG(andante_enable, struct task_struct *p)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
-	if (ts)
+	if (ts) {
 		ts->leaf = AN_NONE;
+		ts->charged_ns = p->se.sum_exec_runtime;
+	}
 }
 
 #endif

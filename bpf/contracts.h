@@ -26,6 +26,7 @@
 struct an_contracts contracts SEC(".bss.contracts");
 struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts");
 u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* that the class of a leaf holds */
+u32 contracts_of_classes SEC(".bss.contracts");		/* how many those are */
 u64 contracts_clock_ns SEC(".bss.contracts");
 u32 contracts_heir SEC(".bss.contracts"); /* sees to the contracts of CPUs that are gone */
 
@@ -56,12 +57,9 @@ static __always_inline u32 contract_named(u32 name)
 /* The contract of a task whose class has this leaf, or AN_NONE. */
 static __always_inline u32 task_contract(const struct task_state *ts, u32 leaf)
 {
-	u32 index;
+	u32 index = ts->contract ? contract_named(ts->contract) : AN_NONE;
 
-	if (!contracts.count)
-		return AN_NONE;
-	index = contract_named(ts->contract);
-	return index ? index : *leaf_contract(leaf);
+	return index || !contracts_of_classes ? index : *leaf_contract(leaf);
 }
 
 /* Is this the name of a contract that threads hold, not a class? Of none it is not. */
@@ -99,6 +97,7 @@ static __always_inline void contract_note(u32 index)
 	h->noted = 1;
 	h->next_noted = c->first_noted;
 	c->first_noted = index;
+	c->sees_to = 1;
 }
 
 /*
@@ -133,6 +132,7 @@ static __always_inline void contract_uncount(struct task_state *ts)
 static __always_inline void kick_contract_cpu(u32 cpu)
 {
 	cpu_state(cpu)->over = 1;
+	cpu_state(cpu)->sees_to = 1;
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
@@ -493,11 +493,18 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	return index;
 }
 
-/* The same for a CPU without anything to do for contracts, in a few instructions: true if it is. */
+/*
+ * Has this CPU nothing to do for contracts? Then it does not look again before one is noted, or it
+ * is told.
+ */
 static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
 {
-	if (c->contract || c->first_noted || c->contract_ns || !an_contracts_quiet(&contracts, cpu))
+	if (c->contract | c->first_noted | c->contract_ns || !an_contracts_quiet(&contracts, cpu))
 		return false;
+	bpf_spin_lock(&tree_lock);
+	if (!c->first_noted && an_contracts_quiet(&contracts, cpu))
+		c->sees_to = 0;
+	bpf_spin_unlock(&tree_lock);
 	c->tree_ns = 0;
 	c->contract_check_ns = AN_NEVER;
 	return true;

@@ -31,11 +31,13 @@ struct cpu_state {
 	u32 charged;	 /* the one that contract_ns is to be charged to */
 	u32 learnt;	 /* what its learnt contracts use on average [1/1024] */
 	u32 first_noted; /* of its contracts that wake or go to sleep */
+	u32 sees_to;	 /* it has, or may have, something to do for its contracts */
 	u32 serving;	 /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 running;	 /* a task of that leaf is running */
 	u32 over;	 /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	 /* leaf whose queue may be about to get a task from here */
 	u32 weight;	 /* nice weight of the running task */
+	u32 held;	 /* that task holds a contract, or is active under one */
 	u32 asks;	 /* thread that has sent a request from here, and woken nobody since */
 	u32 gone;	 /* it is offline, and serves no contract */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */

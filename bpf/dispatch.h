@@ -137,7 +137,7 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	c->serving = leaf;
 	c->used_ns = 0;
 	c->over = 0;
-	if (contracts.count)
+	if (c->sees_to)
 		c->tree_ns = scx_bpf_now();
 	return leaf;
 }
@@ -177,43 +177,6 @@ an_global bool take_task(u32 cpu, u32 wanting)
 			return false;
 	}
 	return false;
-}
-
-/* A task of the class whose quantum it is starts to run, or goes on. */
-static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
-					   const struct task_state *ts)
-{
-	u64 now = scx_bpf_now();
-
-	c->since_ns = now;
-	c->since_sum_ns = p->se.sum_exec_runtime;
-	c->start_tag = ts->sfq.start;
-	c->weight = p->scx.weight;
-	c->running = 1;
-	c->check_ns = 0;
-	if (!contract_of_thread(c->contract))
-		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
-		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
-	if (contracts.count && c->contract_check_ns != AN_NEVER)
-		cpu_check_at(cpu, now, c->contract_check_ns);
-}
-
-/* The running task stops, or its slice does: it is charged, and so is the quantum of its class. */
-static __always_inline void service_ends(struct cpu_state *c, struct task_struct *p,
-					 struct task_state *ts)
-{
-	u64 used = p->se.sum_exec_runtime - c->since_sum_ns;
-
-	c->used_ns += used;
-	if (c->contract) {
-		c->contract_ns += used;
-		c->charged = c->contract;
-	}
-	c->running = 0;
-	c->check_ns = 0;
-	an_task_charge(&ts->sfq, used, p->scx.weight);
-	learn_ran(ts, used);
 }
 
 static __always_inline bool quantum_over(const struct cpu_state *c)
@@ -314,11 +277,13 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	c->excluded.count = 0;
 	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
 		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
-	if (ts && c->running)
-		service_ends(c, prev, ts);
+	if (ts && c->running) {
+		service_ends(c, prev);
+		task_settles(prev, ts);
+	}
 	if (ts && an_node(&tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if (contracts.count && !contracts_rest(c, cpu)) {
+	if (c->sees_to && !contracts_rest(c, cpu)) {
 		enum contract_turn turn = contract_turn(c, cpu, old, ts);
 
 		if (turn == CONTRACT_GOES_ON)
@@ -337,7 +302,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		if (c->serving && !quantum_over(c) && take_classmate(c))
 			return;
 		if (!c->serving && !an_node(&tree, AN_ROOT)->ready) {
-			if (contracts.count && c->contract_check_ns != AN_NEVER)
+			if (c->sees_to && c->contract_check_ns != AN_NEVER)
 				cpu_check_at(cpu, scx_bpf_now(), c->contract_check_ns);
 			return;
 		}

@@ -95,7 +95,7 @@ static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, 
 /* The other CPUs that the woken task may use: does one of them run something that should yield? */
 static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = an_ktask_cpu(p);
 	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
 
 	an_while(left) {
@@ -119,7 +119,7 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 /* Finds a CPU for a task that is being queued: an idle one, or one whose task should make way. */
 static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, u64 now, bool woken)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 serving = c->serving;
 	u64 used, after;
@@ -161,6 +161,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = scx_bpf_now();
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP);
 	u32 leaf, contract;
 
 	if (!ts || is_of_cpu(p, enq_flags)) {
@@ -168,10 +169,11 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
-	if (ts->slept)
+	task_settles(p, ts);
+	if (woken)
 		learn_wake(p, ts, now);
 	leaf = task_leaf(p, ts);
-	if (bindings && tree.classes > 1 && enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
+	if (bindings && tree.classes > 1 && woken)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (bindings && ts->asked_by && !ts->home)
 		leaf = binding_awake(ts, leaf);
@@ -185,7 +187,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	an_queue_add(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
-	find_cpu(p, leaf, ts->sfq.start, now, enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
+	find_cpu(p, leaf, ts->sfq.start, now, woken);
 }
 
 #endif

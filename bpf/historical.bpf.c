@@ -48,7 +48,7 @@ static __noinline void find_cpu(struct task_struct *p, u32 slot)
 		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 		return;
 	}
-	cpu = scx_bpf_task_cpu(p);
+	cpu = an_ktask_cpu(p);
 	an_while(left) {
 		u32 serving = cpu_at(cpu)->slot;
 
@@ -91,7 +91,7 @@ static __always_inline void enqueue_kernel(struct task_struct *p, u64 enq_flags)
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 	else
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+		scx_bpf_kick_cpu(an_ktask_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
 /*
@@ -230,7 +230,7 @@ void BPF_PROG(historical_dispatch, s32 cpu, struct task_struct *prev)
 SEC("struct_ops/historical_running")
 void BPF_PROG(historical_running, struct task_struct *p)
 {
-	struct cpu *c = cpu_at(scx_bpf_task_cpu(p));
+	struct cpu *c = cpu_at(an_ktask_cpu(p));
 	u32 slot = slot_of(p);
 	struct slot *s = slot_at(slot);
 	u64 now = scx_bpf_now();
@@ -249,7 +249,7 @@ void BPF_PROG(historical_running, struct task_struct *p)
 SEC("struct_ops/historical_stopping")
 void BPF_PROG(historical_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu *c = cpu_at(scx_bpf_task_cpu(p));
+	struct cpu *c = cpu_at(an_ktask_cpu(p));
 	u32 slot = c->slot;
 	struct slot *s = slot_at(slot);
 	u64 now = scx_bpf_now();

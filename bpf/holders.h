@@ -12,8 +12,10 @@ static __always_inline void contract_end(u32 index)
 	struct an_holder *h = an_holder(index);
 
 	h->ended = 1;
-	if (h->leaf)
+	if (h->leaf) {
 		*leaf_contract(h->leaf) = AN_NONE;
+		contracts_of_classes--;
+	}
 	contract_note(index);
 }
 
@@ -84,8 +86,10 @@ static __always_inline s32 call_create(void)
 		h->cpu = an_contract(&contracts, index)->cpu;
 		holder_init(h, call->kind);
 		call->name = contract_name(index);
-		if (leaf)
+		if (leaf) {
 			*leaf_contract(leaf) = index;
+			contracts_of_classes++;
+		}
 	}
 	bpf_spin_unlock(&tree_lock);
 	return index ? 0 : -28; /* ENOSPC */

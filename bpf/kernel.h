@@ -83,7 +83,12 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 
+struct thread_info {
+	u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	u32 flags;
 	int pid;
 	int tgid;

@@ -112,4 +112,12 @@ static __always_inline void an_kset_slice(struct task_struct *p, u64 slice)
 		p->scx.slice = slice;
 }
 
+/* Where the task runs, or ran last: read, where a task carries it, for that saves a call. */
+static __always_inline s32 an_ktask_cpu(const struct task_struct *p)
+{
+	if (bpf_core_field_exists(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	return scx_bpf_task_cpu(p);
+}
+
 #endif

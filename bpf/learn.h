@@ -12,7 +12,7 @@
 /* A CPU for this part of one, the task's own if it has room; -1: there is none. Needs no lock. */
 static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
+	u32 cpu = an_ktask_cpu(p);
 	s32 best = -1;
 	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
 	u32 least = part > AN_LEARN_SMALL_PART ? learn_bound : ~0u;
@@ -122,7 +122,6 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 {
 	u32 index;
 
-	ts->slept = 0;
 	if (!learn_bound || !an_learn_wake(&ts->learner, now_ns))
 		return;
 	index = contract_named(ts->contract);

@@ -64,7 +64,7 @@ struct task_state {
 	u32 generation; /* of the leaf, when it was looked up */
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
-	u32 slept;	/* has not been seen to wake since it went to sleep */
+	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
@@ -127,6 +127,8 @@ static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_
 
 #include "classes.h"
 
+#include "service.h"
+
 #include "enqueue.h"
 
 #include "dispatch.h"
@@ -137,14 +139,13 @@ SEC("struct_ops/andante_running")
 void BPF_PROG(andante_running, struct task_struct *p)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf, contract, old = c->serving;
 
 	if (!ts)
 		return;
-	if (ts->slept)
-		learn_wake(p, ts, scx_bpf_now());
+	task_settles(p, ts);
 	leaf = task_leaf(p, ts);
 	contract = task_contract(ts, leaf);
 	if (contract != (c->contract & 0xffff))
@@ -175,19 +176,20 @@ void BPF_PROG(andante_running, struct task_struct *p)
 SEC("struct_ops/andante_stopping")
 void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
+	struct cpu_state *c = cpu_state(an_ktask_cpu(p));
 	struct task_state *ts;
 
 	if (!c->running)
 		return; /* dispatch has settled it */
+	service_ends(c, p);
+	if (!runnable && !c->held)
+		return; /* it is settled when it wakes */
 	ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	if (!ts)
 		return;
-	service_ends(c, p, ts);
-	if (!runnable) {
-		ts->slept = 1;
+	task_settles(p, ts);
+	if (!runnable)
 		contract_uncount(ts);
-	}
 }
 
 /* ---- the scheduler as a whole ---- */

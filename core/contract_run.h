@@ -389,7 +389,7 @@ an_inline bool an_contracts_quiet(struct an_contracts *cs, u32 cpu)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 
-	return !an_heap_count(q, AN_READY) && !an_heap_count(q, AN_TIMERS);
+	return !(q->count[AN_READY] | q->count[AN_TIMERS]);
 }
 
 /* How long it takes until one that is ready, but was not picked, may be worth another pick [ns]. */

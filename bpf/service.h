@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A task's service: it begins, it ends, and is charged. Part of sched.bpf.c.
+ *
+ * The quantum of its class, and the contract that it runs under, are charged when the service ends,
+ * for somebody else is chosen next. The task itself is charged when it matters to it: at once if it
+ * wants to go on, or is active under a contract; otherwise when it wakes, which saves looking up
+ * its state when it goes to sleep.
+ */
+#ifndef ANDANTE_BPF_SERVICE_H
+#define ANDANTE_BPF_SERVICE_H
+
+/* A task of the class whose quantum it is starts to run, or goes on. */
+static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
+					   const struct task_state *ts)
+{
+	u64 now = scx_bpf_now();
+
+	c->since_ns = now;
+	c->since_sum_ns = p->se.sum_exec_runtime;
+	c->start_tag = ts->sfq.start;
+	c->weight = p->scx.weight;
+	c->running = 1;
+	c->check_ns = 0;
+	c->held = ts->contract | ts->counted;
+	if (!contract_of_thread(c->contract))
+		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
+	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
+		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
+	if (c->sees_to && c->contract_check_ns != AN_NEVER)
+		cpu_check_at(cpu, now, c->contract_check_ns);
+}
+
+/* The running task stops, or its slice does: the quantum of its class is charged. */
+static __always_inline void service_ends(struct cpu_state *c, const struct task_struct *p)
+{
+	u64 used = p->se.sum_exec_runtime - c->since_sum_ns;
+
+	c->used_ns += used;
+	if (c->contract) {
+		c->contract_ns += used;
+		c->charged = c->contract;
+	}
+	c->running = 0;
+	c->check_ns = 0;
+}
+
+/* The task is charged for its service since it was charged last. */
+static __always_inline void task_settles(const struct task_struct *p, struct task_state *ts)
+{
+	u64 used = p->se.sum_exec_runtime - ts->charged_ns;
+
+	if (!used)
+		return;
+	ts->charged_ns += used;
+	an_task_charge(&ts->sfq, used, p->scx.weight);
+	learn_ran(ts, used);
+}
+
+#endif
