@@ -273,6 +273,7 @@ impl From<&LabError> for Status {
             | LabError::NoPaper { .. }
             | LabError::Scenario(_)
             | LabError::NoRoom { .. } => Self::BadScenario,
+            LabError::NoContract { .. } => Self::ContractRefused,
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
             | LabError::NotTuned { .. }

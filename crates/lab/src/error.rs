@@ -98,6 +98,17 @@ pub enum LabError {
         /// Its path.
         class: String,
     },
+    /// The simulated machine has no room for a contract.
+    #[error(
+        "program `{program}` gets no contract: {reason}; ask for less, or run it unadmitted: \
+         `admission = false` in [simulator]"
+    )]
+    NoContract {
+        /// Its name in the scenario.
+        program: String,
+        /// What is in the way, and what would fit.
+        reason: String,
+    },
     /// A scheduler did not take charge.
     #[error("the scheduler {name} did not take charge: {reason}")]
     SchedulerFailed {

@@ -1,8 +1,8 @@
 //! Judging: compares the figures of a run with what the scenario expects.
 //!
-//! An expectation about a figure that does not exist fails. Only one whose scheduler was left out
-//! of the run on purpose, or one about what only a kernel has in a simulation, is neither passed
-//! nor failed, and says so.
+//! An expectation about a figure that does not exist fails. Only one whose scheduler, or the case that
+//! it compares with, was left out of the run on purpose, or one about what only a kernel has in a
+//! simulation, is neither passed nor failed, and says so.
 
 #[cfg(test)]
 mod tests;
@@ -156,7 +156,7 @@ pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
                     })
             };
             here.filter(|e| !own_base(e))
-                .flat_map(|e| judge_one(e, run, runs))
+                .flat_map(|e| judge_one(e, scenario, run, runs))
                 .collect()
         })
         .collect();
@@ -166,7 +166,12 @@ pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
 }
 
 /// One judgement, or one per instance of the program it is about.
-fn judge_one(expectation: &Expectation, run: &RunResult, runs: &[RunResult]) -> Vec<Judgement> {
+fn judge_one(
+    expectation: &Expectation,
+    scenario: &Scenario,
+    run: &RunResult,
+    runs: &[RunResult],
+) -> Vec<Judgement> {
     let wanted = [
         Some(&expectation.figure),
         expectation.over.as_ref().map(|over| &over.figure),
@@ -183,9 +188,21 @@ fn judge_one(expectation: &Expectation, run: &RunResult, runs: &[RunResult]) -> 
         });
     let text = expectation.to_string();
     let simulated = run.on == "sim" && ONLY_ON_KERNEL.contains(&&*expectation.figure.measure);
-    let reason = match absent {
-        Some(name) => Some(format!("{name} was not run")),
-        None => simulated.then(|| "only a kernel has it".to_owned()),
+    // The scenario has all of its cases but those that were left out on purpose.
+    let kept = |name: &&String| {
+        scenario
+            .cases
+            .iter()
+            .any(|c| c.name.as_ref() == Some(*name))
+    };
+    let base = expectation
+        .over
+        .as_ref()
+        .and_then(|over| over.case.as_ref());
+    let reason = match (absent, base.filter(|name| !kept(name))) {
+        (Some(name), _) => Some(format!("{name} was not run")),
+        (None, Some(case)) => Some(format!("case {case} was not run")),
+        (None, None) => simulated.then(|| "only a kernel has it".to_owned()),
     };
     if reason.is_some() {
         return vec![Judgement {

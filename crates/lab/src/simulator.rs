@@ -3,6 +3,7 @@
 //! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
 //! what its programs record goes through the same code as what real ones leave.
 
+mod admission;
 mod measured;
 mod scheduler;
 
@@ -83,7 +84,8 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
         Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
             what: "resource containers are simulated on one CPU only".to_owned(),
         }),
-        Choice::Andante | Choice::Policy(_) | Choice::Containers(_) => Ok(()),
+        Choice::Andante => admission::admitted(&job.case.workload).map(|_| ()),
+        Choice::Policy(_) | Choice::Containers(_) => Ok(()),
         choice => Err(LabError::OnlyOnKernel {
             what: format!(
                 "the scheduler `{}` is the kernel's (`fair` is a model of it)",

@@ -139,6 +139,30 @@ fn what_is_absent_fails_unless_left_out_on_purpose() {
 }
 
 #[test]
+fn what_is_compared_with_a_case_that_was_left_out_is_not_judged() {
+    let text = format!(
+        "{SCENARIO}\n[[expect]]\nmeasure = 'iterations'\nprogram = 'build'\nover = {{ case = 'alone' }}\n\
+         min = 0.9\n"
+    );
+    let mut scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+    let mut runs = [run("with", true, &[60], &["andante"])];
+    judge(&scenario, &mut runs);
+    assert_eq!(runs[0].expectations[0].verdict, Verdict::Fail); // lost, for all one knows
+    scenario
+        .cases
+        .retain(|case| case.name.as_deref() == Some("with"));
+    judge(&scenario, &mut runs);
+    let [one] = &runs[0].expectations[..] else {
+        panic!("{:?}", runs[0].expectations)
+    };
+    let reason = one.reason.as_deref();
+    assert_eq!(
+        (one.verdict, reason),
+        (Verdict::NotJudged, Some("case alone was not run"))
+    );
+}
+
+#[test]
 fn instances_together_are_one_figure() {
     let expect = |key: &str| {
         format!("measure = 'iterations'\nprogram = 'build'\ninstances = '{key}'\nmax = 100")

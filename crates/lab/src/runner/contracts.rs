@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::thread::{self, JoinHandle};
 
-use andante_admission::{Duration, Tolerance};
+use andante_admission::{Duration, Refusal, Tolerance};
 use andante_daemon::{
     Ask, Client, ClientError, Holder, Kept, Refused, Reply, Request, Terms, socket_path,
 };
@@ -70,7 +70,7 @@ impl Contracts {
             true => Holder::Class(classes.path_of(&instance.program.class)),
             false => Holder::Process(process.pid().as_raw()),
         };
-        let terms = terms(contract);
+        let terms = asked_for(contract);
         let ask = Ask {
             holder,
             terms,
@@ -152,14 +152,14 @@ pub(crate) fn obstacle(program: &Program) -> Option<String> {
             program.count
         ));
     }
-    let told = terms(contract).check().err()?;
+    let told = asked_for(contract).check().err()?;
     Some(format!("the contract of program `{name}`: {told}"))
 }
 
 /// What Andante is asked for. Its servers are hard ones, beyond whose budget a program runs on its
 /// class's share; of the flexible server's rules they have reclaiming, for the share is what borrowing
 /// would give, and nothing throttled has a debt to be forgiven. Which CPU is for admission to say.
-fn terms(contract: &Contract) -> Terms {
+pub(crate) fn asked_for(contract: &Contract) -> Terms {
     const FLEXIBLE: u32 = Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP;
     let promise = &contract.terms.promise;
     let deadline_ns = promise.deadline_rel_ns;
@@ -196,21 +196,33 @@ fn broken(error: ClientError) -> std::io::Error {
 
 /// A refusal in one clause.
 fn why_not(terms: &Terms, refused: &Refused) -> String {
-    let asked = format!(
-        "{} of every {}",
-        Duration(terms.budget_ns),
-        Duration(terms.period_ns)
-    );
-    if !refused.limits.is_empty() {
-        return format!("{asked} is more than the one who asks, or its class, may hold");
+    match refused.limits.is_empty() {
+        true => no_room(terms, &refused.refusal),
+        false => format!(
+            "{} is more than the one who asks, or its class, may hold",
+            in_words(terms)
+        ),
     }
-    match &refused.refusal.nearest.largest_budget {
+}
+
+/// Why there is no room, and what there would be room for.
+pub(crate) fn no_room(terms: &Terms, refusal: &Refusal) -> String {
+    let asked = in_words(terms);
+    match &refusal.nearest.largest_budget {
         Some(offer) => format!(
             "no CPU has room for {asked}; the most in this period is {}",
             Duration(offer.contract.budget_ns)
         ),
         None => format!("no CPU has room for {asked}, nor for any less in this period"),
     }
+}
+
+fn in_words(terms: &Terms) -> String {
+    format!(
+        "{} of every {}",
+        Duration(terms.budget_ns),
+        Duration(terms.period_ns)
+    )
 }
 
 #[cfg(test)]
@@ -230,7 +242,7 @@ mod tests {
     fn asked(contract: &str) -> Terms {
         let program = program(contract, "");
         assert_eq!(obstacle(&program), None);
-        terms(program.contract.as_ref().unwrap())
+        asked_for(program.contract.as_ref().unwrap())
     }
 
     #[test]

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use nix::sys::signal::Signal;
 
 pub(crate) use collect::online_cpus;
-pub(crate) use contracts::obstacle as contract_obstacle;
+pub(crate) use contracts::{asked_for, no_room, obstacle as contract_obstacle};
 pub use scheduler::Choice;
 pub use tuning::ByHand;
 

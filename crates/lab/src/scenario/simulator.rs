@@ -5,7 +5,7 @@ use andante_sim::{Contracts, Costs, EventOptions};
 use super::document::{Node, ScenarioError, Section};
 
 /// What only a simulated machine can be told.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Simulator {
     /// What a class gets at a pick, and a policy that gives quanta its tasks in one go [ms]; none:
     /// as the kernel's scheduler does.
@@ -18,6 +18,22 @@ pub struct Simulator {
     pub contracts: u32,
     /// How the events of contracts are coordinated.
     pub events: EventOptions,
+    /// Whether admission is asked for every contract, and says where it runs, as on a kernel; those
+    /// that are not asked for may ask for more than there is, and take the CPUs in turn.
+    pub admission: bool,
+}
+
+impl Default for Simulator {
+    fn default() -> Self {
+        Self {
+            quantum_ms: None,
+            costs: Costs::default(),
+            interrupts: Vec::new(),
+            contracts: 0,
+            events: EventOptions::default(),
+            admission: true,
+        }
+    }
 }
 
 /// Interrupts of one kind on one CPU.
@@ -82,8 +98,10 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
         coordinated: section.get("events")?.unwrap_or(false),
         task_server_ns: (section.number("task_server_ms", 0.0, 0.0..=4000.0)? * 1e6) as u64,
     };
+    let admission = section.get("admission")?.unwrap_or(true);
     section.finish()?;
     Ok(Simulator {
+        admission,
         contracts,
         events,
         quantum_ms,

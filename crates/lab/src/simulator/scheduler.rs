@@ -5,10 +5,11 @@ use andante_sim::{
     PolicyKind, Scheduler,
 };
 
+use super::admission::admitted;
 use super::ns;
 use crate::error::LabError;
 use crate::runner::Choice;
-use crate::scenario::{Class, Kind, Workload};
+use crate::scenario::{Class, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -84,34 +85,24 @@ fn without_contracts(
     }
 }
 
-/// A contract for every instance that is promised one; those without a CPU of their own take the
-/// CPUs in turn.
+/// A contract for every instance that is promised one.
 fn contracts<S: Scheduler>(
     workload: &Workload,
     contracted: &mut Contracted<S>,
 ) -> Result<Vec<Option<ContractId>>, LabError> {
-    let mut cpus = (0..workload.cpus).cycle();
-    let mut made = Vec::new();
-    for program in &workload.programs {
-        for _ in 0..program.count {
-            let Some(contract) = &program.contract else {
-                made.push(None);
-                continue;
-            };
-            let mut terms = contract.terms.clone();
-            terms.promise.cpu = match contract.cpu {
-                Some(cpu) => cpu,
-                None => cpus.next().expect("a machine has a CPU"),
-            };
-            // The events of these come at instants of their own, not with a wake-up.
-            terms.events &= !matches!(program.kind, Kind::Sink { .. });
-            let id = contracted.create(&terms).ok_or_else(|| LabError::NoRoom {
-                class: format!("of program {}", program.name),
-            })?;
-            made.push(Some(id));
-        }
-    }
-    Ok(made)
+    let promised = workload.programs.iter();
+    let promised = promised.flat_map(|program| (0..program.count).map(|_| &program.name));
+    promised
+        .zip(admitted(workload)?)
+        .map(|(program, terms)| {
+            let Some(terms) = terms else { return Ok(None) };
+            let made = contracted.create(&terms);
+            made.map(Some).ok_or_else(|| LabError::NoContract {
+                program: program.clone(),
+                reason: "there is no room in the table, or it cannot be split so".to_owned(),
+            })
+        })
+        .collect()
 }
 
 /// The class of each path, made by `create` below its parent's.

@@ -1,0 +1,141 @@
+//! Where the contracts of a simulated workload run: admission says, as it does on a kernel.
+
+use andante_admission::{Answer, Machine, Placement, Policy, System};
+use andante_sched::Options;
+use andante_sim::{Piece, Terms};
+
+use crate::error::LabError;
+use crate::runner::{asked_for, no_room};
+use crate::scenario::{Contract, Kind, Program, Workload};
+
+/// What every instance is promised, in the scenario's order.
+///
+/// # Errors
+/// A contract for which there is no room, unless the scenario wants none to be refused.
+pub(super) fn admitted(workload: &Workload) -> Result<Vec<Option<Terms>>, LabError> {
+    let leave = workload.leave_percent;
+    let machine = Machine {
+        cpus: workload.cpus,
+        left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
+    };
+    let system = workload.simulator.admission;
+    let mut system = system.then(|| System::new(machine, Policy::default()).expect("a machine"));
+    let mut in_turn = (0..workload.cpus).cycle();
+    let mut made = Vec::new();
+    for program in &workload.programs {
+        for instance in 0..program.count {
+            made.push(match (&program.contract, &mut system) {
+                (None, _) => None,
+                (Some(contract), Some(system)) => Some(ask(system, program, contract, instance)?),
+                (Some(contract), None) => {
+                    let next = || in_turn.next().expect("a machine has a CPU");
+                    let cpu = contract.cpu.unwrap_or_else(next);
+                    Some(placed(program, contract, &Placement::Whole { cpu }))
+                }
+            });
+        }
+    }
+    Ok(made)
+}
+
+fn ask(
+    system: &mut System,
+    program: &Program,
+    contract: &Contract,
+    instance: u32,
+) -> Result<Terms, LabError> {
+    let terms = asked_for(contract);
+    let mut asked = terms.contract(&format!("{}-{instance}", program.name));
+    if let Some(cpu) = contract.cpu {
+        asked = asked.with_cpu(cpu);
+    }
+    let refused = |reason: String| LabError::NoContract {
+        program: program.name.clone(),
+        reason,
+    };
+    match system.admit(asked) {
+        Ok(Answer::Admitted(admission)) => Ok(placed(program, contract, &admission.placement)),
+        Ok(Answer::Refused(refusal)) => Err(refused(format!(
+            "{}, with {} of every CPU left to others",
+            no_room(&terms, &refusal),
+            percent(system.machine().left_for_others_per_mille)
+        ))),
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+fn percent(per_mille: u32) -> String {
+    format!("{} %", f64::from(per_mille) / 10.0)
+}
+
+fn placed(program: &Program, contract: &Contract, placement: &Placement) -> Terms {
+    let mut terms = contract.terms.clone();
+    // The events of these come at instants of their own, not with a wake-up.
+    terms.events &= !matches!(program.kind, Kind::Sink { .. });
+    match placement {
+        Placement::Whole { cpu } => terms.promise.cpu = *cpu,
+        Placement::Split { pieces } => {
+            terms.promise.cpu = pieces[0].cpu;
+            let piece = |piece: &andante_admission::Piece| Piece {
+                cpu: piece.cpu,
+                budget_ns: piece.budget_ns,
+                offset_ns: piece.offset_ns,
+                window_ns: piece.window_ns,
+                ..Piece::default()
+            };
+            terms.pieces = pieces.iter().map(piece).collect();
+        }
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn workload(cpus: u32, budget_ms: u32, count: u32, more: &str) -> Workload {
+        let text = format!(
+            "title = 'x'\nduration_s = 1\ncpus = {cpus}\n[contracts]\nleave_percent = 5\n\
+             [programs.film]\nclass = '/'\nkind = 'loop'\ncount = {count}\n\
+             contract = {{ budget_ms = {budget_ms}, period_ms = 10 }}\n{more}"
+        );
+        let mut scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        scenario.cases.remove(0).workload
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_refused_and_what_would_fit_is_named() {
+        assert_eq!(admitted(&workload(1, 4, 2, "")).unwrap().len(), 2);
+        let error = admitted(&workload(1, 4, 3, "")).unwrap_err().to_string();
+        for part in [
+            "`film`",
+            "4 ms of every 10 ms",
+            "1.5 ms",
+            "5 %",
+            "admission = false",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_fits_on_no_cpu_is_split() {
+        let made = admitted(&workload(2, 6, 3, "")).unwrap();
+        let split: Vec<usize> = made
+            .iter()
+            .map(|t| t.as_ref().unwrap().pieces.len())
+            .collect();
+        assert_eq!(split, [0, 0, 2]);
+    }
+
+    #[test]
+    fn unadmitted_contracts_take_the_cpus_in_turn() {
+        let made = admitted(&workload(2, 9, 3, "[simulator]\nadmission = false")).unwrap();
+        let cpus: Vec<u32> = made
+            .iter()
+            .map(|t| t.as_ref().unwrap().promise.cpu)
+            .collect();
+        assert_eq!(cpus, [0, 1, 0]);
+    }
+}
