@@ -1,5 +1,6 @@
 #!/bin/sh
-# Kills the scheduler's process 20 times while six endless loops run in two classes.
+# Kills the scheduler's process 20 times while six endless loops run in six classes. They stand still
+# while it loads, or that would take minutes.
 cgroup=/sys/fs/cgroup
 scx=/sys/kernel/sched_ext/state
 
@@ -18,7 +19,6 @@ hogs=
 for class in a b; do
 	for n in 1 2 3; do
 		mkdir $cgroup/$class$n
-		echo 10 >$cgroup/$class$n/cpu.weight # or loading 20 times would take minutes
 		sh -c "echo 0 >$cgroup/$class$n/cgroup.procs; while :; do :; done" &
 		hogs="$hogs $!"
 	done
@@ -26,9 +26,11 @@ done
 round=0
 while [ $round -lt 20 ]; do
 	round=$((round + 1))
+	kill -STOP $hogs
 	andante run --quiet &
 	daemon=$!
 	await enabled
+	kill -CONT $hogs
 	sleep 0.2
 	kill -9 $daemon
 	wait $daemon 2>/dev/null
