@@ -240,6 +240,7 @@ impl From<&StateError> for Status {
             StateError::NotLoaded => Self::NotLoaded,
             StateError::NotPermitted => Self::NotPermitted,
             StateError::OtherBuild => Self::OtherScheduler,
+            StateError::NoClasses(error) => error.into(),
             StateError::Read(_) => Self::Failure,
         }
     }

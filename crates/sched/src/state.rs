@@ -14,6 +14,7 @@ use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use thiserror::Error;
 
+use crate::class::{ClassError, cgroup_root};
 use crate::skel::types;
 use crate::snapshot::{Class, Snapshot};
 
@@ -21,8 +22,6 @@ const _: () = assert!(align_of::<types::bss>() <= 8, "State is aligned to 8 byte
 
 /// Name that the loader gives the map of the scheduler's variables.
 const STATE_MAP: &str = "sched_bp.bss";
-/// Mount point of the cgroup v2 hierarchy.
-const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// A copy of the state that took no longer than this was not interrupted [ns].
 const PROMPT_NS: u64 = 3_000_000;
@@ -48,6 +47,9 @@ pub enum StateError {
         "the scheduler that is loaded comes from another build of Andante: restart it with this one"
     )]
     OtherBuild,
+    /// The hierarchy of classes is not there any more.
+    #[error(transparent)]
+    NoClasses(#[from] ClassError),
     /// Something else went wrong.
     #[error("the scheduler's state could not be read: {0}")]
     Read(#[from] libbpf_rs::Error),
@@ -94,7 +96,7 @@ pub fn snapshot() -> Result<Snapshot, StateError> {
             break (state, before_ns.midpoint(now_ns));
         }
     };
-    Ok(state.snapshot(now_ns, &cgroup_paths(Path::new(CGROUP_ROOT))))
+    Ok(state.snapshot(now_ns, &cgroup_paths(&cgroup_root()?)))
 }
 
 /// The counters of the loaded scheduler.
