@@ -128,18 +128,37 @@ an_inline u32 an_learn_part(const struct an_learner *l)
 	return (u64)l->mean_ns * 1024 / (l->distance_ns ? l->distance_ns : 1);
 }
 
-/* Has the task shown that it waits more than it works? bound: part of a CPU [1/1024]. */
-an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
+/* What keeps a task from being taken for an interactive one. */
+enum an_learn_obstacle {
+	AN_LEARN_NONE,	/* nothing: it has shown that it waits more than it works */
+	AN_LEARN_TALKS, /* it wakes too often, and so does not wait, but talks */
+	AN_LEARN_LONG,	/* a job of it took too long, lately */
+	AN_LEARN_MUCH,	/* it uses more than the bound on average */
+	AN_LEARN_NEW,	/* it has not been seen for long enough */
+};
+
+/* bound: part of a CPU [1/1024]. */
+an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u32 bound)
 {
 	u32 part;
 
-	if (l->distance_ns < AN_LEARN_DISTANCE_MIN_NS || l->largest_ns > AN_LEARN_SERVICE_MAX_NS)
-		return false;
+	if (l->distance_ns < AN_LEARN_DISTANCE_MIN_NS)
+		return l->jobs ? AN_LEARN_TALKS : AN_LEARN_NEW;
+	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS)
+		return AN_LEARN_LONG;
 	part = an_learn_part(l);
 	if (part > bound)
-		return false;
-	return l->jobs >= AN_LEARN_JOBS ||
-	       (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS);
+		return AN_LEARN_MUCH;
+	if (l->jobs >= AN_LEARN_JOBS)
+		return AN_LEARN_NONE;
+	if (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS)
+		return AN_LEARN_NONE;
+	return AN_LEARN_NEW;
+}
+
+an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
+{
+	return an_learn_obstacle(l, bound) == AN_LEARN_NONE;
 }
 
 /* What a task that uses this part of a CPU on average can be sure of, if so much is taken. */

@@ -38,6 +38,24 @@ TEST(who_waits_more_than_it_works_is_interactive)
 	CHECK(!is_interactive(16, 10000, 100000));     /* talks all the time */
 }
 
+TEST(what_keeps_a_task_from_being_interactive_is_named)
+{
+	const struct {
+		struct an_learner seen;
+		enum an_learn_obstacle obstacle;
+	} cases[] = {
+		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NONE},
+		{{.jobs = 16, .distance_ns = 100000, .mean_ns = 10000}, AN_LEARN_TALKS},
+		{{.jobs = 16, .distance_ns = 500 * MS, .largest_ns = 50 * MS}, AN_LEARN_LONG},
+		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 20 * MS}, AN_LEARN_MUCH},
+		{{.jobs = 2, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NEW},
+		{{.jobs = 0}, AN_LEARN_NEW},
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQ(an_learn_obstacle(&cases[i].seen, BOUND), cases[i].obstacle);
+}
+
 /* A film's group of twelve frames: the expensive one is remembered until it comes again. */
 TEST(the_expensive_frame_of_each_group_is_remembered)
 {

@@ -393,3 +393,18 @@ void an_sys_prefetch(const void *at)
 {
 	__builtin_prefetch(at);
 }
+
+/* ---- learning ---- */
+
+/* Learner in learner.rs. */
+_Static_assert(sizeof(struct an_learner) == 32, "Learner");
+
+u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
+{
+	return an_learn_obstacle(l, bound);
+}
+
+u32 an_sys_learn_part(const struct an_learner *l)
+{
+	return an_learn_part(l);
+}

@@ -6,6 +6,7 @@
 
 mod containers;
 mod contracts;
+mod learner;
 mod policy;
 mod raw;
 mod rule;
@@ -13,6 +14,7 @@ mod tree;
 
 pub use containers::{Container, ContainerShare, Containers};
 pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
+pub use learner::{Learner, Obstacle};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
 pub use raw::prefetch;
 pub use rule::Rule;

@@ -6,9 +6,11 @@ pub mod contracts;
 pub mod doctor;
 pub mod historical;
 pub mod loader;
+mod maps;
 pub mod programs;
 pub mod snapshot;
 pub mod state;
+pub mod watched;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {

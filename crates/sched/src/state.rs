@@ -1,8 +1,6 @@
 //! Reading the state of the loaded scheduler, from any process that may.
 //!
-//! The class tree lives in one of the scheduler's maps. It is found by name among the kernel's
-//! maps rather than pinned in a file system, so that a scheduler that was killed leaves nothing
-//! behind that could be taken for one that runs.
+//! The class tree lives in one of the scheduler's maps.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,15 +8,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use thiserror::Error;
 
 use crate::class::{ClassError, cgroup_root};
+use crate::maps::Variables;
 use crate::skel::types;
 use crate::snapshot::{Class, Snapshot};
-
-const _: () = assert!(align_of::<types::bss>() <= 8, "State is aligned to 8 bytes");
 
 /// Name that the loader gives the map of the scheduler's variables.
 const STATE_MAP: &str = "sched_bp.bss";
@@ -119,48 +114,16 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
-/// A copy of the scheduler's variables, aligned as they are in the kernel.
-struct State(Vec<u64>);
+/// A copy of the scheduler's variables.
+struct State(Variables<types::bss>);
 
 impl State {
     fn read() -> Result<Self, StateError> {
-        let mut found = None;
-        for info in MapInfoIter::default() {
-            if info.name.to_string_lossy() == STATE_MAP {
-                found = Some(info); // the newest has the highest id and comes last
-            }
-        }
-        let Some(info) = found else {
-            // Without the right to list maps the list is empty, as if there were none.
-            // SAFETY: geteuid cannot fail and touches no memory of ours.
-            let root = unsafe { libc::geteuid() } == 0;
-            return Err(if root {
-                StateError::NotLoaded
-            } else {
-                StateError::NotPermitted
-            });
-        };
-        if info.value_size as usize != size_of::<types::bss>() {
-            return Err(StateError::OtherBuild);
-        }
-        let map = MapHandle::from_map_id(info.id)?;
-        let bytes = map
-            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?
-            .ok_or(StateError::NotLoaded)?;
-        let words = bytes.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
-        });
-        // The structure is aligned to 64 bytes only for the CPUs' sake; reading it needs 8.
-        Ok(Self(words.collect()))
+        Variables::read(STATE_MAP).map(Self)
     }
 
     fn variables(&self) -> &types::bss {
-        assert!(self.0.len() * 8 >= size_of::<types::bss>());
-        // SAFETY: the words cover the structure (above), are aligned to 8 bytes, the largest
-        // alignment of any of its members, and every bit pattern is valid for its integers.
-        unsafe { &*self.0.as_ptr().cast::<types::bss>() }
+        self.0.get()
     }
 
     fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
@@ -230,6 +193,20 @@ fn share_asked(tree: &types::an_tree, mut index: usize) -> f64 {
         index = usize::from(node.parent);
     }
     share
+}
+
+/// The path of the class that this leaf of the tree serves, if it serves one.
+pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
+    let state = State::read()?;
+    let tree = &state.variables().tree;
+    let Some(node) = tree.nodes.get(leaf as usize) else {
+        return Ok(None);
+    };
+    let node = match node.own {
+        0 => node,
+        _ => &tree.nodes[usize::from(node.parent)],
+    };
+    Ok(cgroup_paths(&cgroup_root()?).remove(&node.cgroup_id))
 }
 
 /// The path of every cgroup below `root` by the inode number of its directory.

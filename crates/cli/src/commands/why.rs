@@ -1,31 +1,42 @@
-//! `andante why`: why a frame was late.
+//! `andante why`: why a frame was late, or a program is served as it is.
+
+mod program;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use andante_lab::result::{RunResult, SCHEMA, VERSION};
 use andante_lab::why::{Question, explain};
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use crate::exit::{Refusal, Status};
 use crate::output;
 
-/// Say why a frame was late: who ran instead, for how long, and by which rule each was chosen.
+/// Say why a frame was late: who ran instead, for how long, and by which rule each was chosen; or, of a
+/// program that runs, what Andante has learnt of it.
 ///
 /// Reads a result of the laboratory that was traced: give the scenario a `trace_s` that covers the
 /// frame. Results of the simulator name the rules; those of a kernel name who ran.
+///
+/// With --pid it tells when each thread of a running program wakes and how long it works then, and
+/// which contract Andante has taken for it because of that, or why none.
 #[derive(Args)]
+#[command(group(ArgGroup::new("of").required(true).args(["result", "pid"])))]
 #[command(after_long_help = "\
 Without --frame it explains the first frame that was late or dropped, and lists the others.
 
 Examples:
+  sudo andante why --pid $(pidof mpv)
   andante lab run qlinux-3-film --on sim --set 'trace_s = 10' --out /tmp/sim
   andante why /tmp/sim/qlinux-3-film/dhrystones-8 --scheduler fair
   andante why out/my-own/result.json --task film --frame 17 --order")]
 pub struct Why {
     /// A result.json, or the folder that holds it.
-    result: PathBuf,
+    result: Option<PathBuf>,
+    /// A process that runs, or one of its threads.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["task", "frame", "scheduler", "order"])]
+    pid: Option<i32>,
     /// The player; the first with a late frame if left out.
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
@@ -46,7 +57,10 @@ pub struct Why {
 impl Why {
     /// Reads and explains.
     pub fn run(self) -> Result<Status> {
-        let result = self.read()?;
+        let Some(path) = &self.result else {
+            return program::run(self.pid.expect("clap asks for one of both"), self.json);
+        };
+        let result = read(path)?;
         let question = Question {
             task: self.task,
             frame: self.frame,
@@ -61,29 +75,29 @@ impl Why {
         }
         Ok(Status::Ok)
     }
+}
 
-    fn read(&self) -> Result<RunResult, Refusal> {
-        let file = if self.result.is_dir() {
-            self.result.join("result.json")
-        } else {
-            self.result.clone()
-        };
-        let refuse = |reason: String| {
-            let mend = "give a result.json that `andante lab run` left";
-            Refusal::new(
-                Status::Usage,
-                format!("{}: {reason}; {mend}", file.display()),
-            )
-        };
-        let text = fs::read(&file).map_err(|error| refuse(error.to_string()))?;
-        let result: RunResult = serde_json::from_slice(&text)
-            .map_err(|error| refuse(format!("this is no result of a run: {error}")))?;
-        if result.schema != SCHEMA || result.version != VERSION {
-            return Err(refuse(format!(
-                "a result of version {} is not known here",
-                result.version
-            )));
-        }
-        Ok(result)
+fn read(path: &Path) -> Result<RunResult, Refusal> {
+    let file = if path.is_dir() {
+        path.join("result.json")
+    } else {
+        path.to_owned()
+    };
+    let refuse = |reason: String| {
+        let mend = "give a result.json that `andante lab run` left";
+        Refusal::new(
+            Status::Usage,
+            format!("{}: {reason}; {mend}", file.display()),
+        )
+    };
+    let text = fs::read(&file).map_err(|error| refuse(error.to_string()))?;
+    let result: RunResult = serde_json::from_slice(&text)
+        .map_err(|error| refuse(format!("this is no result of a run: {error}")))?;
+    if result.schema != SCHEMA || result.version != VERSION {
+        return Err(refuse(format!(
+            "a result of version {} is not known here",
+            result.version
+        )));
     }
+    Ok(result)
 }

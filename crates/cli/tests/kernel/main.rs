@@ -124,10 +124,13 @@ fn cpus_may_leave_and_come_back() {
 
 #[test]
 #[ignore = "needs the virtual machine"]
-fn top_and_status_show_a_live_tree() {
+fn top_status_and_why_show_a_live_tree() {
     let report = in_vm("watch", 1);
     for key in ["top_light", "top_heavy", "status_light", "status_heavy"] {
         assert!(number(&report, key) >= 1.0, "{key}: {report:?}");
+    }
+    for key in ["why_waits", "why_works"] {
+        assert_eq!(number(&report, key), 1.0, "{key}: {report:?}");
     }
     assert_eq!(number(&report, "left_with"), 0.0);
 }

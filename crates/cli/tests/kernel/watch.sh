@@ -1,5 +1,6 @@
 #!/bin/sh
-# What status and top say of a live tree: two busy classes, weights 1 and 3.
+# What status and top say of a live tree: two busy classes, weights 1 and 3; and why of a busy program
+# and one that waits.
 . /andante/common.sh
 in_charge
 andante class create light --weight 100
@@ -8,14 +9,22 @@ andante exec --class light -- sh -c 'while :; do :; done' &
 hogs=$!
 andante exec --class heavy -- sh -c 'while :; do :; done' &
 hogs="$hogs $!"
+sh -c 'while :; do sleep 0.03; done' &
+waits=$!
 sleep 1
+andante why --pid $waits >/tmp/why
+echo "REPORT why_waits $(grep -c 'learnt contract on CPU 0' /tmp/why)"
+starter=${hogs% *}
+andante why --pid $(cat /proc/$starter/task/$starter/children) >>/tmp/why
+echo "REPORT why_works $(grep -c 'has worked for .* since it woke last' /tmp/why)"
+sed 's/^/WHY /' /tmp/why
 andante top --once --interval 2 >/tmp/top
 for class in light heavy; do
 	echo "REPORT top_$class $(grep -c "$class" /tmp/top)"
 	echo "REPORT status_$class $(andante status --json | grep -c "$class")"
 done
 sed 's/^/TOP /' /tmp/top
-kill $hogs
+kill $hogs $waits
 kill -INT $scheduler
 wait $scheduler
 echo "REPORT left_with $?"

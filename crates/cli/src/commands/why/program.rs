@@ -1,0 +1,256 @@
+//! What Andante has learnt of a program that runs.
+
+use andante_core_sys::Obstacle;
+use andante_sched::watched::{Held, Watched, watched};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::exit::{Refusal, Status};
+use crate::output::{self, BOLD, DIM, GOOD, paint};
+
+/// Tells it of a process, or of one thread.
+pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
+    let Some(threads) = watched(pid)? else {
+        return Err(Refusal::new(
+            Status::NoProcess,
+            format!("there is no process {pid}: it may have ended"),
+        )
+        .into());
+    };
+    if threads.is_empty() {
+        return Err(Refusal::new(
+            Status::NoProcess,
+            format!(
+                "{pid} is not scheduled by Andante: its policy is a real-time one, or it has ended"
+            ),
+        )
+        .into());
+    }
+    let told: Vec<Told> = threads.iter().map(Told::of).collect();
+    if json {
+        output::print_json(&told)?;
+    } else {
+        output::print(&text(&told))?;
+    }
+    Ok(Status::Ok)
+}
+
+/// One thread, as it is told; all times in ns, all parts of a CPU from 0 to 1.
+#[derive(Serialize)]
+struct Told {
+    tid: i32,
+    name: String,
+    jobs_seen: u32,
+    wakes_every_ns: u32,
+    works_ns: u32,
+    works_at_most_ns: u32,
+    works_now_ns: u32,
+    cpu_part: f64,
+    contract: Option<Contract>,
+    no_contract_because: Option<String>,
+    works_for: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Contract {
+    learnt: bool,
+    cpu: u32,
+    budget_ns: u64,
+    period_ns: u64,
+    deadline_ns: u64,
+    sure_part: Option<f64>,
+}
+
+impl Told {
+    fn of(thread: &Watched) -> Self {
+        let seen = &thread.seen;
+        Self {
+            tid: thread.tid,
+            name: thread.name.clone(),
+            jobs_seen: seen.jobs,
+            wakes_every_ns: seen.distance_ns,
+            works_ns: seen.mean_ns,
+            works_at_most_ns: seen.largest_ns,
+            works_now_ns: seen.service_ns,
+            cpu_part: part(seen.part()),
+            contract: thread.contract.map(Contract::of),
+            no_contract_because: match thread.contract {
+                Some(_) => None,
+                None => Some(obstacle(thread)),
+            },
+            works_for: thread.works_for.clone(),
+        }
+    }
+}
+
+impl Contract {
+    fn of(held: Held) -> Self {
+        Self {
+            learnt: held.learnt,
+            cpu: held.cpu,
+            budget_ns: held.budget_ns,
+            period_ns: held.period_ns,
+            deadline_ns: held.deadline_ns,
+            sure_part: held.learnt.then(|| part(held.sure)),
+        }
+    }
+}
+
+/// Why it holds none: which of the rules of core/learn.h speaks against it.
+fn obstacle(thread: &Watched) -> String {
+    if thread.bound == 0 {
+        return "none is learnt: `andante run --learn 0`".to_owned();
+    }
+    match thread.seen.obstacle(thread.bound) {
+        Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
+        Some(Obstacle::Long) => {
+            let most = time(thread.seen.largest_ns);
+            format!(
+                "it has worked for {most} on end lately, and nobody waits for an answer so long"
+            )
+        }
+        Some(Obstacle::Much) => format!(
+            "it uses more on average than all may have that is learnt, {} of a CPU",
+            percent(part(thread.bound))
+        ),
+        Some(Obstacle::New) => "it has not been seen to wait for long enough".to_owned(),
+        None => "there was no room on any CPU when it woke last".to_owned(),
+    }
+}
+
+fn text(threads: &[Told]) -> String {
+    let mut text = String::new();
+    for one in threads {
+        let Told { tid, name, .. } = one;
+        text += &format!("{tid:>8}  {}\n", paint(BOLD, name));
+        let mut line = |said: String| text += &format!("          {said}\n");
+        line(match one.jobs_seen {
+            0 => "has not been seen to wake".to_owned(),
+            _ => format!(
+                "wakes every {} and works for {}, {} at most lately: {} of a CPU",
+                time(one.wakes_every_ns),
+                time(one.works_ns),
+                time(one.works_at_most_ns),
+                percent(one.cpu_part)
+            ),
+        });
+        if one.works_now_ns > one.works_at_most_ns {
+            let now = time(one.works_now_ns);
+            line(format!("has worked for {now} or more since it woke last"));
+        }
+        if let Some(class) = &one.works_for {
+            line(format!("works for a client in {class} at present"));
+        }
+        match (&one.contract, &one.no_contract_because) {
+            (Some(contract), _) => line(contract.text()),
+            (None, Some(because)) => line(paint(DIM, format!("no contract: {because}"))),
+            (None, None) => {}
+        }
+    }
+    text
+}
+
+impl Contract {
+    fn text(&self) -> String {
+        let kind = if self.learnt {
+            "learnt contract"
+        } else {
+            "contract"
+        };
+        let mut text = format!(
+            "{} on CPU {}: up to {} in {}, within {} of waking",
+            paint(GOOD, kind),
+            self.cpu,
+            time(self.budget_ns),
+            time(self.period_ns),
+            time(self.deadline_ns)
+        );
+        if let Some(sure) = self.sure_part {
+            text += &format!("; sure of {} of it", percent(sure));
+        }
+        text
+    }
+}
+
+fn part(of_1024: u32) -> f64 {
+    f64::from(of_1024) / 1024.0
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
+/// A time in the unit that suits it.
+fn time(ns: impl Into<u64>) -> String {
+    let ns = ns.into() as f64;
+    match ns {
+        ns if ns < 1e6 => format!("{:.0} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        _ => format!("{:.1} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use andante_core_sys::Learner;
+
+    fn film() -> Watched {
+        Watched {
+            tid: 17,
+            name: "mpv".to_owned(),
+            seen: Learner {
+                jobs: 16,
+                distance_ns: 33_300_000,
+                mean_ns: 7_200_000,
+                largest_ns: 16_100_000,
+                ..Learner::default()
+            },
+            bound: 512,
+            contract: Some(Held {
+                learnt: true,
+                budget_ns: 32_200_000,
+                period_ns: 64_400_000,
+                deadline_ns: 42_000_000,
+                cpu: 1,
+                sure: 249,
+            }),
+            works_for: None,
+        }
+    }
+
+    fn said(thread: &Watched) -> String {
+        anstream::adapter::strip_str(&text(&[Told::of(thread)])).to_string()
+    }
+
+    #[test]
+    fn a_learnt_contract_is_explained() {
+        assert_eq!(
+            said(&film()),
+            "      17  mpv\n\
+             \x20         wakes every 33.3 ms and works for 7.2 ms, 16.1 ms at most lately: 22 % of a CPU\n\
+             \x20         learnt contract on CPU 1: up to 32.2 ms in 64.4 ms, within 42.0 ms of waking; \
+             sure of 24 % of it\n"
+        );
+    }
+
+    #[test]
+    fn so_is_that_there_is_none() {
+        let without = |change: fn(&mut Watched)| {
+            let mut thread = film();
+            thread.contract = None;
+            change(&mut thread);
+            said(&thread)
+        };
+        assert!(without(|_| {}).contains("no room on any CPU"));
+        assert!(without(|t| t.bound = 0).contains("--learn 0"));
+        assert!(without(|t| t.seen.distance_ns = 90_000).contains("too often"));
+        assert!(without(|t| t.seen.largest_ns = 55_000_000).contains("55.0 ms on end"));
+        assert!(without(|t| t.seen.mean_ns = 20_000_000).contains("50 % of a CPU"));
+        assert!(without(|t| t.seen.jobs = 3).contains("not been seen"));
+        let busy = without(|t| t.seen.service_ns = 2_000_000_000);
+        assert!(busy.contains("has worked for 2.0 s or more"), "{busy}");
+        let client = without(|t| t.works_for = Some("/player".to_owned()));
+        assert!(client.contains("a client in /player"));
+    }
+}

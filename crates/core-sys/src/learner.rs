@@ -1,0 +1,88 @@
+//! What is learnt of a task that nobody has said anything about: `core/learn.h`.
+
+unsafe extern "C" {
+    fn an_sys_learn_obstacle(learner: *const Learner, bound: u32) -> u32;
+    fn an_sys_learn_part(learner: *const Learner) -> u32;
+}
+
+/// `struct an_learner`: what has been seen of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Learner {
+    /// When the job in progress, or the last one, began [ns].
+    pub woken_ns: u64,
+    /// CPU time of that job so far [ns].
+    pub service_ns: u32,
+    /// The largest CPU time of a job, lately [ns].
+    pub largest_ns: u32,
+    /// CPU time of a job on average [ns].
+    pub mean_ns: u32,
+    /// From one job's beginning to the next on average [ns].
+    pub distance_ns: u32,
+    /// Mean deviation of that [ns].
+    pub spread_ns: u32,
+    /// Jobs seen so far, up to as many as averages are over.
+    pub jobs: u32,
+}
+
+/// What keeps a task from being taken for an interactive one: `enum an_learn_obstacle`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It wakes too often, and so does not wait, but talks.
+    Talks,
+    /// A job of it took too long, lately.
+    Long,
+    /// It uses more than the bound on average.
+    Much,
+    /// It has not been seen for long enough.
+    New,
+}
+
+impl Learner {
+    /// What speaks against a learnt contract, if what is learnt may have `bound` of a CPU [1/1024].
+    pub fn obstacle(&self, bound: u32) -> Option<Obstacle> {
+        // SAFETY: the core only reads the structure, which is laid out as its own.
+        match unsafe { an_sys_learn_obstacle(self, bound) } {
+            0 => None,
+            1 => Some(Obstacle::Talks),
+            2 => Some(Obstacle::Long),
+            3 => Some(Obstacle::Much),
+            _ => Some(Obstacle::New),
+        }
+    }
+
+    /// What the task uses of a CPU on average [1/1024].
+    pub fn part(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { an_sys_learn_part(self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u32 = 1_000_000;
+
+    #[test]
+    fn obstacles_are_those_of_the_core() {
+        let film = Learner {
+            jobs: 16,
+            distance_ns: 33 * MS,
+            mean_ns: 7 * MS,
+            largest_ns: 16 * MS,
+            ..Learner::default()
+        };
+        assert_eq!(film.obstacle(512), None);
+        assert_eq!(film.part(), 217);
+        let seen = |change: fn(&mut Learner)| {
+            let mut learner = film;
+            change(&mut learner);
+            learner.obstacle(512)
+        };
+        assert_eq!(seen(|l| l.distance_ns = MS / 10), Some(Obstacle::Talks));
+        assert_eq!(seen(|l| l.largest_ns = 50 * MS), Some(Obstacle::Long));
+        assert_eq!(seen(|l| l.mean_ns = 20 * MS), Some(Obstacle::Much));
+        assert_eq!(seen(|l| l.jobs = 2), Some(Obstacle::New));
+    }
+}

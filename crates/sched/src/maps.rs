@@ -1,0 +1,94 @@
+//! The maps of the loaded scheduler, from any process that may read them.
+//!
+//! They are found by name among the kernel's maps rather than pinned in a file system, so that a
+//! scheduler that was killed leaves nothing behind that could be taken for one that runs.
+
+use std::marker::PhantomData;
+
+use libbpf_rs::query::{MapInfo, MapInfoIter};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+
+use crate::skel::types;
+use crate::state::StateError;
+
+/// Variables of a BPF object as the skeleton declares them: integers, and what is made of them.
+///
+/// # Safety
+/// Any bytes are a valid value, and the alignment is 8 at most but for the sake of whole cache lines.
+pub(crate) unsafe trait Plain {}
+
+// SAFETY: the generator makes them of integers and arrays of integers.
+unsafe impl Plain for types::bss {}
+// SAFETY: as above.
+unsafe impl Plain for types::bss_contracts {}
+// SAFETY: as above.
+unsafe impl Plain for types::task_state {}
+
+/// A copy of such variables, aligned to 8 bytes.
+pub(crate) struct Variables<T> {
+    words: Vec<u64>,
+    of: PhantomData<T>,
+}
+
+impl<T: Plain> Variables<T> {
+    /// Those of the map of this name, which holds nothing else.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn read(map: &str) -> Result<Self, StateError> {
+        let map = find(map, size_of::<T>())?;
+        Self::at(&map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
+    }
+
+    /// What a map keeps under `key`, if anything.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn at(map: &MapHandle, key: &[u8]) -> Result<Option<Self>, StateError> {
+        const { assert!(align_of::<T>() <= 8) };
+        let Some(bytes) = map.lookup(key, MapFlags::ANY)? else {
+            return Ok(None);
+        };
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        });
+        let words: Vec<u64> = words.collect();
+        if words.len() * 8 < size_of::<T>() {
+            return Err(StateError::OtherBuild);
+        }
+        let of = PhantomData;
+        Ok(Some(Self { words, of }))
+    }
+
+    /// The variables.
+    pub fn get(&self) -> &T {
+        // SAFETY: the words cover the type (`at`), are aligned to 8 bytes, as it is, and it is valid
+        // whatever they are (`Plain`).
+        unsafe { &*self.words.as_ptr().cast::<T>() }
+    }
+}
+
+/// The newest map of this name, whose values have this size, but for what fills up the last word.
+///
+/// # Errors
+/// There is none, or this user may not look, or it is another build's.
+pub(crate) fn find(name: &str, value_size: usize) -> Result<MapHandle, StateError> {
+    let named = |info: &MapInfo| info.name.to_string_lossy() == name;
+    // The newest has the highest id and comes last.
+    let Some(info) = MapInfoIter::default().filter(named).last() else {
+        // Without the right to list maps the list is empty, as if there were none.
+        // SAFETY: geteuid cannot fail and touches no memory of ours.
+        let root = unsafe { libc::geteuid() } == 0;
+        return Err(if root {
+            StateError::NotLoaded
+        } else {
+            StateError::NotPermitted
+        });
+    };
+    if (info.value_size as usize).next_multiple_of(8) != value_size {
+        return Err(StateError::OtherBuild);
+    }
+    Ok(MapHandle::from_map_id(info.id)?)
+}

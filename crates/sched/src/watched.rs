@@ -1,0 +1,148 @@
+//! What the loaded scheduler has learnt of a program's threads, and what they hold for it.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use andante_core_sys::Learner;
+use libbpf_rs::MapHandle;
+
+use crate::maps::{self, Variables};
+use crate::skel::types;
+use crate::state::{StateError, class_of_leaf};
+
+/// Map of what is kept per task.
+const TASK_MAP: &str = "task_states";
+/// Map of the contracts.
+const CONTRACT_MAP: &str = ".bss.contracts";
+/// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
+const LEARNT_OF_THREAD: u8 = 4;
+
+/// A thread as the scheduler sees it.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    /// Its id.
+    pub tid: i32,
+    /// The name that it has given itself.
+    pub name: String,
+    /// When it wakes and how long it works then.
+    pub seen: Learner,
+    /// What contracts that are learnt may have of each CPU [1/1024]; 0: none are.
+    pub bound: u32,
+    /// The contract that it holds.
+    pub contract: Option<Held>,
+    /// The class of the client that it works for at present, if that is not its own.
+    pub works_for: Option<String>,
+}
+
+/// A contract that a thread holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Whether it was learnt, and not asked for.
+    pub learnt: bool,
+    /// CPU time [ns] …
+    pub budget_ns: u64,
+    /// … in each period of this length [ns].
+    pub period_ns: u64,
+    /// How soon after waking [ns].
+    pub deadline_ns: u64,
+    /// The CPU that serves it.
+    pub cpu: u32,
+    /// If learnt: what it is sure of, whatever others use [1/1024 of that CPU].
+    pub sure: u32,
+}
+
+/// The threads of a process, or one thread, in the order of their ids. None: there is no such process.
+///
+/// # Errors
+/// [`StateError`].
+pub fn watched(pid: i32) -> Result<Option<Vec<Watched>>, StateError> {
+    let tasks = maps::find(TASK_MAP, size_of::<types::task_state>())?;
+    let contracts = Variables::<types::bss_contracts>::read(CONTRACT_MAP)?;
+    let Some(mut threads) = threads(pid) else {
+        return Ok(None);
+    };
+    threads.sort_unstable();
+    let watched = threads
+        .into_iter()
+        .filter_map(|tid| look(&tasks, contracts.get(), tid).transpose())
+        .collect::<Result<_, _>>()?;
+    Ok(Some(watched))
+}
+
+/// All threads of a process; only the one, if the id is that of a thread.
+fn threads(pid: i32) -> Option<Vec<i32>> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    if group.trim() != pid.to_string() {
+        return Some(vec![pid]);
+    }
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let ids = entries.flatten().map(|entry| entry.file_name());
+    Some(ids.filter_map(|id| id.to_str()?.parse().ok()).collect())
+}
+
+/// None: the thread is gone, or another scheduler's.
+fn look(
+    tasks: &MapHandle,
+    contracts: &types::bss_contracts,
+    tid: i32,
+) -> Result<Option<Watched>, StateError> {
+    let Ok(thread) = pidfd(tid) else {
+        return Ok(None);
+    };
+    let key = thread.as_raw_fd().to_ne_bytes();
+    let Some(state) = Variables::<types::task_state>::at(tasks, &key)? else {
+        return Ok(None);
+    };
+    let state = state.get();
+    let name = fs::read_to_string(format!("/proc/{tid}/comm")).unwrap_or_default();
+    let seen = &state.learner;
+    Ok(Some(Watched {
+        tid,
+        name: name.trim_end().to_owned(),
+        seen: Learner {
+            woken_ns: seen.woken_ns,
+            service_ns: seen.service_ns,
+            largest_ns: seen.largest_ns,
+            mean_ns: seen.mean_ns,
+            distance_ns: seen.distance_ns,
+            spread_ns: seen.spread_ns,
+            jobs: seen.jobs,
+        },
+        bound: contracts.contracts.learn_bound,
+        contract: held(contracts, state.contract),
+        works_for: match state.home {
+            0 => None,
+            _ => class_of_leaf(state.leaf)?,
+        },
+    }))
+}
+
+/// The contract of this name (`contract_name()` of bpf/contracts.h), if it is still in force.
+fn held(contracts: &types::bss_contracts, name: u32) -> Option<Held> {
+    let index = (name & 0xffff) as usize;
+    let contract = contracts.contracts.contracts.get(index)?;
+    let holder = contracts.holders.get(index)?;
+    let current = index != 0 && u32::from(contract.generation) == name >> 16 && holder.ended == 0;
+    current.then_some(Held {
+        learnt: holder.kind == LEARNT_OF_THREAD,
+        budget_ns: contract.promise.budget_ns,
+        period_ns: contract.promise.period_ns,
+        deadline_ns: contract.promise.deadline_rel_ns,
+        cpu: u32::from(contract.cpu),
+        sure: contract.sure,
+    })
+}
+
+/// A file descriptor that stands for one thread, as maps of task storage want it.
+fn pidfd(tid: i32) -> io::Result<OwnedFd> {
+    // PIDFD_THREAD is O_EXCL.
+    // SAFETY: the call takes two integers and makes a descriptor that nobody else has.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, tid, libc::O_EXCL) {
+            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd as i32)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
