@@ -25,6 +25,8 @@ pub struct Watched {
     pub tid: i32,
     /// The name that it has given itself.
     pub name: String,
+    /// Whether it is the kernel's own; those are given no contract.
+    pub of_kernel: bool,
     /// When it wakes and how long it works then.
     pub seen: Learner,
     /// What contracts that are learnt may have of each CPU [1/1024]; 0: none are.
@@ -101,6 +103,7 @@ fn look(
     Ok(Some(Watched {
         tid,
         name: name.trim_end().to_owned(),
+        of_kernel: of_kernel(tid),
         seen: Learner {
             woken_ns: seen.woken_ns,
             service_ns: seen.service_ns,
@@ -117,6 +120,17 @@ fn look(
             _ => class_of_leaf(state.leaf)?,
         },
     }))
+}
+
+/// PF_KTHREAD among the flags in /proc/TID/stat: the seventh field after the name, which may hold anything.
+fn of_kernel(tid: i32) -> bool {
+    const KTHREAD: u32 = 0x0020_0000;
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let flags = after_name.split_whitespace().nth(6);
+    flags
+        .and_then(|flags| flags.parse().ok())
+        .is_some_and(|flags: u32| flags & KTHREAD != 0)
 }
 
 /// The contract of this name (`contract_name()` of bpf/contracts.h), if it is still in force.
@@ -144,5 +158,35 @@ fn pidfd(tid: i32) -> io::Result<OwnedFd> {
             fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd as i32)),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_the_kernel_are_told_from_others() {
+        assert!(!of_kernel(std::process::id() as i32));
+        let kernel = |pid: &i32| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c.trim() == "kthreadd")
+        };
+        if let Some(pid) = Some(2).filter(kernel) {
+            assert!(of_kernel(pid));
+        }
+    }
+
+    #[test]
+    fn a_process_is_all_of_its_threads_and_a_thread_only_itself() {
+        let pid = std::process::id() as i32;
+        let thread = std::thread::spawn(|| {
+            // SAFETY: gettid cannot fail and touches no memory of ours.
+            let tid = unsafe { libc::gettid() };
+            (tid, threads(tid))
+        });
+        assert!(threads(pid).unwrap().contains(&pid));
+        let (tid, only) = thread.join().unwrap();
+        assert_eq!(only, Some(vec![tid]));
+        assert_eq!(threads(i32::MAX), None);
     }
 }

@@ -98,6 +98,9 @@ impl Contract {
 
 /// Why it holds none: which of the rules of core/learn.h speaks against it.
 fn obstacle(thread: &Watched) -> String {
+    if thread.of_kernel {
+        return "threads of the kernel are given none".to_owned();
+    }
     if thread.bound == 0 {
         return "none is learnt: `andante run --learn 0`".to_owned();
     }
@@ -199,6 +202,7 @@ mod tests {
         Watched {
             tid: 17,
             name: "mpv".to_owned(),
+            of_kernel: false,
             seen: Learner {
                 jobs: 16,
                 distance_ns: 33_300_000,
@@ -243,6 +247,7 @@ mod tests {
             said(&thread)
         };
         assert!(without(|_| {}).contains("no room on any CPU"));
+        assert!(without(|t| t.of_kernel = true).contains("threads of the kernel"));
         assert!(without(|t| t.bound = 0).contains("--learn 0"));
         assert!(without(|t| t.seen.distance_ns = 90_000).contains("too often"));
         assert!(without(|t| t.seen.largest_ns = 55_000_000).contains("55.0 ms on end"));
