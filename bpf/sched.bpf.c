@@ -12,7 +12,8 @@
  *                  over, charge the class, pick another, and take the first task of its queue
  *                  (dispatch.h)
  *      running     a task starts: one we took, or one the kernel chose itself
- *      stopping    it stops: charge it; its class is charged when the quantum is over
+ *      stopping    it stops: that counts towards its class's quantum, and it is charged for it, now
+ *                  or when it wakes (service.h)
  *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
  *
  * Contracts come before the tree in every dispatch (contracts.h): promised ones, held by classes or

@@ -38,7 +38,7 @@ mod call {
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
-const LEARNT_OF_THREAD: u8 = 4;
+pub(crate) const LEARNT_OF_THREAD: u8 = 4;
 
 /// A contract in the kernel: which slot, and which use of it. Never given out twice until the slot
 /// has been used 32768 times.

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use andante_core_sys::Learner;
 use libbpf_rs::MapHandle;
 
+use crate::contracts::LEARNT_OF_THREAD;
 use crate::maps::{self, Variables};
 use crate::skel::types;
 use crate::state::{StateError, class_of_leaf};
@@ -15,8 +16,6 @@ use crate::state::{StateError, class_of_leaf};
 const TASK_MAP: &str = "task_states";
 /// Map of the contracts.
 const CONTRACT_MAP: &str = ".bss.contracts";
-/// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
-const LEARNT_OF_THREAD: u8 = 4;
 
 /// A thread as the scheduler sees it.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ pub struct Contract {
     /// Whether the program's class holds it, and so all that is in it, rather than the one process with
     /// its threads (kernel).
     pub held_by_class: bool,
-    /// Where it runs; none: the CPUs in turn. On a kernel admission finds the place.
+    /// Where it runs in the simulator; none, and on a kernel: admission finds the place.
     pub cpu: Option<u32>,
     /// Instants of events from elsewhere [ns since the measurement began].
     pub event_ns: Vec<u64>,

@@ -117,8 +117,7 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
-    /// The part of each CPU that contracts leave to everybody else [%]; none: as Andante does
-    /// (kernel).
+    /// The part of each CPU that contracts leave to everybody else [%]; none: as Andante does.
     pub leave_percent: Option<u32>,
     /// What only the simulator can be told.
     pub simulator: Simulator,
