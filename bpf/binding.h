@@ -6,18 +6,20 @@
  * Two things must come together, each seen where it happens:
  *
  *      a request    a thread connects to a UNIX socket, or sends to the accepted end of such a
- *                   connection, and that wakes a thread of another process
- *      an answer    before anybody else wakes it, the woken one sends to the connecting end of
- *                   one, whose process is the one that asked
+ *                   connection, and that wakes a thread of another process; or a thread, awake
+ *                   already, receives something from the accepted end
+ *      an answer    before it has another's request, or anybody else wakes it, that thread sends
+ *                   to the connecting end of one, whose process is the one that asked
  *
  * Wake-ups alone would not do. A full pipe's reader wakes its writer, so that a pipe looks like
  * question and answer; and a server that is quick enough answers before its client has gone to
  * sleep, and wakes nobody. Only what is accepted can answer, so of two that talk to each other it
  * is clear who serves.
  *
- * From a request on until it is woken by something else, the server's thread is *bound*: its leaf
- * is the client's, and all the rest (queue, tags, charge, contract) follows from the leaf. Its own
- * class is kept in home. A client that is itself bound passes the binding on.
+ * From a request on (one received while it runs: from when it is queued next) until another's, or
+ * until it is woken by something else, the server's thread is *bound*: its leaf is the client's,
+ * and all the rest (queue, tags, charge, contract) follows from the leaf. Its own class is kept in
+ * home. A client that is itself bound passes the binding on.
  *
  * A client's class may be removed while a server is bound to it, and even waits in its queue: the
  * class sends it home (binding_closes()).
@@ -99,48 +101,89 @@ an_global bool binding_ask(struct task_state *ts, u32 container)
 	return an_binding_ask(&ts->binding, container, ts->binding_ns);
 }
 
-/* The task, whose own class is home, is bound to this class from now on. */
-static __always_inline void binding_begins(struct task_state *ts, u32 leaf, u32 generation,
-					   u32 home)
-{
-	stats.bound++;
-	if (!ts->home)
-		ts->home_generation = ts->generation;
-	if (ts->leaf != leaf)
-		binding_set(ts, leaf, generation, home);
-}
-
 /*
- * The task, asked by somebody and still of its own class, is queued without having slept. If it has
- * answered often enough meanwhile it is bound at once: a client that takes the CPU as soon as it
- * has its answer, and asks again, would never let its server sleep, nor be woken.
+ * The task, whose own class is home, has a request of this thread's. True if that one's class is to
+ * pay for the work: it is an_binding_payer() then.
  */
-static __noinline u32 binding_awake(struct task_state *ts, u32 home)
-{
-	u32 container = an_binding_payer(&ts->binding), leaf = container & 0xffff;
-
-	if (an_binding_answers(&ts->binding) && leaf != home &&
-	    binding_holds(leaf, container >> 16))
-		binding_begins(ts, leaf, container >> 16, home);
-	return ts->leaf;
-}
-
-/* The task, whose own class is home, is being woken by a thread that sends it a request. */
-static __noinline void binding_asked(struct task_struct *p, struct task_state *ts, u32 home,
+static __noinline bool binding_asked(struct task_struct *p, struct task_state *ts, u32 home,
 				     struct task_struct *client)
 {
 	struct task_state *from = bpf_task_storage_get(&task_states, client, 0, 0);
 	u32 leaf = from ? from->leaf : AN_NONE, generation = from ? from->generation : 0;
 
-	if (!leaf || leaf == home || client->tgid == p->tgid || !binding_holds(leaf, generation)) {
-		binding_ends(ts);
+	ts->asked_by = 0;
+	if (!leaf || leaf == home || client->tgid == p->tgid || !binding_holds(leaf, generation))
+		return false;
+	ts->asked_by = client->tgid;
+	return binding_ask(ts, leaf | generation << 16);
+}
+
+/* The task, which is not queued, works for who has asked last from now on; in its own class, if
+ * nobody has, or that one is not to pay. */
+static __always_inline void binding_turns(struct task_state *ts, bool pays)
+{
+	u32 container = an_binding_payer(&ts->binding), leaf = container & 0xffff;
+
+	if (!pays) {
+		if (ts->home)
+			binding_set(ts, ts->home, ts->home_generation, AN_NONE);
 		return;
 	}
-	if (binding_ask(ts, leaf | generation << 16))
-		binding_begins(ts, leaf, generation, home);
-	else
-		binding_ends(ts);
-	ts->asked_by = client->tgid;
+	stats.bound++;
+	if (ts->leaf == leaf)
+		return;
+	if (!ts->home)
+		ts->home_generation = ts->generation;
+	binding_set(ts, leaf, container >> 16, ts->home ? ts->home : ts->leaf);
+}
+
+/*
+ * The task, a server, is queued without having slept. Meanwhile it may have received another's
+ * request, or answered often enough: a client that takes the CPU as soon as it has its answer, and
+ * asks again, would never let its server sleep, nor be woken.
+ */
+static __noinline u32 binding_awake(struct task_state *ts)
+{
+	u32 container = an_binding_payer(&ts->binding), leaf = container & 0xffff;
+	u32 home = ts->home ? ts->home : ts->leaf;
+	bool pays = ts->asked_by && an_binding_answers(&ts->binding) && leaf != home &&
+		    binding_holds(leaf, container >> 16);
+
+	if (ts->leaf != (pays ? leaf : home))
+		binding_turns(ts, pays);
+	return ts->leaf;
+}
+
+/* The current task, while it runs, has received what the process at the other end has sent. */
+static __noinline void binding_received(struct task_struct *p, struct task_state *ts,
+					struct sock *sk, s32 process)
+{
+	struct task_struct *client = bpf_task_from_pid(process);
+
+	if (!client)
+		return;
+	/* Not if that has ended, and its number is another's. */
+	if (client->thread_pid == sk->sk_peer_pid)
+		binding_asked(p, ts, ts->home ? ts->home : ts->leaf, client);
+	bpf_task_release(client);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(andante_received, struct sock *sk, int length)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct unix_sock *from;
+	struct task_state *ts;
+	s32 process;
+
+	if (tree.classes < 2 || length <= 0)
+		return 0;
+	from = bpf_skc_to_unix_sock(sk);
+	process = from && from->addr ? socket_peer_process(sk) : 0;
+	ts = process ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+	if (ts && ts->leaf && ts->asked_by != process)
+		binding_received(p, ts, sk, process);
+	return 0;
 }
 
 /*
@@ -155,7 +198,7 @@ static __always_inline u32 binding_wake(struct task_struct *p, struct task_state
 
 		if (c->asks == waker->pid && !an_kin_interrupt()) {
 			c->asks = 0;
-			binding_asked(p, ts, ts->home ? ts->home : leaf, waker);
+			binding_turns(ts, binding_asked(p, ts, ts->home ? ts->home : leaf, waker));
 			return ts->leaf;
 		}
 	}

@@ -175,8 +175,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	leaf = task_leaf(p, ts);
 	if (bindings && tree.classes > 1 && woken)
 		leaf = binding_wake(p, ts, leaf, here);
-	else if (bindings && ts->asked_by && !ts->home)
-		leaf = binding_awake(ts, leaf);
+	else if (ts->asked_by || ts->home)
+		leaf = binding_awake(ts);
 	contract = task_contract(ts, leaf);
 	if (contract && contract_enqueue(p, ts, contract, leaf, now, enq_flags))
 		return;

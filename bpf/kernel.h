@@ -87,12 +87,15 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct pid;
+
 struct task_struct {
 	struct thread_info thread_info;
 	u32 flags;
 	int pid;
 	int tgid;
 	int static_prio;
+	struct pid *thread_pid;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;

@@ -97,8 +97,8 @@ pub struct Exit {
 pub struct Scheduler {
     pub(crate) skel: SchedSkel<'static>,
     link: Option<Link>,
-    /// Of the program that sees what goes over sockets; none without binding.
-    _sockets: Option<Link>,
+    /// Of the programs that see what goes over sockets; none without binding.
+    _sockets: Vec<Link>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -166,8 +166,10 @@ impl Scheduler {
         let mut open = SchedSkelBuilder::default()
             .open(object)
             .map_err(refused("open"))?;
-        let binding = options.binding && sockets_are_traced();
+        let binding = options.binding && has_tracepoint("sk_data_ready");
+        let receipts = binding && has_tracepoint("sock_recv_length");
         open.progs.andante_data_ready.set_autoload(binding);
+        open.progs.andante_received.set_autoload(receipts);
         if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
             knobs.contract_bound = (100 - options.leave_percent) * 1024 / 100;
@@ -182,9 +184,14 @@ impl Scheduler {
             .andante_ops
             .attach_struct_ops()
             .map_err(refused("attach"))?;
-        let sockets = binding
-            .then(|| skel.progs.andante_data_ready.attach())
-            .transpose()
+        let sockets = [
+            binding.then(|| skel.progs.andante_data_ready.attach()),
+            receipts.then(|| skel.progs.andante_received.attach()),
+        ];
+        let sockets = sockets
+            .into_iter()
+            .flatten()
+            .collect::<Result<_, _>>()
             .map_err(refused("attach"))?;
         Ok(Self {
             skel,
@@ -218,10 +225,10 @@ pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Can the kernel tell when something is sent to a socket? Without that, nothing is bound.
-fn sockets_are_traced() -> bool {
+/// Does the kernel have this tracepoint? Without those of sockets, nothing is bound.
+fn has_tracepoint(name: &str) -> bool {
     Btf::from_vmlinux().is_ok_and(|btf| {
-        btf.type_by_name::<Typedef>("btf_trace_sk_data_ready")
+        btf.type_by_name::<Typedef>(&format!("btf_trace_{name}"))
             .is_some()
     })
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whose share a server works with: its class weighs 1, that of its client 100, and so does a loop's.
+# Whose share a server works with: its class weighs 4, that of its client 100, and so does a loop's.
 . /andante/common.sh
 cgroup=/sys/fs/cgroup
 
@@ -8,7 +8,7 @@ in_class() { # CLASS COMMAND…: in the background, as $last
 	last=$!
 }
 
-# The first three requests are done with the server's own share, which is next to nothing.
+# The first three requests are done with the server's own share: 2 ms every 50 or 100.
 settle() { sleep 1.5; }
 
 # KEY WORD WORD: share of the CPU that the first of two peers gets while the second asks or feeds
@@ -26,10 +26,11 @@ in_charge --learn 0
 for class in server client loop; do
 	andante class create $class --weight 100
 done
-andante class set server --weight 1
+andante class set server --weight 4
 in_class loop sh -c 'while :; do :; done'
 hogs=$last
 pair answers serve ask
+pair late late ask
 pair silent swallow feed
 
 # Clients whose class goes while the server is at work for them: it goes on for the next.

@@ -3,6 +3,7 @@
  * Two processes that talk over a UNIX socket:
  *
  *      peers serve PATH       answers every byte that comes after some work
+ *      peers late PATH        the same, but is at work already when its first client comes
  *      peers ask PATH         sends a byte, waits for the answer, and again
  *      peers swallow PATH     works as much for every byte, and never answers
  *      peers feed PATH        sends bytes for ever
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define WORK 200000 /* turns: about a ms */
+#define BEFORE 8    /* such works */
 #define RETRY_US 1000
 
 static void work(void)
@@ -55,11 +57,14 @@ int main(int argc, char **argv)
 	if (argc != 3 || fd < 0)
 		return 2;
 	strncpy(address.sun_path, argv[2], sizeof address.sun_path - 1);
-	if (!strcmp(does, "serve") || !strcmp(does, "swallow")) {
+	if (!strcmp(does, "serve") || !strcmp(does, "late") || !strcmp(does, "swallow")) {
 		unlink(argv[2]);
 		if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 8))
 			return 1;
-		serve(fd, !strcmp(does, "serve"));
+		if (!strcmp(does, "late"))
+			for (int i = 0; i < BEFORE; i++)
+				work();
+		serve(fd, strcmp(does, "swallow"));
 	}
 	while (connect(fd, (struct sockaddr *)&address, sizeof address))
 		usleep(RETRY_US);
