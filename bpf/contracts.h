@@ -12,7 +12,8 @@
  * Either way the class is charged, so that what a contract uses comes out of its class's share.
  *
  * A contract is runnable while a task of it is queued, or runs on its CPU; what another CPU has
- * taken runs there on its class's share.
+ * taken runs there on its class's share. Of one that threads hold they are counted; of one that a
+ * class holds it is enough to look at its queue when a task is queued, and when one stops.
  *
  * Most of the core's calls are made when a CPU turns to its contracts (contract_pick()): they are
  * large, and the verifier looks at them anew in every program that makes them. What happens
@@ -60,12 +61,6 @@ static __always_inline u32 task_contract(const struct task_state *ts, u32 leaf)
 	u32 index = ts->contract ? contract_named(ts->contract) : AN_NONE;
 
 	return index || !contracts_of_classes ? index : *leaf_contract(leaf);
-}
-
-/* Is this the name of a contract that threads hold, not a class? Of none it is not. */
-static __always_inline bool contract_of_thread(u32 name)
-{
-	return name && !an_holder(name & 0xffff)->leaf;
 }
 
 /* The queue of those that hold a contract by themselves; queues of leaves come before. */
@@ -119,6 +114,44 @@ static __always_inline bool contract_count(struct task_state *ts, u32 index)
 	return index != AN_NONE;
 }
 
+/* A task of the class that holds this contract is active. True if that is news to the contract's
+ * CPU. With the lock held. */
+static __always_inline bool class_contract_begins(u32 index)
+{
+	struct an_holder *h = an_holder(index);
+
+	if (h->active)
+		return false;
+	h->active = 1;
+	contract_note(index);
+	return true;
+}
+
+/*
+ * A task of the class of this leaf has stopped, or runs where its contract, if there is one, does
+ * not: is the contract active still? Takes the lock.
+ */
+static __always_inline void class_contract_ends(u32 leaf)
+{
+	u32 index;
+	struct an_holder *h;
+	struct cpu_state *c;
+
+	if (!contracts_of_classes || an_node(&tree, leaf)->queued)
+		return;
+	index = *leaf_contract(leaf);
+	h = an_holder(index);
+	c = cpu_state(h->cpu);
+	if (!index || !h->active || (c->running && c->contract == contract_name(index)))
+		return;
+	bpf_spin_lock(&tree_lock);
+	if (!an_node(&tree, leaf)->queued) {
+		h->active = 0;
+		contract_note(index);
+	}
+	bpf_spin_unlock(&tree_lock);
+}
+
 /* The task is not active any more. Takes the lock. */
 static __always_inline void contract_uncount(struct task_state *ts)
 {
@@ -140,11 +173,10 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 #define WAKER_GRACE_NS 100000
 
 /* The contract's CPU is told that a task of it has woken. */
-static __always_inline void contract_tells(u32 index)
+static __always_inline void contract_tells(u32 index, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = scx_bpf_now();
 
 	if (c->contract == contract_name(index) && c->running && !an_holder(index)->noted) {
 		/* It is served already: its tasks take turns. */
@@ -215,6 +247,9 @@ an_global u32 contract_update(u32 cpu)
 		if (h->kind == AN_LEARNT_OF_THREAD)
 			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
 	}
+	/* What its CPU has waited for, in vain: it went another way. */
+	if (an_contract(&contracts, index)->parked && h->leaf && !an_node(&tree, h->leaf)->queued)
+		h->active = 0;
 	if (h->active && !h->ended)
 		an_contract_wake(&contracts, index, now_ns);
 	else
@@ -476,13 +511,16 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		if (an_node(&tree, leaf)->queued) {
 			contract_serves(c, leaf, wanting);
 			an_queue_withdraw(&tree, leaf);
-		} else {
+		} else { /* its task is on its way from another CPU, or has gone */
+			an_contract_park(&contracts, index, true);
+			contract_note(index);
 			index = AN_NONE;
 		}
 	}
 	bpf_spin_unlock(&tree_lock);
 	c->over |= !index && c->contract;
 	c->contract = index ? contract_name(index) : 0;
+	c->contract_leaf = leaf;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
 	if (c->first_noted && c->contract_check_ns > now_ns + PARKED_NS)
 		c->contract_check_ns = now_ns + PARKED_NS;
@@ -512,23 +550,19 @@ static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
 
 /*
  * Is the contract that this CPU has served last still the one to serve, as far as can be told
- * without looking? So it is until something is noted or due, or its quantum is over: then there is
- * nothing to charge, to choose, or to compute anew.
+ * without looking? So it is until something is noted, the CPU's timer, set to when something is
+ * due, has fired, or its quantum is over: then there is nothing to charge, to choose, or to compute
+ * anew.
  */
 static __always_inline bool contract_continues(const struct cpu_state *c)
 {
-	u64 now_ns;
-
-	if (!c->contract || c->first_noted || c->over || c->used_ns >= quantum_ns)
-		return false;
-	now_ns = scx_bpf_now();
-	return now_ns < c->contract_check_ns && now_ns - c->tree_ns < TREE_WAITS_NS;
+	return c->contract && !c->first_noted && !c->over && c->used_ns < quantum_ns;
 }
 
 /* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
 static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
 {
-	u32 index = c->contract & 0xffff, leaf = an_holder(index)->leaf;
+	u32 index = c->contract & 0xffff, leaf = c->contract_leaf;
 	bool queued;
 
 	if (index == goes_on)
@@ -546,9 +580,9 @@ static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 
 /* Does the contract that the CPU serves have more tasks, which take turns? */
 static __always_inline bool contract_shares(const struct cpu_state *c)
 {
-	u32 index = c->contract & 0xffff, leaf = an_holder(index)->leaf;
-
-	return leaf ? an_node(&tree, leaf)->queued : an_holder(index)->active > 1;
+	if (c->contract_leaf)
+		return an_node(&tree, c->contract_leaf)->queued;
+	return an_holder(c->contract & 0xffff)->active > 1;
 }
 
 /*
@@ -582,11 +616,14 @@ an_global int contract_missed(u32 cpu, u32 index)
  */
 static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
 {
-	bool here = index && an_holder(index)->cpu == cpu;
+	struct an_holder *h = an_holder(index);
+	bool here = index && h->cpu == cpu;
 	bool news;
 
+	if (h->leaf && !here)
+		return class_contract_ends(h->leaf);
 	bpf_spin_lock(&tree_lock);
-	news = contract_count(ts, here ? index : AN_NONE);
+	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
 	bpf_spin_unlock(&tree_lock);
 	if (news)
 		kick_contract_cpu(cpu);

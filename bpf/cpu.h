@@ -27,19 +27,20 @@ struct cpu_state {
 	u64 tree_ns;	       /* when the tree was served last, or had nothing ready; 0: now */
 	u64 learnt_ns;	       /* when learnt contracts had their turn last, or none was ready */
 	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
-	u32 contract;	 /* the contract under which the task runs: contract_name(); 0: none */
-	u32 charged;	 /* the one that contract_ns is to be charged to */
-	u32 learnt;	 /* what its learnt contracts use on average [1/1024] */
-	u32 first_noted; /* of its contracts that wake or go to sleep */
-	u32 sees_to;	 /* it has, or may have, something to do for its contracts */
-	u32 serving;	 /* leaf whose quantum it is; AN_NONE: nobody's */
-	u32 running;	 /* a task of that leaf is running */
-	u32 over;	 /* the quantum is over before it is used up: another class should run */
-	u32 inserting;	 /* leaf whose queue may be about to get a task from here */
-	u32 weight;	 /* nice weight of the running task */
-	u32 held;	 /* that task holds a contract, or is active under one */
-	u32 asks;	 /* thread that has sent a request from here, and woken nobody since */
-	u32 gone;	 /* it is offline, and serves no contract */
+	u32 contract;	   /* the contract under which the task runs: contract_name(); 0: none */
+	u32 contract_leaf; /* of the class that holds it; AN_NONE if threads do */
+	u32 charged;	   /* the one that contract_ns is to be charged to */
+	u32 learnt;	   /* what its learnt contracts use on average [1/1024] */
+	u32 first_noted;   /* of its contracts that wake or go to sleep */
+	u32 sees_to;	   /* it has, or may have, something to do for its contracts */
+	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
+	u32 running;	   /* a task of that leaf is running */
+	u32 over;	   /* the quantum is over before it is used up: another class should run */
+	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
+	u32 weight;	   /* nice weight of the running task */
+	u32 held;	   /* that task holds a contract, or is active under one */
+	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
+	u32 gone;	   /* it is offline, and serves no contract */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;
 } __attribute__((aligned(64)));

@@ -6,21 +6,50 @@
 #ifndef ANDANTE_BPF_ENQUEUE_H
 #define ANDANTE_BPF_ENQUEUE_H
 
+/* May a task of this class, which holds this contract, wait for the contract's CPU? */
+static __always_inline bool contract_is_for(const struct task_struct *p, u32 contract)
+{
+	u32 cpu = an_holder(contract)->cpu;
+
+	return nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
 /*
- * Queues a task that has a contract; false: it is to be queued in its class like any other. The
- * contract's CPU is told if there is news for it.
+ * Queues a task whose class holds a contract, into the class's queue, for the contract's CPU;
+ * false: for anyone, as any other task.
+ */
+static __always_inline bool class_contract_enqueue(struct task_struct *p, struct task_state *ts,
+						   u32 contract, u32 leaf, u64 now_ns,
+						   u64 enq_flags)
+{
+	bool news;
+
+	if (!contract_is_for(p, contract) || !contract_takes(contract, now_ns))
+		return false;
+	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
+	bpf_spin_lock(&tree_lock);
+	news = class_contract_begins(contract) | an_contract(&contracts, contract)->parked;
+	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
+	an_queue_add(&tree, leaf);
+	bpf_spin_unlock(&tree_lock);
+	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
+	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
+		contract_tells(contract, now_ns);
+	return true;
+}
+
+/*
+ * Queues a task that holds a contract by itself, into the contract's queue; false: it is to be
+ * queued in its class like any other. The contract's CPU is told if there is news for it.
  */
 static __always_inline bool contract_enqueue(struct task_struct *p, struct task_state *ts,
 					     u32 contract, u32 leaf, u64 now_ns, u64 enq_flags)
 {
-	bool of_class = an_holder(contract)->leaf, news;
-	bool here = bpf_cpumask_test_cpu(an_holder(contract)->cpu, p->cpus_ptr);
+	bool here = contract_is_for(p, contract), news;
 	bool takes = here && contract_takes(contract, now_ns);
 	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
 	u64 vtime = an_node(&tree, leaf)->vtime;
 
-	if (of_class)
-		cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
 	news |= an_contract(&contracts, contract)->parked;
@@ -30,14 +59,12 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		an_holder(contract)->waits_in = leaf;
 		an_holder(contract)->waits = 1;
 	}
-	if (takes && of_class)
-		an_queue_add(&tree, leaf);
 	bpf_spin_unlock(&tree_lock);
 	if (!takes)
 		return false;
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
-		contract_tells(contract);
+		contract_tells(contract, now_ns);
 	return true;
 }
 
@@ -161,7 +188,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = scx_bpf_now();
-	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP);
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), of_class;
 	u32 leaf, contract;
 
 	if (!ts || is_of_cpu(p, enq_flags)) {
@@ -178,13 +205,18 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
 	contract = task_contract(ts, leaf);
-	if (contract && contract_enqueue(p, ts, contract, leaf, now, enq_flags))
+	of_class = contract && an_holder(contract)->leaf;
+	if (of_class ? class_contract_enqueue(p, ts, contract, leaf, now, enq_flags)
+		     : contract && contract_enqueue(p, ts, contract, leaf, now, enq_flags))
 		return;
+	of_class = of_class && contract_is_for(p, contract);
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
 	here->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 	an_queue_add(&tree, leaf);
+	if (of_class)
+		class_contract_begins(contract);
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, leaf, ts->sfq.start, now, woken);

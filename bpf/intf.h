@@ -31,7 +31,7 @@ struct an_holder {
 	u32 leaf;	/* of the class that holds it; AN_NONE if threads do */
 	u32 waits_in;	/* leaf in whose queue tasks without budget have waited last */
 	u32 bound;	/* threads that hold it */
-	u32 active;	/* tasks that are queued, or run on its CPU */
+	u32 active;	/* tasks that are queued, or run on its CPU; of a class: is there any? */
 	u16 next_noted; /* of the contracts that the same CPU is to see to */
 	u16 cpu;	/* that serves it, or will once it has been seen to */
 	u8 noted;

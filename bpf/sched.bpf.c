@@ -183,6 +183,8 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!c->running)
 		return; /* dispatch has settled it */
 	service_ends(c, p);
+	if (!runnable)
+		class_contract_ends(c->serving);
 	if (!runnable && !c->held)
 		return; /* it is settled when it wakes */
 	ts = bpf_task_storage_get(&task_states, p, 0, 0);

@@ -23,7 +23,7 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
-	if (!contract_of_thread(c->contract))
+	if (!c->contract || c->contract_leaf)
 		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
 	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
