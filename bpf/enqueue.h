@@ -52,7 +52,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 
 	bpf_spin_lock(&tree_lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
-	news |= an_contract(&contracts, contract)->parked;
+	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
 	an_task_debt_limit(vtime, &ts->sfq, quantum_ns, weight, nr_cpus_online);
 	if (!takes) {
@@ -199,6 +199,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	task_settles(p, ts);
 	if (woken)
 		learn_wake(p, ts, now);
+	else if (nr_cpus > 1 && ts->contract)
+		learn_makes_way(p, ts);
 	leaf = task_leaf(p, ts);
 	if (bindings && tree.classes > 1 && woken)
 		leaf = binding_wake(p, ts, leaf, here);

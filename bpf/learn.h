@@ -114,7 +114,17 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	h->cpu = cpu;
 	h->next.cpu = cpu;
 	h->changed = 1;
+	contract_note(index);
 	bpf_spin_unlock(&tree_lock);
+}
+
+/* The task, which has had to make way, is queued again. */
+static __always_inline void learn_makes_way(struct task_struct *p, const struct task_state *ts)
+{
+	u32 index = contract_named(ts->contract);
+
+	if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
+		learn_move(p, index);
 }
 
 /* The task wakes. */
@@ -138,7 +148,7 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 	}
 }
 
-/* The task has run. Beyond its budget within one job it is not what it seemed to be. */
+/* The task has run. */
 static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 {
 	u32 index;
@@ -150,7 +160,7 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 		return;
 	index = contract_named(ts->contract);
 	if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD &&
-	    ts->learner.service_ns > an_contract(&contracts, index)->promise.budget_ns)
+	    an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise))
 		contract_unbind(ts);
 }
 

@@ -8,9 +8,10 @@
  * So every task is watched. A *job* is what it does from one wake-up to the next; its service is
  * the CPU time it takes.
  *
- *      largest service              of a job, lately: rises at once, and falls by 1/128 with
- *                                   every job, so that the one expensive frame of each group is
- *                                   remembered
+ *      largest service              of a job, in this window of 128 jobs and the one before, so
+ *                                   that the one expensive frame of each group is remembered;
+ *                                   but not for long: what took longer once, for it came late,
+ *                                   would be served late again. A window ends after two seconds.
  *      mean service, distance       exponential averages over some sixteen jobs
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
@@ -23,7 +24,8 @@
  *
  * for who takes long to answer is not expected to answer at once; budget is twice the largest
  * service, in the period in which that is the bound's part of a CPU. When that is used up it has
- * its class's share, like everybody else.
+ * its class's share, like everybody else, until there is more; when as much again is, within one
+ * job, it is not what it seemed to be (an_learn_overran()).
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time. When that is empty each has what its own task uses on average,
@@ -49,7 +51,9 @@
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
-#define AN_LEARN_DECAY_SHIFT 7
+#define AN_LEARN_WINDOW_JOBS 128u
+#define AN_LEARN_WINDOW_NS 2000000000u
+#define AN_LEARN_OVERRUN 2u	     /* budgets that one job may take */
 #define AN_LEARN_MARGIN_SHIFT 3	     /* what is sure is the average and an eighth of it */
 #define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
 #define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
@@ -61,11 +65,15 @@
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
 	u32 service_ns;	 /* of that job so far */
-	u32 largest_ns;	 /* of a job, lately */
+	u32 largest_ns;	 /* of a job, lately: in the window in progress and the one before */
 	u32 mean_ns;	 /* of a job */
 	u32 distance_ns; /* of one job's beginning from the next, on average */
 	u32 spread_ns;	 /* mean deviation of the distance */
 	u32 jobs;	 /* seen so far, at most AN_LEARN_AVERAGED */
+	u32 window_ns;	 /* of the window, so far */
+	u32 window_jobs; /* likewise */
+	u32 within_ns;	 /* largest service of a job within it */
+	u32 before_ns;	 /* the same of the window before */
 };
 
 /* The average over so many samples, of which this is the last. */
@@ -90,6 +98,21 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 {
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
+	l->window_ns = l->window_jobs = l->within_ns = l->before_ns = 0;
+}
+
+/* A job took so long, and was so far from the next. */
+an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distance_ns)
+{
+	l->window_ns += distance_ns;
+	l->window_jobs++;
+	if (service_ns > l->within_ns)
+		l->within_ns = service_ns;
+	l->largest_ns = l->within_ns > l->before_ns ? l->within_ns : l->before_ns;
+	if (l->window_ns < AN_LEARN_WINDOW_NS && l->window_jobs < AN_LEARN_WINDOW_JOBS)
+		return;
+	l->before_ns = l->within_ns;
+	l->window_ns = l->window_jobs = l->within_ns = 0;
 }
 
 /*
@@ -112,10 +135,7 @@ an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 		l->jobs++;
 	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
 						    : l->distance_ns - distance_ns;
-	if (service_ns > l->largest_ns)
-		l->largest_ns = service_ns;
-	else
-		l->largest_ns -= (l->largest_ns - service_ns) >> AN_LEARN_DECAY_SHIFT;
+	an_learn_largest(l, service_ns, distance_ns);
 	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
 	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
 	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
@@ -185,6 +205,13 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		p->deadline_rel_ns = p->period_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
+}
+
+/* Has the job in progress taken so much that the task is not what it seemed to be? It is promised
+ * nothing any more. */
+an_inline bool an_learn_overran(const struct an_learner *l, const struct an_promise *p)
+{
+	return l->service_ns > AN_LEARN_OVERRUN * p->budget_ns;
 }
 
 /* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.

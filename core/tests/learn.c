@@ -77,6 +77,52 @@ TEST(the_expensive_frame_of_each_group_is_remembered)
 	CHECK(promise.deadline_rel_ns > l.largest_ns && promise.deadline_rel_ns <= 42 * MS);
 }
 
+/* The same of a player that wakes four times for each frame, in groups of thirty. */
+TEST(it_is_remembered_however_often_the_player_wakes)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 group = 0; group < 10; group++) {
+		now_ns = watch(&l, now_ns, 1, 16 * MS, 20 * MS);
+		for (u32 frame = 0; frame < 30; frame++) {
+			now_ns = watch(&l, now_ns, 3, MS / 10, 4 * MS);
+			if (group)
+				CHECK_EQ(l.largest_ns, 16 * MS);
+			now_ns = watch(&l, now_ns, 1, 6 * MS, 21 * MS);
+		}
+	}
+}
+
+/* What took long once is forgotten, between one and two windows later. */
+TEST(what_was_long_once_is_forgotten)
+{
+	struct an_learner l;
+	u64 now_ns, then_ns;
+
+	an_learn_begin(&l, 0);
+	now_ns = then_ns = watch(&l, 0, 1, 900 * MS, 1000 * MS);
+	while (l.largest_ns > AN_LEARN_SERVICE_MAX_NS && now_ns < 100000 * MS)
+		now_ns = watch(&l, now_ns, 1, 5 * MS, 33 * MS);
+	CHECK(now_ns - then_ns >= AN_LEARN_WINDOW_NS);
+	CHECK(now_ns - then_ns <= 2 * (u64)AN_LEARN_WINDOW_NS);
+	CHECK(an_learn_interactive(&l, BOUND));
+}
+
+/* A scene change may take twice its budget; then it is held to be something else. */
+TEST(a_job_may_overrun_its_budget_once)
+{
+	struct an_learner l = {.largest_ns = 8 * MS};
+	struct an_promise promise = {0};
+
+	an_learn_promise(&l, BOUND, &promise);
+	an_learn_service(&l, 2 * promise.budget_ns);
+	CHECK(!an_learn_overran(&l, &promise));
+	an_learn_service(&l, 1);
+	CHECK(an_learn_overran(&l, &promise));
+}
+
 /* One that was interactive and then works all the time is not for long. */
 TEST(behaviour_that_ends_is_forgotten)
 {

@@ -23,6 +23,14 @@ pub struct Learner {
     pub spread_ns: u32,
     /// Jobs seen so far, up to as many as averages are over.
     pub jobs: u32,
+    /// Of the window in which the largest is looked for, so far [ns].
+    pub window_ns: u32,
+    /// Jobs in it so far.
+    pub window_jobs: u32,
+    /// The largest within it [ns].
+    pub within_ns: u32,
+    /// The largest of the window before [ns].
+    pub before_ns: u32,
 }
 
 /// What keeps a task from being taken for an interactive one: `enum an_learn_obstacle`.
