@@ -92,8 +92,11 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 {
 	struct an_holder *h = an_holder(index);
 	u32 cpu = h->cpu, left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
+	u32 serves = cpu_state(cpu)->contract;
 
-	if (h->noted || (!cpu_state(cpu)->contract && !cpu_state(cpu)->gone))
+	if (h->noted)
+		return;
+	if ((!serves || serves == contract_name(index)) && !cpu_state(cpu)->gone)
 		return;
 	an_while(left) {
 		cpu = an_opaque(cpu + 1);
