@@ -6,7 +6,7 @@
 #ifndef ANDANTE_BPF_ENQUEUE_H
 #define ANDANTE_BPF_ENQUEUE_H
 
-/* May a task of this class, which holds this contract, wait for the contract's CPU? */
+/* May the task, whose contract or whose class's this is, wait for the CPU of the contract? */
 static __always_inline bool contract_is_for(const struct task_struct *p, u32 contract)
 {
 	u32 cpu = an_holder(contract)->cpu;
