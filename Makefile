@@ -18,7 +18,7 @@ SECONDS := 60
 # Andante alone.
 # Those that the simulator can run are run there too; shares and frame rates must be the same.
 ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
-ALONE_TOO := shares-smp affinity qlinux-1-weights qlinux-3-film contract-windows contract-cost
+ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost
 COMPARED  := pingpong qlinux-5-depth
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
              qlinux-5-depth

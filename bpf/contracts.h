@@ -435,14 +435,12 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 	/* A class must not look idle between two quanta. */
 	if (wanting)
 		an_queue_add(&tree, wanting);
-	if (c->serving) {
-		an_stop(&tree, c->serving, c->used_ns);
-		an_debt_limit(&tree, c->serving);
-	}
+	quantum_ends(c);
 	an_serve_unpicked(&tree, leaf);
 	if (wanting)
 		an_queue_withdraw(&tree, wanting);
 	c->serving = leaf;
+	c->unpicked = 1;
 	c->used_ns = 0;
 	c->over = 0;
 }
@@ -495,7 +493,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_lock(&tree_lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
-	alone = !an_node(&tree, AN_ROOT)->ready && (!wanting || goes_on);
+	alone = !an_node(&tree, AN_ROOT)->ready && !starving && (!wanting || goes_on);
 	if (!c->tree_ns)
 		c->learnt_ns = now_ns;
 	if (alone || !c->tree_ns)

@@ -34,6 +34,8 @@ struct cpu_state {
 	u32 first_noted;   /* of its contracts that wake or go to sleep */
 	u32 sees_to;	   /* it has, or may have, something to do for its contracts */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
+	u32 unpicked;	   /* it was not picked for that quantum: its debt for it is bounded */
+	u32 starved;	   /* the task that is to run next has starved: a quantum of its own */
 	u32 running;	   /* a task of that leaf is running */
 	u32 over;	   /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */

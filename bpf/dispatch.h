@@ -128,13 +128,13 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	bpf_spin_lock(&tree_lock);
 	if (wanting)
 		an_queue_add(&tree, wanting);
-	if (c->serving)
-		an_stop(&tree, c->serving, c->used_ns);
+	quantum_ends(c);
 	leaf = an_pick(&tree, &c->excluded);
 	if (wanting && leaf != wanting)
 		an_queue_withdraw(&tree, wanting);
 	bpf_spin_unlock(&tree_lock);
 	c->serving = leaf;
+	c->unpicked = 0;
 	c->used_ns = 0;
 	c->over = 0;
 	if (c->sees_to)
@@ -290,6 +290,10 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 			keep(c, cpu, prev, ts);
 		if (turn != TREES_TURN)
 			return;
+	}
+	if (starving && an_kmove_to_local(STARVING_QUEUE)) {
+		c->starved = 1;
+		return;
 	}
 	if (ts) {
 		enum slice_end end = slice_ends(c, cpu, old, ts);

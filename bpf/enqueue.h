@@ -68,6 +68,16 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	return true;
 }
 
+/* Queues a task that has a contract, its own or its class's; false: as any other task. */
+static __always_inline bool enqueue_under_contract(struct task_struct *p, struct task_state *ts,
+						   u32 contract, u32 leaf, u64 now_ns,
+						   u64 enq_flags)
+{
+	if (an_holder(contract)->leaf)
+		return class_contract_enqueue(p, ts, contract, leaf, now_ns, enq_flags);
+	return contract_enqueue(p, ts, contract, leaf, now_ns, enq_flags);
+}
+
 /* How many CPUs are looked at for one whose task should make way for a woken one. */
 #define WAKE_SCAN_CPUS 16
 
@@ -188,7 +198,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = scx_bpf_now();
-	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), of_class;
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_class;
 	u32 leaf, contract;
 
 	if (!ts || is_of_cpu(p, enq_flags)) {
@@ -196,6 +206,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
+	ts->queued_ns = now;
 	task_settles(p, ts);
 	if (woken)
 		learn_wake(p, ts, now);
@@ -207,17 +218,15 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
 	contract = task_contract(ts, leaf);
-	of_class = contract && an_holder(contract)->leaf;
-	if (of_class ? class_contract_enqueue(p, ts, contract, leaf, now, enq_flags)
-		     : contract && contract_enqueue(p, ts, contract, leaf, now, enq_flags))
+	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
 		return;
-	of_class = of_class && contract_is_for(p, contract);
+	for_class = contract && an_holder(contract)->leaf && contract_is_for(p, contract);
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
 	here->inserting = leaf;
 	bpf_spin_lock(&tree_lock);
 	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 	an_queue_add(&tree, leaf);
-	if (of_class)
+	if (for_class)
 		class_contract_begins(contract);
 	bpf_spin_unlock(&tree_lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);

@@ -76,8 +76,9 @@ struct an_stats {
 	u64 classes_refused; /* cgroups that share their parent's class: the tree was full */
 	u64 contract_picks;  /* tasks taken under a contract */
 	u64 contract_preemptions;
-	u64 learnt;	     /* contracts that were learnt */
-	u64 bound;	     /* wake-ups of a server by a client whose class pays for it */
+	u64 learnt;   /* contracts that were learnt */
+	u64 bound;    /* wake-ups of a server by a client whose class pays for it */
+	u64 starving; /* tasks that were taken before their turn, for they had waited too long */
 	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
 };
 

@@ -121,12 +121,20 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	bpf_spin_unlock(&tree_lock);
 }
 
+/* The contract that has been learnt of the task, or AN_NONE: it holds none, or was promised one. */
+static __always_inline u32 learnt_contract(const struct task_state *ts)
+{
+	u32 index = ts->contract ? contract_named(ts->contract) : AN_NONE;
+
+	return index && an_holder(index)->kind == AN_LEARNT_OF_THREAD ? index : AN_NONE;
+}
+
 /* The task, which has had to make way, is queued again. */
 static __always_inline void learn_makes_way(struct task_struct *p, const struct task_state *ts)
 {
-	u32 index = contract_named(ts->contract);
+	u32 index = learnt_contract(ts);
 
-	if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
+	if (index)
 		learn_move(p, index);
 }
 
@@ -137,17 +145,16 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 
 	if (!learn_bound || !an_learn_wake(&ts->learner, now_ns))
 		return;
-	index = contract_named(ts->contract);
+	index = learnt_contract(ts);
 	if (!an_learn_interactive(&ts->learner, learn_bound)) {
-		if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD)
+		if (index)
 			contract_unbind(ts);
-	} else if (!index) {
-		if (!(p->flags & (PF_KTHREAD | PF_EXITING)))
-			learn_contract(p, ts);
-	} else if (an_holder(index)->kind == AN_LEARNT_OF_THREAD) {
+	} else if (index) {
 		learn_adjust(ts, index);
 		if (nr_cpus > 1)
 			learn_move(p, index);
+	} else if (!contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING))) {
+		learn_contract(p, ts);
 	}
 }
 
@@ -159,11 +166,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 	if (!learn_bound)
 		return;
 	an_learn_service(&ts->learner, ran_ns);
-	if (!ts->contract)
-		return;
-	index = contract_named(ts->contract);
-	if (index && an_holder(index)->kind == AN_LEARNT_OF_THREAD &&
-	    an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise))
+	index = learnt_contract(ts);
+	if (index && an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise))
 		contract_unbind(ts);
 }
 

@@ -66,6 +66,7 @@ struct task_state {
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
+	u64 queued_ns;	/* when it was queued last */
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
@@ -88,6 +89,16 @@ static __always_inline bool cpus_idle(void)
 
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
+}
+
+/* The quantum in progress, if any, is over. With the lock held. */
+static __always_inline void quantum_ends(const struct cpu_state *c)
+{
+	if (!c->serving)
+		return;
+	an_stop(&tree, c->serving, c->used_ns);
+	if (c->unpicked)
+		an_debt_limit(&tree, c->serving);
 }
 
 /* Is a task perhaps on its way to the queue of this leaf? */
@@ -118,6 +129,8 @@ static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_
 }
 
 /* Each part uses those before it. */
+#include "starving.h"
+
 #include "binding.h"
 
 #include "contracts.h"
@@ -151,18 +164,16 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	contract = task_contract(ts, leaf);
 	if (contract != (c->contract & 0xffff))
 		c->contract = 0;
-	if (old != leaf) {
+	if (old != leaf || c->starved) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
 		bpf_spin_lock(&tree_lock);
-		if (old) {
-			an_stop(&tree, old, c->used_ns);
-			if (contracts.count)
-				an_debt_limit(&tree, old);
-		}
+		quantum_ends(c);
 		an_serve_unpicked(&tree, leaf);
 		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
 		bpf_spin_unlock(&tree_lock);
 		c->serving = leaf;
+		c->starved = 0;
+		c->unpicked = contracts.count > 0;
 		c->used_ns = 0;
 		c->over = !c->contract; /* it was given no quantum: the next choice is the tree's */
 		stats.unpicked_runs += !c->contract;
@@ -210,17 +221,15 @@ SEC("struct_ops/andante_cpu_offline")
 void BPF_PROG(andante_cpu_offline, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u32 serving = c->serving;
 
-	c->serving = AN_NONE;
 	c->running = 0;
 	c->gone = 1;
 	bpf_spin_lock(&tree_lock);
 	if (tree.cpus > 1)
 		tree.cpus--;
-	if (serving)
-		an_stop(&tree, serving, c->used_ns);
+	quantum_ends(c);
 	bpf_spin_unlock(&tree_lock);
+	c->serving = AN_NONE;
 	if (contracts.count) {
 		contracts_leave(cpu);
 		kick_idle_cpus();
@@ -238,6 +247,9 @@ s32 BPF_PROG(andante_init)
 	if (err)
 		return err;
 	err = scx_bpf_create_dsq(AN_ROOT_LEAF, -1);
+	if (err)
+		return err;
+	err = starving_init();
 	if (err)
 		return err;
 	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {

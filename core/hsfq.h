@@ -220,6 +220,7 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;
 		s64 excess = an_tag_diff(best_start, p->vtime) - (s64)owing_max;
 
+		an_node(t, best)->owed_to = p->vtime;
 		if (excess > 0)
 			an_forgive(t, parent, x, excess);
 	}
@@ -337,8 +338,9 @@ an_outline void an_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 
 /*
  * Service that was not picked (under a contract, before all shares) has been charged to the leaf
- * and to everything above it. They may owe that much to their siblings, and no more: the rest of a
- * class would wait for as long as its contracts have run.
+ * and to everything above it. They owe it to their siblings, but no more than so much at a time: it
+ * grows only from one pick to the next. What is in a class beside a contract of more than the
+ * class's share would never have its turn otherwise; so it has an eighth of that share.
  */
 an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 {
@@ -346,11 +348,17 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
-		u64 vtime = an_node(t, n->parent)->vtime,
-		    owed_max = AN_DEBT_QUANTA * n->step * t->cpus;
+		u64 vtime = an_node(t, n->parent)->vtime;
+		u64 owed_max = AN_DEBT_QUANTA * n->step * t->cpus;
+		s64 left = an_tag_diff(n->owed_to, vtime);
 
-		if (n->parent && n->kind != AN_FREE && an_tag_diff(n->start, vtime) > (s64)owed_max)
-			n->start = vtime + owed_max;
+		if (n->parent && n->kind != AN_FREE) {
+			/* It has been picked since, or had nothing to be picked for. */
+			if (left <= 0 || left > (s64)owed_max)
+				n->owed_to = vtime + owed_max;
+			if (an_tag_diff(n->start, n->owed_to) > 0)
+				n->start = n->owed_to;
+		}
 		index = n->parent;
 	}
 }

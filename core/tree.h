@@ -53,6 +53,7 @@ struct an_node {
 	u64 vtime;	  /* v(t) of the children; of a leaf, of its tasks [tag] */
 	u64 max_finish;	  /* largest F of any child: v when none is runnable [tag] */
 	u64 step;	  /* what one expected quantum adds to start [tag] */
+	u64 owed_to;	  /* how far service without a pick may take start [tag] */
 	u64 service_ns;	  /* CPU time given to the subtree so far [ns] */
 	u64 cgroup_id;	  /* whose class this is; 0 in an inner node's own leaf */
 	u32 weight;	  /* among the siblings, AN_WEIGHT_MIN … AN_WEIGHT_MAX */
@@ -150,7 +151,7 @@ an_inline u32 an_node_alloc(struct an_tree *t)
 		index = t->unused++;
 	}
 	n = an_node(t, index);
-	n->start = n->vtime = n->max_finish = n->service_ns = n->cgroup_id = 0;
+	n->start = n->vtime = n->max_finish = n->owed_to = n->service_ns = n->cgroup_id = 0;
 	n->rem = n->queued = n->ready = n->serving = 0;
 	n->parent = n->ready_first = n->ready_next = n->ready_prev = n->children = 0;
 	n->depth = n->own = 0;

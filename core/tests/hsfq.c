@@ -231,6 +231,38 @@ TEST(service_without_a_pick)
 	CHECK_EQ(node(AN_ROOT)->serving, 0);
 }
 
+/*
+ * A class of an eleventh has a contract for a fifth of the CPU: what is in it beside the contract
+ * has an eighth of the class's share, and the class no more than that above its contract.
+ */
+TEST(contracts_of_more_than_a_share_leave_the_rest_of_the_class_a_part)
+{
+	u32 owing, other, picks = 0;
+	u64 now_ns = 0;
+
+	begin(4 * MS, 1);
+	owing = create(AN_ROOT_LEAF, 10);
+	other = create(AN_ROOT_LEAF, 100);
+	add(owing);
+	add(other);
+	while (now_ns < 10000 * MS) {
+		an_serve_unpicked(&tree, owing);
+		stop(owing, 2 * MS);
+		an_debt_limit(&tree, owing);
+		for (u32 i = 0; i < 2; i++) {
+			u32 leaf = pick();
+
+			picks += leaf == owing;
+			requeue(leaf, 4 * MS);
+		}
+		CHECK_INVARIANTS(&tree, &invariants);
+		now_ns += 10 * MS;
+	}
+	/* One quantum of its own, and eight times those that the other has for each of it. */
+	CHECK(picks >= 2000 / (1 + AN_DEBT_QUANTA * 10));
+	CHECK(picks <= 2000 / (1 + AN_DEBT_QUANTA * 10) + 2);
+}
+
 /* Between siblings: as long as the one in service needs to reach the waker's start tag. */
 TEST(preemption_between_siblings)
 {

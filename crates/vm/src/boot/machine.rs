@@ -21,6 +21,16 @@ use super::{Boot, BootError, io_error};
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 quiet nokaslr norandmaps tsc=reliable \
                                 cryptomgr.notests rdinit=/init";
 
+/// How long all virtual CPUs together take for their turns, at most [µs]. Each runs for its part of
+/// the time until the next event of any device, and stands still for the rest, while the clocks go
+/// on: for milliseconds, when devices have nothing to do. So there is one that does something
+/// often and costs the guest nothing: a buffer for packets of a network that nobody is on.
+///
+/// An event also ends the turn in progress, which makes some virtual CPUs faster than others. Of the
+/// lengths from 50 to 1000 this leaves four of them most nearly equally fast; two are more so
+/// without it.
+const TURNS_US: u32 = 160;
+
 /// The files through which host and guest communicate.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -64,6 +74,12 @@ fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
     qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
     qemu.arg("-no-reboot");
     qemu.arg("-smp").arg(boot.cpus.to_string());
+    if boot.cpus > 2 {
+        qemu.args(["-netdev", "hubport,id=turns,hubid=0", "-object"]);
+        qemu.arg(format!(
+            "filter-buffer,id=turn,netdev=turns,interval={TURNS_US}"
+        ));
+    }
     qemu.arg("-kernel").arg(&boot.kernel.vmlinux);
     qemu.arg("-initrd").arg(&files.initrd);
     qemu.args(["-append", KERNEL_ARGUMENTS]);
