@@ -201,9 +201,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_class;
 	u32 leaf, contract;
 
-	if (!ts || is_of_cpu(p, enq_flags)) {
-		scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), quantum_ns,
-				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
+	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
+		an_kqueue_local(p, quantum_ns, enq_flags);
 		return;
 	}
 	ts->queued_ns = now;

@@ -82,8 +82,7 @@ static __always_inline void enqueue_kernel(struct task_struct *p, u64 enq_flags)
 	s32 cpu;
 
 	if (p->nr_cpus_allowed == 1) {
-		scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), ENDLESS,
-				   enq_flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
+		an_kqueue_local(p, ENDLESS, enq_flags);
 		return;
 	}
 	scx_bpf_dsq_insert(p, QUEUE_KERNEL, ENDLESS, enq_flags);
@@ -129,6 +128,10 @@ void BPF_PROG(historical_enqueue, struct task_struct *p, u64 enq_flags)
 	struct slot *s = slot_at(slot);
 	u64 key;
 
+	if (cpu_at(bpf_get_smp_processor_id())->gone) {
+		an_kqueue_local(p, ENDLESS, enq_flags);
+		return;
+	}
 	if (!slot) {
 		enqueue_kernel(p, enq_flags);
 		return;
@@ -429,16 +432,17 @@ void BPF_PROG(historical_set_weight, struct task_struct *p, u32 weight)
 
 /* ---- the scheduler as a whole ---- */
 
-/* CPUs may come and go: there is nothing to do, but without these the kernel would end us. */
 SEC("struct_ops/historical_cpu_online")
 void BPF_PROG(historical_cpu_online, s32 cpu)
 {
+	cpu_at(cpu)->gone = false;
 }
 
 SEC("struct_ops/historical_cpu_offline")
 void BPF_PROG(historical_cpu_offline, s32 cpu)
 {
 	cpu_at(cpu)->slot = AN_NONE;
+	cpu_at(cpu)->gone = true;
 }
 
 /* Sets up the clock of this number. */

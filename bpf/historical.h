@@ -51,7 +51,8 @@ struct slot {
 struct cpu {
 	u64 since_ns; /* the task in service has been charged up to here */
 	u32 slot;     /* whose; AN_NONE: nobody's, or a thread of the kernel */
-	u32 over;     /* its quantum is */
+	bool over;    /* its quantum is */
+	bool gone;    /* it is offline */
 } __attribute__((aligned(64)));
 
 struct an_policy policy;

@@ -102,6 +102,20 @@ static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice,
 	}
 }
 
+/*
+ * Gives p to the CPU that the kernel has chosen for it, at once and before all others.
+ *
+ * For those that cannot wait, and for all that is queued by a CPU on its way out: it wakes the last
+ * tasks when its interrupt controller is off already. What the kernel would put off until an
+ * interrupt that the CPU sends itself (kicks, and timers) is lost then; and because the kernel
+ * takes that interrupt to be pending, so is all that the CPU would put off when it is back.
+ */
+static __always_inline void an_kqueue_local(struct task_struct *p, u64 slice, u64 flags)
+{
+	scx_bpf_dsq_insert(p, an_kconst(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice,
+			   flags | an_kconst(scx_enq_flags, SCX_ENQ_PREEMPT));
+}
+
 /* Moves the first task of the queue that may run here to this CPU. 7.1 added flags. */
 static __always_inline bool an_kmove_to_local(u64 dsq)
 {
