@@ -2,10 +2,11 @@
 /*
  * The policy core: every scheduling decision of Andante, once, for whatever runs it.
  *
- * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h and
- * task.h (shares), policy.h (how a class orders its tasks), contract.h, contract_run.h, dwcs.h,
- * cbs.h, fcbs.h, edfwm.h, learn.h, bucket.h and event.h (contracts). containers.h is a hierarchy of
- * its own, resource containers; binding.h says for whom a thread works.
+ * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h,
+ * domains.h and task.h (shares), policy.h (how a class orders its tasks), contract.h,
+ * contract_run.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, learn.h, bucket.h and event.h (contracts).
+ * containers.h is a hierarchy of its own, resource containers; binding.h says for whom a thread
+ * works.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H
@@ -14,6 +15,7 @@
 #include "containers.h"
 #include "contract.h"
 #include "contract_run.h"
+#include "domains.h"
 #include "event.h"
 #include "hsfq.h"
 #include "policy.h"

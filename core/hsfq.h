@@ -240,25 +240,27 @@ an_inline void an_serve(struct an_tree *t, u32 leaf)
 	}
 }
 
+/* One task of the leaf's queue is taken to be gone, and one CPU to be serving it. */
+an_inline u32 an_claim(struct an_tree *t, u32 leaf)
+{
+	if (!leaf || !an_node(t, leaf)->queued)
+		return AN_NONE;
+	an_serve(t, leaf);
+	an_queue_withdraw(t, leaf);
+	return leaf;
+}
+
 /*
- * The leaf whose task is to run next, or AN_NONE if no leaf outside x has a task queued. One task
- * of its queue is taken to be gone, and one CPU to be serving it, until an_stop() or an_unpick().
+ * The leaf whose task is to run next, or AN_NONE if no leaf outside x has a task queued. It is
+ * claimed, until an_stop() or an_unpick().
  */
 an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
 {
 	u32 index = AN_ROOT;
-	struct an_node *n;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER)
 		index = an_least_child(t, index, x);
-	if (!index)
-		return AN_NONE;
-	n = an_node(t, index);
-	if (!n->queued)
-		return AN_NONE;
-	an_serve(t, index);
-	an_queue_withdraw(t, index);
-	return index;
+	return an_claim(t, index);
 }
 
 /*

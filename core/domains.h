@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Domains: several trees, each for a few CPUs, fair together.
+ *
+ * One tree under one lock serves a few CPUs, not a hundred. So the CPUs are divided into domains
+ * (those that share a cache), each with a tree and a lock of its own. All have the same classes,
+ * under the same indices; a task is queued in one of them. Three rules make one scheduler of them.
+ *
+ *      shares     What a class is given in one domain counts in all: its start tag in a domain is
+ *                 charged for what it has been given elsewhere since (an_catch_up()),
+ *
+ *                         S = max(v, S + elsewhere / r)
+ *
+ *                 before it wakes there, and before a pick. These are the tags of distributed
+ *                 start-time fair queueing ([3], section 3: the delay of a request is the cost of
+ *                 its flow's requests elsewhere), here on every level of a hierarchy. Classes that
+ *                 want more than they are given in some common domain are thus given CPU time in
+ *                 proportion to their weights, all domains taken together, wherever else they run.
+ *
+ *      places     Classes of no common domain are not compared by that; nor are classmates. So a
+ *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
+ *                 a task over if its class has not been served here but is owed service, or if the
+ *                 classmates here are further on (an_pull_due()). That is the round stealing of
+ *                 [4], between domains. A CPU without work takes what is next anywhere.
+ *
+ *      structure  Classes are created and removed in all trees, one after the other, under an index
+ *                 that is free in all (an_domains_free()); one that a CPU still serves in one of
+ *                 them, though it is removed, is not.
+ *
+ * What has been given in all domains is a counter per class that is added to without a common lock.
+ * What a domain reads too early is charged the next time.
+ *
+ * [3] Y. Wang, A. Merchant: Proportional-Share Scheduling for Distributed Storage Systems.
+ *     FAST 2007.
+ * [4] T. Li, D. Baumberger, S. Hahn: Efficient and Scalable Multiprocessor Fair Scheduling Using
+ *     Distributed Weighted Round-Robin. PPoPP 2009.
+ */
+#ifndef ANDANTE_CORE_DOMAINS_H
+#define ANDANTE_CORE_DOMAINS_H
+
+#include "hsfq.h"
+
+/* What the subtree of every node has been given in all domains together [ns]. */
+struct an_everywhere {
+	u64 service_ns[AN_MAX_NODES];
+};
+
+/*
+ * One domain. Its lock guards all of it. The CPUs of its tree are those of all domains: as many may
+ * serve a class before it can be made good here what one was given too much of.
+ */
+struct an_domain {
+	struct an_tree tree;
+	u32 cpus;			/* CPUs of this domain, at least 1 */
+	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere, and charged here, by node */
+};
+
+/* Quanta that a class must be owed in a domain before a task of it is pulled there. */
+#define AN_PULL_QUANTA 4
+
+an_inline u64 *an_everywhere_ns(struct an_everywhere *e, u32 index)
+{
+	return &e->service_ns[an_bounded(index, AN_MAX_NODES)];
+}
+
+an_inline u64 *an_elsewhere_ns(struct an_domain *d, u32 index)
+{
+	return &d->elsewhere_ns[an_bounded(index, AN_MAX_NODES)];
+}
+
+/* ---- shares ---- */
+
+/* The leaf is about to be charged for a quantum in this domain (an_stop()): all are to know. */
+an_inline void an_everywhere_add(struct an_everywhere *e, struct an_tree *t, u32 leaf,
+				 u64 service_ns)
+{
+	u32 index = leaf;
+
+	an_while(index) {
+		__sync_fetch_and_add(an_everywhere_ns(e, index), service_ns);
+		index = an_node(t, index)->parent;
+	}
+}
+
+/*
+ * Charges the node here for what it has been given elsewhere since that was done last: but no
+ * further beyond v than service may take it here (an_least_child()). What cannot be made good here
+ * would otherwise be remembered for ever.
+ */
+an_inline void an_catch_up(struct an_domain *d, struct an_everywhere *e, u32 index)
+{
+	struct an_node *n = an_node(&d->tree, index);
+	u64 vtime = an_node(&d->tree, n->parent)->vtime, owing_max = 2 * n->step * d->tree.cpus;
+	u64 *elsewhere_ns = an_elsewhere_ns(d, index);
+	s64 news = *an_everywhere_ns(e, index) - n->service_ns - *elsewhere_ns;
+
+	if (news <= 0 || !n->parent)
+		return;
+	*elsewhere_ns += news;
+	an_tag_charge(&n->start, &n->rem, news, n->weight);
+	if (an_tag_diff(n->start, vtime) > (s64)owing_max)
+		n->start = vtime + owing_max;
+}
+
+/* Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
+ */
+an_outline void an_domain_wakes(struct an_domain *d, struct an_everywhere *e, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_while(index && !an_node_runnable(an_node(&d->tree, index))) {
+		an_catch_up(d, e, index);
+		index = an_node(&d->tree, index)->parent;
+	}
+}
+
+/* All children that may be picked are charged for what they have been given elsewhere. */
+an_outline void an_children_catch_up(struct an_domain *d, struct an_everywhere *e, u32 parent)
+{
+	u32 at = an_node(&d->tree, parent)->ready_first;
+
+	an_while(at) {
+		an_catch_up(d, e, at);
+		at = an_node(&d->tree, at)->ready_next;
+	}
+}
+
+/* The leaf that comes next in this domain below a ready node, not claimed by that; or AN_NONE. */
+an_outline u32 an_domain_next(struct an_domain *d, struct an_everywhere *e, u32 below,
+			      const struct an_exclusion *x)
+{
+	u32 index = below;
+
+	an_while(index && an_node(&d->tree, index)->kind == AN_INNER) {
+		an_children_catch_up(d, e, index);
+		index = an_least_child(&d->tree, index, x);
+	}
+	return an_node(&d->tree, index)->ready ? index : AN_NONE;
+}
+
+/* As an_pick(), in one domain of several. */
+an_outline u32 an_domain_pick(struct an_domain *d, struct an_everywhere *e,
+			      const struct an_exclusion *x)
+{
+	return an_claim(&d->tree, an_domain_next(d, e, AN_ROOT, x));
+}
+
+/* ---- places ---- */
+
+/* Where the paths of two leaves part: the node of the first one there; the leaf if they do not. */
+an_inline u32 an_parting(struct an_tree *t, u32 leaf, u32 other)
+{
+	an_while(an_node(t, leaf)->depth > an_node(t, other)->depth)
+		leaf = an_node(t, leaf)->parent;
+	an_while(an_node(t, other)->depth > an_node(t, leaf)->depth)
+		other = an_node(t, other)->parent;
+	an_while(an_node(t, leaf)->parent != an_node(t, other)->parent) {
+		leaf = an_node(t, leaf)->parent;
+		other = an_node(t, other)->parent;
+	}
+	return leaf;
+}
+
+/* The child of this inner node that is, or is above, the leaf; the leaf itself has none. */
+an_inline u32 an_child_towards(struct an_tree *t, u32 index, u32 leaf)
+{
+	an_while(leaf && an_node(t, leaf)->parent != index)
+		leaf = an_node(t, leaf)->parent;
+	return leaf;
+}
+
+/*
+ * Should a CPU of this domain, which would serve the leaf `own` next, rather take a task of `leaf`
+ * from another domain? The shell asks this for what is next there below every node on the path to
+ * `own` (an_domain_next(), an_child_towards()), for a class may be owed service within one that is
+ * not. task_step is what a quantum adds to the tag of a task.
+ *
+ * If they are different classes: if the one from there (its branch, where the paths of the two
+ * part) has nothing queued here, and is behind v by some quanta. What is queued here competes
+ * already. If they are the same: if its tasks here are further on than there, and fewer.
+ */
+an_outline bool an_pull_due(struct an_domain *d, struct an_everywhere *e, u32 own,
+			    struct an_domain *from, u32 leaf, u64 task_step)
+{
+	struct an_tree *t = &d->tree;
+	struct an_node *there = an_node(&from->tree, leaf), *n;
+	u32 index;
+
+	if (leaf == own) {
+		n = an_node(t, own);
+		return (there->queued + there->serving) * d->cpus >
+			       (n->queued + n->serving) * from->cpus &&
+		       an_tag_diff(n->vtime, there->vtime) > (s64)(AN_PULL_QUANTA * task_step);
+	}
+	index = an_parting(t, leaf, own);
+	n = an_node(t, index);
+	if (n->ready)
+		return false;
+	an_catch_up(d, e, index);
+	return an_tag_diff(an_node(t, n->parent)->vtime, an_expected_start(n)) >
+	       (s64)(AN_PULL_QUANTA * n->step);
+}
+
+/* None of the tasks may run here: what the class is owed in this domain is forgotten. */
+an_outline void an_pull_failed(struct an_domain *d, u32 own, u32 leaf)
+{
+	struct an_tree *t = &d->tree;
+	struct an_node *n = an_node(t, an_parting(t, leaf, own));
+
+	if (leaf != own)
+		an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
+}
+
+/* ---- structure ---- */
+
+#define AN_MAX_DOMAINS 64 /* power of two */
+
+an_inline bool an_index_free(struct an_tree *t, u32 index)
+{
+	return index >= t->unused || an_node(t, index)->kind == AN_FREE;
+}
+
+/*
+ * The first index above `after` that is free in all of so many domains; AN_NONE: there is none.
+ * Needs no lock, if classes come one at a time.
+ */
+an_outline u32 an_free_in_all(struct an_domain *domains, u32 count, u32 after)
+{
+	u32 index = after + 1, i = 0;
+
+	an_while(index < AN_MAX_NODES && i < count) {
+		if (an_index_free(&domains[an_bounded(i, AN_MAX_DOMAINS)].tree, index)) {
+			i++;
+		} else {
+			index++;
+			i = 0;
+		}
+	}
+	return index < AN_MAX_NODES ? index : AN_NONE;
+}
+
+/* Puts the free index where an_node_alloc() takes it next. */
+an_outline void an_node_prefer(struct an_tree *t, u32 index)
+{
+	u32 at, previous = AN_NONE;
+
+	an_while(t->unused <= index) {
+		u32 fresh = t->unused++;
+
+		an_node(t, fresh)->ready_next = t->free_next;
+		t->free_next = fresh;
+	}
+	at = t->free_next;
+	an_while(at && at != index) {
+		previous = at;
+		at = an_node(t, at)->ready_next;
+	}
+	if (!at || !previous)
+		return;
+	an_node(t, previous)->ready_next = an_node(t, at)->ready_next;
+	an_node(t, at)->ready_next = t->free_next;
+	t->free_next = at;
+}
+
+/*
+ * Before a class below that of parent_leaf is created in the domains, one after the other: what the
+ * two indices (an_free_in_all(); `inner` for the node that takes the place of a parent without
+ * children) are to say of service in all of them.
+ */
+an_inline void an_everywhere_create(struct an_everywhere *e, u32 parent_leaf, u32 child, u32 inner)
+{
+	*an_everywhere_ns(e, child) = 0;
+	*an_everywhere_ns(e, inner) = *an_everywhere_ns(e, parent_leaf);
+}
+
+/* an_class_create() in one of the domains, under these indices. Returns child, or AN_NONE. */
+an_inline u32 an_domain_create(struct an_domain *d, u32 parent_leaf, u64 cgroup_id, u32 weight,
+			       u32 child, u32 inner)
+{
+	*an_elsewhere_ns(d, child) = 0;
+	*an_elsewhere_ns(d, inner) = *an_elsewhere_ns(d, parent_leaf);
+	an_node_prefer(&d->tree, inner);
+	an_node_prefer(&d->tree, child);
+	return an_class_create(&d->tree, parent_leaf, cgroup_id, weight);
+}
+
+#endif

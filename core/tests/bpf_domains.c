@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Domains compiled as BPF: every entry point is called from a program, so that whatever clang
+ * cannot turn into BPF fails `make -C core bpf-test`. Loaded by nobody.
+ */
+#include "bpf_types.h"
+
+#include "../domains.h"
+
+struct an_domain domains[2];
+struct an_everywhere everywhere;
+struct an_exclusion excluded;
+u32 first, second, leaf, other, weight;
+u64 service_ns, step;
+bool due;
+
+PROGRAM int call_shares(void *context)
+{
+	an_domain_wakes(&domains[0], &everywhere, leaf);
+	leaf = an_domain_pick(&domains[0], &everywhere, &excluded);
+	an_everywhere_add(&everywhere, &domains[0].tree, leaf, service_ns);
+	return 0;
+}
+
+PROGRAM int call_places(void *context)
+{
+	u32 at = an_child_towards(&domains[0].tree, first, leaf);
+
+	other = an_domain_next(&domains[1], &everywhere, at, &excluded);
+	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other, step);
+	an_pull_failed(&domains[0], leaf, other);
+	return 0;
+}
+
+PROGRAM int call_structure(void *context)
+{
+	first = an_free_in_all(domains, 2, AN_ROOT_LEAF);
+	second = an_free_in_all(domains, 2, first);
+	an_everywhere_create(&everywhere, leaf, first, second);
+	leaf = an_domain_create(&domains[1], leaf, 0, weight, first, second);
+	return 0;
+}

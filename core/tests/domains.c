@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Domains (domains.h): several trees that are to be one scheduler. The machine here is a simple
+ * one: every quantum is used up or ends by blocking, nothing takes time but service (smp.c has the
+ * gaps between decision and act, for one tree). A CPU whose quantum ends looks at one other domain,
+ * in turn, and one without work at all of them.
+ */
+#include <string.h>
+
+#include "invariants.h"
+#include "random.h"
+#include "test.h"
+
+#define MS 1000000ULL
+#define SECOND (1000 * MS)
+#define QUANTUM_NS (4 * MS)
+#define TASK_STEP ((QUANTUM_NS << AN_TAG_SHIFT) / 100)
+#define DOMAINS 4
+#define CPUS 16
+#define TASKS 96
+#define NOBODY TASKS
+#define ANYWHERE (~0u)
+
+struct member {
+	u32 leaf, allowed; /* domains, one bit each */
+	u32 domain;	   /* where it is queued, or runs */
+	bool queued;
+	u32 block_percent;
+	u64 wakes_ns; /* 0: it does not sleep */
+	u64 service_ns;
+	struct an_task sfq;
+};
+
+struct cpu {
+	u32 domain, task, looks_at;
+	u64 since_ns, until_ns;
+};
+
+static struct an_domain domain[DOMAINS];
+static struct an_everywhere everywhere;
+static struct invariants invariants[DOMAINS];
+static struct random chance;
+static struct member member[TASKS];
+static struct cpu cpu[CPUS];
+static u32 domains, cpus, members, pulls;
+static u64 now_ns;
+
+static void begin(u64 seed, u32 of_domains, u32 cpus_each)
+{
+	test_scenario(seed);
+	chance.state = seed;
+	domains = of_domains;
+	cpus = of_domains * cpus_each;
+	members = pulls = 0;
+	now_ns = 0;
+	memset(&everywhere, 0, sizeof(everywhere));
+	for (u32 i = 0; i < domains; i++) {
+		memset(domain[i].elsewhere_ns, 0, sizeof(domain[i].elsewhere_ns));
+		domain[i].cpus = cpus_each;
+		fresh_tree(&domain[i].tree, &invariants[i], QUANTUM_NS, cpus);
+	}
+	for (u32 i = 0; i < cpus; i++)
+		cpu[i] = (struct cpu){.domain = i / cpus_each, .task = NOBODY};
+}
+
+static u32 create(u32 parent, u32 weight)
+{
+	u32 child = an_free_in_all(domain, domains, AN_ROOT_LEAF);
+	u32 inner = an_free_in_all(domain, domains, child);
+
+	an_everywhere_create(&everywhere, parent, child, inner);
+	for (u32 i = 0; i < domains; i++) {
+		CHECK_EQ(an_domain_create(&domain[i], parent, 0, weight, child, inner), child);
+		CHECK_INVARIANTS(&domain[i].tree, &invariants[i]);
+	}
+	return child;
+}
+
+static void enqueue(u32 task, u32 at)
+{
+	struct member *m = &member[task];
+	struct an_domain *d = &domain[at];
+
+	m->domain = at;
+	m->queued = true;
+	m->wakes_ns = 0;
+	an_domain_wakes(d, &everywhere, m->leaf);
+	an_task_wake(an_node(&d->tree, m->leaf)->vtime, &m->sfq);
+	an_queue_add(&d->tree, m->leaf);
+}
+
+/* Endless work, but for the quanta that end by blocking; in the domain `at` at first. */
+static void work(u32 leaf, u32 count, u32 at, u32 allowed, u32 block_percent)
+{
+	while (count--) {
+		CHECK(members < TASKS);
+		member[members] = (struct member){.leaf = leaf,
+						  .allowed = allowed,
+						  .block_percent = block_percent,
+						  .sfq.fresh = 1};
+		enqueue(members++, at);
+	}
+}
+
+/* The first task of the leaf in the domain's queue that may run in the other one. */
+static u32 queue_head(u32 leaf, u32 from, u32 to)
+{
+	u32 best = NOBODY;
+
+	for (u32 i = 0; i < members; i++) {
+		const struct member *m = &member[i];
+
+		if (!m->queued || m->leaf != leaf || m->domain != from || !(m->allowed >> to & 1))
+			continue;
+		if (best == NOBODY || an_tag_diff(m->sfq.start, member[best].sfq.start) < 0)
+			best = i;
+	}
+	return best;
+}
+
+static void run(struct cpu *c, u32 task)
+{
+	struct member *m = &member[task];
+	struct an_tree *t = &domain[c->domain].tree;
+	u64 length_ns = QUANTUM_NS;
+
+	an_task_serve(&an_node(t, m->leaf)->vtime, &m->sfq);
+	if (random_chance(&chance, m->block_percent))
+		length_ns = 1 + random_below(&chance, length_ns);
+	m->queued = false;
+	m->domain = c->domain;
+	c->task = task;
+	c->since_ns = now_ns;
+	c->until_ns = now_ns + length_ns;
+}
+
+/* Takes the first task of the leaf in the other domain that may run here. */
+static bool pull(struct cpu *c, u32 from, u32 leaf)
+{
+	struct an_domain *here = &domain[c->domain];
+	u32 task = queue_head(leaf, from, c->domain);
+
+	if (task == NOBODY)
+		return false;
+	an_queue_withdraw(&domain[from].tree, leaf);
+	an_domain_wakes(here, &everywhere, leaf);
+	an_serve_unpicked(&here->tree, leaf);
+	an_task_wake(an_node(&here->tree, leaf)->vtime, &member[task].sfq);
+	run(c, task);
+	pulls++;
+	return true;
+}
+
+/* This CPU would serve `own` next: is somebody in the other domain owed that? */
+static bool pull_owed(struct cpu *c, u32 from, u32 own)
+{
+	const struct an_exclusion none = {0};
+	struct an_domain *here = &domain[c->domain], *there = &domain[from];
+
+	for (u32 at = AN_ROOT; at; at = an_child_towards(&here->tree, at, own)) {
+		u32 leaf = an_domain_next(there, &everywhere, at, &none);
+
+		if (!leaf)
+			return false;
+		if (an_pull_due(here, &everywhere, own, there, leaf, TASK_STEP)) {
+			if (pull(c, from, leaf))
+				return true;
+			an_pull_failed(here, own, leaf);
+		}
+	}
+	return false;
+}
+
+/* This CPU has no work: what is next in the other domain? */
+static bool pull_any(struct cpu *c, u32 from)
+{
+	const struct an_exclusion none = {0};
+	u32 leaf = an_domain_next(&domain[from], &everywhere, AN_ROOT, &none);
+
+	return leaf && pull(c, from, leaf);
+}
+
+static void look(struct cpu *c)
+{
+	const struct an_exclusion none = {0};
+	struct an_domain *d = &domain[c->domain];
+	u32 leaf = an_domain_next(d, &everywhere, AN_ROOT, &none);
+
+	c->task = NOBODY;
+	c->until_ns = ~0ULL;
+	if (!leaf) {
+		for (u32 i = 0; i < domains; i++)
+			if (i != c->domain && pull_any(c, i))
+				return;
+		return;
+	}
+	c->looks_at = (c->looks_at + 1) % domains;
+	if (c->looks_at != c->domain && pull_owed(c, c->looks_at, leaf))
+		return;
+	leaf = an_domain_pick(d, &everywhere, &none);
+	CHECK(queue_head(leaf, c->domain, c->domain) != NOBODY);
+	run(c, queue_head(leaf, c->domain, c->domain));
+}
+
+static void quantum_ends(struct cpu *c)
+{
+	struct member *m = &member[c->task];
+	struct an_domain *d = &domain[c->domain];
+	u64 used_ns = now_ns - c->since_ns;
+	bool blocks = used_ns < QUANTUM_NS;
+
+	m->service_ns += used_ns;
+	an_task_charge(&m->sfq, used_ns, 100);
+	if (blocks)
+		m->wakes_ns = now_ns + 1 + random_below(&chance, 2 * QUANTUM_NS);
+	else
+		enqueue(c->task, c->domain);
+	an_everywhere_add(&everywhere, &d->tree, m->leaf, used_ns);
+	an_stop(&d->tree, m->leaf, used_ns);
+	look(c);
+}
+
+static void step(u64 until_ns)
+{
+	u64 next_ns = until_ns;
+
+	for (u32 i = 0; i < cpus; i++)
+		if (cpu[i].task != NOBODY && cpu[i].until_ns < next_ns)
+			next_ns = cpu[i].until_ns;
+	for (u32 i = 0; i < members; i++)
+		if (member[i].wakes_ns && member[i].wakes_ns < next_ns)
+			next_ns = member[i].wakes_ns;
+	now_ns = next_ns;
+	for (u32 i = 0; i < members; i++)
+		if (member[i].wakes_ns && member[i].wakes_ns <= now_ns)
+			enqueue(i, member[i].domain);
+	for (u32 i = 0; i < cpus; i++)
+		if (cpu[i].task != NOBODY && cpu[i].until_ns <= now_ns)
+			quantum_ends(&cpu[i]);
+	for (u32 i = 0; i < cpus; i++)
+		if (cpu[i].task == NOBODY)
+			look(&cpu[i]);
+	for (u32 i = 0; i < domains; i++)
+		CHECK_INVARIANTS(&domain[i].tree, &invariants[i]);
+}
+
+static void simulate(u64 length_ns)
+{
+	u64 until_ns = now_ns + length_ns;
+
+	while (now_ns < until_ns)
+		step(until_ns);
+}
+
+/* What the class of this node has been given in the next so many seconds, in CPUs [1/1000]. */
+static void measure(const u32 *nodes, u32 count, u64 seconds, u64 *millicpus)
+{
+	for (u32 i = 0; i < count; i++)
+		millicpus[i] = *an_everywhere_ns(&everywhere, nodes[i]);
+	simulate(seconds * SECOND);
+	for (u32 i = 0; i < count; i++)
+		millicpus[i] = (*an_everywhere_ns(&everywhere, nodes[i]) - millicpus[i]) * 1000 /
+			       (seconds * SECOND);
+}
+
+static bool within(u64 got, u64 wanted, u32 permille)
+{
+	u64 off = got > wanted ? got - wanted : wanted - got;
+
+	return off * 1000 <= wanted * permille;
+}
+
+/* a may run in one of two domains only. b, which runs in both, leaves it what it is worth there. */
+TEST(domains_count_what_is_given_elsewhere)
+{
+	for (u32 weight = 100; weight <= 300; weight += 100) {
+		u32 classes[2];
+		u64 given[2];
+
+		begin(test_seed(), 2, 2);
+		classes[0] = create(AN_ROOT_LEAF, 100);
+		classes[1] = create(AN_ROOT_LEAF, weight);
+		work(classes[0], 4, 0, 1, 0);
+		work(classes[1], 4, 0, ANYWHERE, 0);
+		work(classes[1], 4, 1, ANYWHERE, 0);
+		simulate(SECOND);
+		measure(classes, 2, 20, given);
+		CHECK(within(given[0], 400000 / (100 + weight), 10));
+		CHECK_EQ((given[0] + given[1] + 50) / 100, 40);
+	}
+}
+
+/* Three classes begin in one domain, a fourth in the other: all are worth the same. */
+TEST(domains_pull_who_is_owed)
+{
+	u32 classes[4];
+	u64 given[4];
+
+	begin(test_seed(), 2, 2);
+	for (u32 i = 0; i < 4; i++) {
+		classes[i] = create(AN_ROOT_LEAF, 100);
+		work(classes[i], 4, i == 3, ANYWHERE, 0);
+	}
+	simulate(2 * SECOND);
+	pulls = 0;
+	measure(classes, 4, 20, given);
+	for (u32 i = 0; i < 4; i++)
+		CHECK(within(given[i], 1000, 10));
+	test_remark("a misplaced class: %u pulls a second", pulls / 20);
+	CHECK(pulls / 20 < 50);
+}
+
+/* Six classmates in one domain, two in the other: all get as much. */
+TEST(domains_pull_classmates)
+{
+	u32 leaf;
+	u64 before[8];
+
+	begin(test_seed(), 2, 2);
+	leaf = create(AN_ROOT_LEAF, 100);
+	work(leaf, 6, 0, ANYWHERE, 0);
+	work(leaf, 2, 1, ANYWHERE, 0);
+	simulate(2 * SECOND);
+	pulls = 0;
+	for (u32 i = 0; i < 8; i++)
+		before[i] = member[i].service_ns;
+	simulate(20 * SECOND);
+	for (u32 i = 0; i < 8; i++)
+		CHECK(within(member[i].service_ns - before[i], 10 * SECOND, 20));
+	test_remark("classmates: %u pulls a second", pulls / 20);
+	CHECK(pulls / 20 < 50);
+}
+
+/* Two inner classes and a leaf of random weights, all with work for every CPU, and all in one
+ * domain at first: the worst error of a share [1/1000]. */
+static u32 random_shares(u64 seed, u32 of_domains, u32 block_percent)
+{
+	u32 weight[7], inner[2], leaf[5], worst = 0;
+	u64 part[5], whole[5], given[5], total = 0;
+
+	begin(seed, of_domains, 3);
+	for (u32 i = 0; i < 7; i++)
+		weight[i] = 100 + random_below(&chance, 500);
+	for (u32 i = 0; i < 2; i++)
+		inner[i] = create(AN_ROOT_LEAF, weight[i]);
+	for (u32 i = 0; i < 4; i++) {
+		leaf[i] = create(inner[i / 2], weight[2 + i]);
+		part[i] = (u64)weight[i / 2] * weight[2 + i];
+		whole[i] = (weight[0] + weight[1] + weight[6]) *
+			   (u64)(weight[2 + i / 2 * 2] + weight[3 + i / 2 * 2]);
+	}
+	leaf[4] = create(AN_ROOT_LEAF, weight[6]);
+	part[4] = weight[6];
+	whole[4] = weight[0] + weight[1] + weight[6];
+	for (u32 i = 0; i < 5; i++)
+		work(leaf[i], cpus + block_percent / 10, 0, ANYWHERE, block_percent);
+	simulate(5 * SECOND);
+	measure(leaf, 5, 20, given);
+	for (u32 i = 0; i < 5; i++)
+		total += given[i];
+	for (u32 i = 0; i < 5; i++) {
+		u64 wanted = total * part[i] / whole[i];
+		u64 off = given[i] > wanted ? given[i] - wanted : wanted - given[i];
+
+		if (off * 1000 / wanted > worst)
+			worst = off * 1000 / wanted;
+	}
+	return worst;
+}
+
+TEST(domains_share_by_weight)
+{
+	u32 worst = 0;
+
+	for (u32 i = 0; i < 12; i++) {
+		u32 error = random_shares(test_seed() + i, 2 + i % 3, i % 2 * 30);
+
+		worst = error > worst ? error : worst;
+	}
+	test_remark("2-4 domains: shares within %u.%u %%", worst / 10, worst % 10);
+	CHECK(worst <= 20);
+}
+
+/* a waits in one domain and may not leave it; b, in the other, has its CPUs for itself. a's wish is
+ * looked at, in vain, and what it is owed there does not grow. */
+TEST(domains_leave_alone_who_may_not_move)
+{
+	u32 classes[2];
+	u64 given[2];
+
+	begin(test_seed(), 2, 2);
+	classes[0] = create(AN_ROOT_LEAF, 300);
+	classes[1] = create(AN_ROOT_LEAF, 100);
+	work(classes[0], 4, 0, 1, 0);
+	work(classes[1], 4, 1, 2, 0);
+	simulate(10 * SECOND);
+	CHECK_EQ(pulls, 0);
+	work(classes[0], 4, 1, 2, 0);
+	simulate(SECOND);
+	measure(classes, 2, 10, given);
+	CHECK(within(given[0], 3000, 10));
+	CHECK(within(given[1], 1000, 10));
+}
+
+/* ---- classes come and go ---- */
+
+#define STEPS 20000
+
+static bool same_structure(u32 index)
+{
+	const struct an_node *first = &domain[0].tree.nodes[index];
+
+	for (u32 i = 1; i < domains; i++) {
+		const struct an_node *n = &domain[i].tree.nodes[index];
+		bool live = n->kind == AN_LEAF || n->kind == AN_INNER;
+
+		if (live != (first->kind == AN_LEAF || first->kind == AN_INNER))
+			return false;
+		if (live && (n->kind != first->kind || n->parent != first->parent ||
+			     n->own != first->own || n->children != first->children))
+			return false;
+	}
+	return true;
+}
+
+/* A random live leaf; in the first domain, for the others are the same. */
+static u32 some_leaf(void)
+{
+	u32 leaf;
+
+	do {
+		leaf = AN_ROOT_LEAF + random_below(&chance, domain[0].tree.unused - AN_ROOT_LEAF);
+	} while (domain[0].tree.nodes[leaf].kind != AN_LEAF);
+	return leaf;
+}
+
+static void remove_class(u32 leaf)
+{
+	int removed;
+
+	for (u32 i = 0; i < domains; i++)
+		if (domain[i].tree.nodes[leaf].queued)
+			return;
+	removed = an_class_remove(&domain[0].tree, leaf);
+	for (u32 i = 1; i < domains; i++)
+		CHECK_EQ(an_class_remove(&domain[i].tree, leaf), removed);
+}
+
+/* A CPU of this domain takes a quantum, or ends the one it has: of the leaf, if any, returned. */
+static u32 served(struct an_domain *d, u32 leaf)
+{
+	const struct an_exclusion none = {0};
+
+	if (!leaf)
+		return an_domain_pick(d, &everywhere, &none);
+	an_everywhere_add(&everywhere, &d->tree, leaf, QUANTUM_NS);
+	an_stop(&d->tree, leaf, QUANTUM_NS);
+	return AN_NONE;
+}
+
+/* Whatever happens, a class has the same index and the same place in all domains. */
+TEST(domains_keep_one_structure)
+{
+	u32 serving[CPUS] = {0}, created = 0, most = 0;
+
+	begin(test_seed(), 3, 2);
+	for (u32 i = 0; i < STEPS; i++) {
+		u32 leaf = some_leaf(), at = random_below(&chance, cpus);
+		struct an_domain *d = &domain[cpu[at].domain];
+
+		switch (random_below(&chance, 5)) {
+		case 0:
+			if (d->tree.classes < 40 && d->tree.nodes[leaf].depth < 5) {
+				create(leaf, 1 + random_below(&chance, 1000));
+				created++;
+			}
+			break;
+		case 1:
+			remove_class(leaf);
+			break;
+		case 2:
+			an_domain_wakes(d, &everywhere, leaf);
+			an_queue_add(&d->tree, leaf);
+			break;
+		default:
+			serving[at] = served(d, serving[at]);
+		}
+		if (d->tree.unused > most)
+			most = d->tree.unused;
+		for (u32 j = AN_ROOT; j < most; j++)
+			CHECK(same_structure(j));
+		for (u32 j = 0; j < domains; j++)
+			CHECK_INVARIANTS(&domain[j].tree, &invariants[j]);
+	}
+	test_remark("%u classes under %u indices", created, most);
+	CHECK(most < 200);
+}
