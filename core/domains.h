@@ -24,8 +24,8 @@
  *                 [4], between domains. A CPU without work takes what is next anywhere.
  *
  *      structure  Classes are created and removed in all trees, one after the other, under an index
- *                 that is free in all (an_domains_free()); one that a CPU still serves in one of
- *                 them, though it is removed, is not.
+ *                 that is free in all (an_first_free()): one that is removed, but still served in
+ *                 one of them, is not.
  *
  * What has been given in all domains is a counter per class that is added to without a common lock.
  * What a domain reads too early is charged the next time.
@@ -45,16 +45,6 @@ struct an_everywhere {
 	u64 service_ns[AN_MAX_NODES];
 };
 
-/*
- * One domain. Its lock guards all of it. The CPUs of its tree are those of all domains: as many may
- * serve a class before it can be made good here what one was given too much of.
- */
-struct an_domain {
-	struct an_tree tree;
-	u32 cpus;			/* CPUs of this domain, at least 1 */
-	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere, and charged here, by node */
-};
-
 /* Quanta that a class must be owed in a domain before a task of it is pulled there. */
 #define AN_PULL_QUANTA 4
 
@@ -63,9 +53,9 @@ an_inline u64 *an_everywhere_ns(struct an_everywhere *e, u32 index)
 	return &e->service_ns[an_bounded(index, AN_MAX_NODES)];
 }
 
-an_inline u64 *an_elsewhere_ns(struct an_domain *d, u32 index)
+an_inline u64 *an_elsewhere_ns(struct an_tree *t, u32 index)
 {
-	return &d->elsewhere_ns[an_bounded(index, AN_MAX_NODES)];
+	return &t->elsewhere_ns[an_bounded(index, AN_MAX_NODES)];
 }
 
 /* ---- shares ---- */
@@ -87,11 +77,11 @@ an_inline void an_everywhere_add(struct an_everywhere *e, struct an_tree *t, u32
  * further beyond v than service may take it here (an_least_child()). What cannot be made good here
  * would otherwise be remembered for ever.
  */
-an_inline void an_catch_up(struct an_domain *d, struct an_everywhere *e, u32 index)
+an_inline void an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index)
 {
-	struct an_node *n = an_node(&d->tree, index);
-	u64 vtime = an_node(&d->tree, n->parent)->vtime, owing_max = 2 * n->step * d->tree.cpus;
-	u64 *elsewhere_ns = an_elsewhere_ns(d, index);
+	struct an_node *n = an_node(t, index);
+	u64 vtime = an_node(t, n->parent)->vtime, owing_max = 2 * n->step * t->cpus;
+	u64 *elsewhere_ns = an_elsewhere_ns(t, index);
 	s64 news = *an_everywhere_ns(e, index) - n->service_ns - *elsewhere_ns;
 
 	if (news <= 0 || !n->parent)
@@ -104,45 +94,45 @@ an_inline void an_catch_up(struct an_domain *d, struct an_everywhere *e, u32 ind
 
 /* Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
  */
-an_outline void an_domain_wakes(struct an_domain *d, struct an_everywhere *e, u32 leaf)
+an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {
 	u32 index = leaf;
 
-	an_while(index && !an_node_runnable(an_node(&d->tree, index))) {
-		an_catch_up(d, e, index);
-		index = an_node(&d->tree, index)->parent;
+	an_while(index && !an_node_runnable(an_node(t, index))) {
+		an_catch_up(t, e, index);
+		index = an_node(t, index)->parent;
 	}
 }
 
 /* All children that may be picked are charged for what they have been given elsewhere. */
-an_outline void an_children_catch_up(struct an_domain *d, struct an_everywhere *e, u32 parent)
+an_outline void an_children_catch_up(struct an_tree *t, struct an_everywhere *e, u32 parent)
 {
-	u32 at = an_node(&d->tree, parent)->ready_first;
+	u32 at = an_node(t, parent)->ready_first;
 
 	an_while(at) {
-		an_catch_up(d, e, at);
-		at = an_node(&d->tree, at)->ready_next;
+		an_catch_up(t, e, at);
+		at = an_node(t, at)->ready_next;
 	}
 }
 
 /* The leaf that comes next in this domain below a ready node, not claimed by that; or AN_NONE. */
-an_outline u32 an_domain_next(struct an_domain *d, struct an_everywhere *e, u32 below,
+an_outline u32 an_domain_next(struct an_tree *t, struct an_everywhere *e, u32 below,
 			      const struct an_exclusion *x)
 {
 	u32 index = below;
 
-	an_while(index && an_node(&d->tree, index)->kind == AN_INNER) {
-		an_children_catch_up(d, e, index);
-		index = an_least_child(&d->tree, index, x);
+	an_while(index && an_node(t, index)->kind == AN_INNER) {
+		an_children_catch_up(t, e, index);
+		index = an_least_child(t, index, x);
 	}
-	return an_node(&d->tree, index)->ready ? index : AN_NONE;
+	return an_node(t, index)->ready ? index : AN_NONE;
 }
 
 /* As an_pick(), in one domain of several. */
-an_outline u32 an_domain_pick(struct an_domain *d, struct an_everywhere *e,
+an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
 			      const struct an_exclusion *x)
 {
-	return an_claim(&d->tree, an_domain_next(d, e, AN_ROOT, x));
+	return an_claim(t, an_domain_next(t, e, AN_ROOT, x));
 }
 
 /* ---- places ---- */
@@ -173,38 +163,37 @@ an_inline u32 an_child_towards(struct an_tree *t, u32 index, u32 leaf)
  * Should a CPU of this domain, which would serve the leaf `own` next, rather take a task of `leaf`
  * from another domain? The shell asks this for what is next there below every node on the path to
  * `own` (an_domain_next(), an_child_towards()), for a class may be owed service within one that is
- * not. task_step is what a quantum adds to the tag of a task.
+ * not.
  *
  * If they are different classes: if the one from there (its branch, where the paths of the two
  * part) has nothing queued here, and is behind v by some quanta. What is queued here competes
  * already. If they are the same: if its tasks here are further on than there, and fewer.
  */
-an_outline bool an_pull_due(struct an_domain *d, struct an_everywhere *e, u32 own,
-			    struct an_domain *from, u32 leaf, u64 task_step)
+an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
+			    struct an_tree *from, u32 leaf)
 {
-	struct an_tree *t = &d->tree;
-	struct an_node *there = an_node(&from->tree, leaf), *n;
+	u64 task_step = (t->quantum_ns << AN_TAG_SHIFT) / AN_WEIGHT_DEFAULT;
+	struct an_node *there = an_node(from, leaf), *n;
 	u32 index;
 
 	if (leaf == own) {
 		n = an_node(t, own);
-		return (there->queued + there->serving) * d->cpus >
-			       (n->queued + n->serving) * from->cpus &&
+		return (there->queued + there->serving) * t->own_cpus >
+			       (n->queued + n->serving) * from->own_cpus &&
 		       an_tag_diff(n->vtime, there->vtime) > (s64)(AN_PULL_QUANTA * task_step);
 	}
 	index = an_parting(t, leaf, own);
 	n = an_node(t, index);
 	if (n->ready)
 		return false;
-	an_catch_up(d, e, index);
+	an_catch_up(t, e, index);
 	return an_tag_diff(an_node(t, n->parent)->vtime, an_expected_start(n)) >
 	       (s64)(AN_PULL_QUANTA * n->step);
 }
 
 /* None of the tasks may run here: what the class is owed in this domain is forgotten. */
-an_outline void an_pull_failed(struct an_domain *d, u32 own, u32 leaf)
+an_outline void an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
 {
-	struct an_tree *t = &d->tree;
 	struct an_node *n = an_node(t, an_parting(t, leaf, own));
 
 	if (leaf != own)
@@ -213,30 +202,17 @@ an_outline void an_pull_failed(struct an_domain *d, u32 own, u32 leaf)
 
 /* ---- structure ---- */
 
-#define AN_MAX_DOMAINS 64 /* power of two */
-
-an_inline bool an_index_free(struct an_tree *t, u32 index)
-{
-	return index >= t->unused || an_node(t, index)->kind == AN_FREE;
-}
-
 /*
- * The first index above `after` that is free in all of so many domains; AN_NONE: there is none.
- * Needs no lock, if classes come one at a time.
+ * The first index above `after` that is free in this domain; AN_MAX_NODES: there is none. Needs no
+ * lock, if classes come one at a time.
  */
-an_outline u32 an_free_in_all(struct an_domain *domains, u32 count, u32 after)
+an_outline u32 an_first_free(struct an_tree *t, u32 after)
 {
-	u32 index = after + 1, i = 0;
+	u32 index = after + 1;
 
-	an_while(index < AN_MAX_NODES && i < count) {
-		if (an_index_free(&domains[an_bounded(i, AN_MAX_DOMAINS)].tree, index)) {
-			i++;
-		} else {
-			index++;
-			i = 0;
-		}
-	}
-	return index < AN_MAX_NODES ? index : AN_NONE;
+	an_while(index < t->unused && an_node(t, index)->kind != AN_FREE)
+		index++;
+	return index;
 }
 
 /* Puts the free index where an_node_alloc() takes it next. */
@@ -264,8 +240,8 @@ an_outline void an_node_prefer(struct an_tree *t, u32 index)
 
 /*
  * Before a class below that of parent_leaf is created in the domains, one after the other: what the
- * two indices (an_free_in_all(); `inner` for the node that takes the place of a parent without
- * children) are to say of service in all of them.
+ * two indices are to say of service in all of them. Both are free in all; `inner` is for the node
+ * that takes the place of a parent without children.
  */
 an_inline void an_everywhere_create(struct an_everywhere *e, u32 parent_leaf, u32 child, u32 inner)
 {
@@ -274,14 +250,14 @@ an_inline void an_everywhere_create(struct an_everywhere *e, u32 parent_leaf, u3
 }
 
 /* an_class_create() in one of the domains, under these indices. Returns child, or AN_NONE. */
-an_inline u32 an_domain_create(struct an_domain *d, u32 parent_leaf, u64 cgroup_id, u32 weight,
+an_inline u32 an_domain_create(struct an_tree *t, u32 parent_leaf, u64 cgroup_id, u32 weight,
 			       u32 child, u32 inner)
 {
-	*an_elsewhere_ns(d, child) = 0;
-	*an_elsewhere_ns(d, inner) = *an_elsewhere_ns(d, parent_leaf);
-	an_node_prefer(&d->tree, inner);
-	an_node_prefer(&d->tree, child);
-	return an_class_create(&d->tree, parent_leaf, cgroup_id, weight);
+	*an_elsewhere_ns(t, child) = 0;
+	*an_elsewhere_ns(t, inner) = *an_elsewhere_ns(t, parent_leaf);
+	an_node_prefer(t, inner);
+	an_node_prefer(t, child);
+	return an_class_create(t, parent_leaf, cgroup_id, weight);
 }
 
 #endif

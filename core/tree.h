@@ -81,6 +81,9 @@ struct an_tree {
 	u32 free_next;	/* head of the list of free nodes, linked through ready_next */
 	u32 unused;	/* every index from here on has never been used */
 	u32 classes;	/* classes in the tree */
+	/* If it is one of several (domains.h): */
+	u32 own_cpus;			/* CPUs of this domain, at least 1 */
+	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere and charged here, by node */
 };
 
 an_inline struct an_node *an_node(struct an_tree *t, u32 index)

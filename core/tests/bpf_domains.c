@@ -7,35 +7,35 @@
 
 #include "../domains.h"
 
-struct an_domain domains[2];
+struct an_tree domains[2];
 struct an_everywhere everywhere;
 struct an_exclusion excluded;
 u32 first, second, leaf, other, weight;
-u64 service_ns, step;
+u64 service_ns;
 bool due;
 
 PROGRAM int call_shares(void *context)
 {
 	an_domain_wakes(&domains[0], &everywhere, leaf);
 	leaf = an_domain_pick(&domains[0], &everywhere, &excluded);
-	an_everywhere_add(&everywhere, &domains[0].tree, leaf, service_ns);
+	an_everywhere_add(&everywhere, &domains[0], leaf, service_ns);
 	return 0;
 }
 
 PROGRAM int call_places(void *context)
 {
-	u32 at = an_child_towards(&domains[0].tree, first, leaf);
+	u32 at = an_child_towards(&domains[0], first, leaf);
 
 	other = an_domain_next(&domains[1], &everywhere, at, &excluded);
-	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other, step);
+	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other);
 	an_pull_failed(&domains[0], leaf, other);
 	return 0;
 }
 
 PROGRAM int call_structure(void *context)
 {
-	first = an_free_in_all(domains, 2, AN_ROOT_LEAF);
-	second = an_free_in_all(domains, 2, first);
+	first = an_first_free(&domains[0], AN_ROOT_LEAF);
+	second = an_first_free(&domains[1], first);
 	an_everywhere_create(&everywhere, leaf, first, second);
 	leaf = an_domain_create(&domains[1], leaf, 0, weight, first, second);
 	return 0;

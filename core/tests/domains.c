@@ -14,7 +14,6 @@
 #define MS 1000000ULL
 #define SECOND (1000 * MS)
 #define QUANTUM_NS (4 * MS)
-#define TASK_STEP ((QUANTUM_NS << AN_TAG_SHIFT) / 100)
 #define DOMAINS 4
 #define CPUS 16
 #define TASKS 96
@@ -36,7 +35,7 @@ struct cpu {
 	u64 since_ns, until_ns;
 };
 
-static struct an_domain domain[DOMAINS];
+static struct an_tree domain[DOMAINS];
 static struct an_everywhere everywhere;
 static struct invariants invariants[DOMAINS];
 static struct random chance;
@@ -56,22 +55,37 @@ static void begin(u64 seed, u32 of_domains, u32 cpus_each)
 	memset(&everywhere, 0, sizeof(everywhere));
 	for (u32 i = 0; i < domains; i++) {
 		memset(domain[i].elsewhere_ns, 0, sizeof(domain[i].elsewhere_ns));
-		domain[i].cpus = cpus_each;
-		fresh_tree(&domain[i].tree, &invariants[i], QUANTUM_NS, cpus);
+		fresh_tree(&domain[i], &invariants[i], QUANTUM_NS, cpus);
+		domain[i].own_cpus = cpus_each;
 	}
 	for (u32 i = 0; i < cpus; i++)
 		cpu[i] = (struct cpu){.domain = i / cpus_each, .task = NOBODY};
 }
 
+/* The first index above this one that is free in all domains. */
+static u32 free_in_all(u32 after)
+{
+	u32 index = an_first_free(&domain[0], after);
+
+	for (u32 i = 0; i < domains; i++) {
+		u32 other = an_first_free(&domain[i], index - 1);
+
+		if (other > index) {
+			index = other;
+			i = ~0u;
+		}
+	}
+	return index;
+}
+
 static u32 create(u32 parent, u32 weight)
 {
-	u32 child = an_free_in_all(domain, domains, AN_ROOT_LEAF);
-	u32 inner = an_free_in_all(domain, domains, child);
+	u32 child = free_in_all(AN_ROOT_LEAF), inner = free_in_all(child);
 
 	an_everywhere_create(&everywhere, parent, child, inner);
 	for (u32 i = 0; i < domains; i++) {
 		CHECK_EQ(an_domain_create(&domain[i], parent, 0, weight, child, inner), child);
-		CHECK_INVARIANTS(&domain[i].tree, &invariants[i]);
+		CHECK_INVARIANTS(&domain[i], &invariants[i]);
 	}
 	return child;
 }
@@ -79,14 +93,14 @@ static u32 create(u32 parent, u32 weight)
 static void enqueue(u32 task, u32 at)
 {
 	struct member *m = &member[task];
-	struct an_domain *d = &domain[at];
+	struct an_tree *d = &domain[at];
 
 	m->domain = at;
 	m->queued = true;
 	m->wakes_ns = 0;
 	an_domain_wakes(d, &everywhere, m->leaf);
-	an_task_wake(an_node(&d->tree, m->leaf)->vtime, &m->sfq);
-	an_queue_add(&d->tree, m->leaf);
+	an_task_wake(an_node(d, m->leaf)->vtime, &m->sfq);
+	an_queue_add(d, m->leaf);
 }
 
 /* Endless work, but for the quanta that end by blocking; in the domain `at` at first. */
@@ -121,7 +135,7 @@ static u32 queue_head(u32 leaf, u32 from, u32 to)
 static void run(struct cpu *c, u32 task)
 {
 	struct member *m = &member[task];
-	struct an_tree *t = &domain[c->domain].tree;
+	struct an_tree *t = &domain[c->domain];
 	u64 length_ns = QUANTUM_NS;
 
 	an_task_serve(&an_node(t, m->leaf)->vtime, &m->sfq);
@@ -137,15 +151,15 @@ static void run(struct cpu *c, u32 task)
 /* Takes the first task of the leaf in the other domain that may run here. */
 static bool pull(struct cpu *c, u32 from, u32 leaf)
 {
-	struct an_domain *here = &domain[c->domain];
+	struct an_tree *here = &domain[c->domain];
 	u32 task = queue_head(leaf, from, c->domain);
 
 	if (task == NOBODY)
 		return false;
-	an_queue_withdraw(&domain[from].tree, leaf);
+	an_queue_withdraw(&domain[from], leaf);
 	an_domain_wakes(here, &everywhere, leaf);
-	an_serve_unpicked(&here->tree, leaf);
-	an_task_wake(an_node(&here->tree, leaf)->vtime, &member[task].sfq);
+	an_serve_unpicked(here, leaf);
+	an_task_wake(an_node(here, leaf)->vtime, &member[task].sfq);
 	run(c, task);
 	pulls++;
 	return true;
@@ -155,14 +169,14 @@ static bool pull(struct cpu *c, u32 from, u32 leaf)
 static bool pull_owed(struct cpu *c, u32 from, u32 own)
 {
 	const struct an_exclusion none = {0};
-	struct an_domain *here = &domain[c->domain], *there = &domain[from];
+	struct an_tree *here = &domain[c->domain], *there = &domain[from];
 
-	for (u32 at = AN_ROOT; at; at = an_child_towards(&here->tree, at, own)) {
+	for (u32 at = AN_ROOT; at; at = an_child_towards(here, at, own)) {
 		u32 leaf = an_domain_next(there, &everywhere, at, &none);
 
 		if (!leaf)
 			return false;
-		if (an_pull_due(here, &everywhere, own, there, leaf, TASK_STEP)) {
+		if (an_pull_due(here, &everywhere, own, there, leaf)) {
 			if (pull(c, from, leaf))
 				return true;
 			an_pull_failed(here, own, leaf);
@@ -183,7 +197,7 @@ static bool pull_any(struct cpu *c, u32 from)
 static void look(struct cpu *c)
 {
 	const struct an_exclusion none = {0};
-	struct an_domain *d = &domain[c->domain];
+	struct an_tree *d = &domain[c->domain];
 	u32 leaf = an_domain_next(d, &everywhere, AN_ROOT, &none);
 
 	c->task = NOBODY;
@@ -205,7 +219,7 @@ static void look(struct cpu *c)
 static void quantum_ends(struct cpu *c)
 {
 	struct member *m = &member[c->task];
-	struct an_domain *d = &domain[c->domain];
+	struct an_tree *d = &domain[c->domain];
 	u64 used_ns = now_ns - c->since_ns;
 	bool blocks = used_ns < QUANTUM_NS;
 
@@ -215,8 +229,8 @@ static void quantum_ends(struct cpu *c)
 		m->wakes_ns = now_ns + 1 + random_below(&chance, 2 * QUANTUM_NS);
 	else
 		enqueue(c->task, c->domain);
-	an_everywhere_add(&everywhere, &d->tree, m->leaf, used_ns);
-	an_stop(&d->tree, m->leaf, used_ns);
+	an_everywhere_add(&everywhere, d, m->leaf, used_ns);
+	an_stop(d, m->leaf, used_ns);
 	look(c);
 }
 
@@ -241,7 +255,7 @@ static void step(u64 until_ns)
 		if (cpu[i].task == NOBODY)
 			look(&cpu[i]);
 	for (u32 i = 0; i < domains; i++)
-		CHECK_INVARIANTS(&domain[i].tree, &invariants[i]);
+		CHECK_INVARIANTS(&domain[i], &invariants[i]);
 }
 
 static void simulate(u64 length_ns)
@@ -408,10 +422,10 @@ TEST(domains_leave_alone_who_may_not_move)
 
 static bool same_structure(u32 index)
 {
-	const struct an_node *first = &domain[0].tree.nodes[index];
+	const struct an_node *first = &domain[0].nodes[index];
 
 	for (u32 i = 1; i < domains; i++) {
-		const struct an_node *n = &domain[i].tree.nodes[index];
+		const struct an_node *n = &domain[i].nodes[index];
 		bool live = n->kind == AN_LEAF || n->kind == AN_INNER;
 
 		if (live != (first->kind == AN_LEAF || first->kind == AN_INNER))
@@ -429,8 +443,8 @@ static u32 some_leaf(void)
 	u32 leaf;
 
 	do {
-		leaf = AN_ROOT_LEAF + random_below(&chance, domain[0].tree.unused - AN_ROOT_LEAF);
-	} while (domain[0].tree.nodes[leaf].kind != AN_LEAF);
+		leaf = AN_ROOT_LEAF + random_below(&chance, domain[0].unused - AN_ROOT_LEAF);
+	} while (domain[0].nodes[leaf].kind != AN_LEAF);
 	return leaf;
 }
 
@@ -439,22 +453,22 @@ static void remove_class(u32 leaf)
 	int removed;
 
 	for (u32 i = 0; i < domains; i++)
-		if (domain[i].tree.nodes[leaf].queued)
+		if (domain[i].nodes[leaf].queued)
 			return;
-	removed = an_class_remove(&domain[0].tree, leaf);
+	removed = an_class_remove(&domain[0], leaf);
 	for (u32 i = 1; i < domains; i++)
-		CHECK_EQ(an_class_remove(&domain[i].tree, leaf), removed);
+		CHECK_EQ(an_class_remove(&domain[i], leaf), removed);
 }
 
 /* A CPU of this domain takes a quantum, or ends the one it has: of the leaf, if any, returned. */
-static u32 served(struct an_domain *d, u32 leaf)
+static u32 served(struct an_tree *d, u32 leaf)
 {
 	const struct an_exclusion none = {0};
 
 	if (!leaf)
 		return an_domain_pick(d, &everywhere, &none);
-	an_everywhere_add(&everywhere, &d->tree, leaf, QUANTUM_NS);
-	an_stop(&d->tree, leaf, QUANTUM_NS);
+	an_everywhere_add(&everywhere, d, leaf, QUANTUM_NS);
+	an_stop(d, leaf, QUANTUM_NS);
 	return AN_NONE;
 }
 
@@ -466,11 +480,11 @@ TEST(domains_keep_one_structure)
 	begin(test_seed(), 3, 2);
 	for (u32 i = 0; i < STEPS; i++) {
 		u32 leaf = some_leaf(), at = random_below(&chance, cpus);
-		struct an_domain *d = &domain[cpu[at].domain];
+		struct an_tree *d = &domain[cpu[at].domain];
 
 		switch (random_below(&chance, 5)) {
 		case 0:
-			if (d->tree.classes < 40 && d->tree.nodes[leaf].depth < 5) {
+			if (d->classes < 40 && d->nodes[leaf].depth < 5) {
 				create(leaf, 1 + random_below(&chance, 1000));
 				created++;
 			}
@@ -480,17 +494,17 @@ TEST(domains_keep_one_structure)
 			break;
 		case 2:
 			an_domain_wakes(d, &everywhere, leaf);
-			an_queue_add(&d->tree, leaf);
+			an_queue_add(d, leaf);
 			break;
 		default:
 			serving[at] = served(d, serving[at]);
 		}
-		if (d->tree.unused > most)
-			most = d->tree.unused;
+		if (d->unused > most)
+			most = d->unused;
 		for (u32 j = AN_ROOT; j < most; j++)
 			CHECK(same_structure(j));
 		for (u32 j = 0; j < domains; j++)
-			CHECK_INVARIANTS(&domain[j].tree, &invariants[j]);
+			CHECK_INVARIANTS(&domain[j], &invariants[j]);
 	}
 	test_remark("%u classes under %u indices", created, most);
 	CHECK(most < 200);
