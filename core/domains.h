@@ -208,10 +208,10 @@ an_outline void an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
  */
 an_outline u32 an_first_free(struct an_tree *t, u32 after)
 {
-	u32 index = after + 1;
+	u32 index = an_opaque(after + 1);
 
 	an_while(index < t->unused && an_node(t, index)->kind != AN_FREE)
-		index++;
+		index = an_opaque(index + 1);
 	return index;
 }
 
