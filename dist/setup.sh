@@ -5,16 +5,24 @@
 #   dist/setup.sh test    the same, and what the tests need
 set -eu
 
-# The newest clang of those that can compile the BPF part.
-clang() {
-	for version in 22 21 20 19; do
-		if apt-cache show "clang-$version" >/dev/null 2>&1; then
-			echo "clang-$version"
+# The version of the clang that compiles the BPF part: of those that are here the one that the build
+# takes, or else the newest that apt has.
+clang_version() {
+	for version in 19 20 21 22; do
+		if command -v "clang-$version" >/dev/null; then
+			echo $version
 			return
 		fi
 	done
-	echo clang-19
+	for version in 22 21 20; do
+		if apt-cache show "clang-$version" >/dev/null 2>&1; then
+			echo $version
+			return
+		fi
+	done
+	echo 19
 }
+clang=$(clang_version)
 
 installed() {
 	dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'
@@ -22,12 +30,11 @@ installed() {
 
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
-command -v clang-19 >/dev/null || command -v clang-20 >/dev/null || command -v clang-21 >/dev/null ||
-	command -v clang-22 >/dev/null || needs="$needs $(clang)"
+command -v "clang-$clang" >/dev/null || needs="$needs clang-$clang"
 if [ "${1:-run}" = test ]; then
 	needs="$needs stress-ng xvfb jackd2"
 	# The sanitizers of the core's tests, and the format check; both do without where apt has none.
-	for package in libclang-rt-19-dev clang-format-19; do
+	for package in libclang-rt-$clang-dev clang-format-19; do
 		! apt-cache show $package >/dev/null 2>&1 || needs="$needs $package"
 	done
 fi

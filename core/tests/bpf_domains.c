@@ -16,6 +16,7 @@ bool due;
 
 PROGRAM int call_shares(void *context)
 {
+	(void)context;
 	an_domain_wakes(&domains[0], &everywhere, leaf);
 	leaf = an_domain_pick(&domains[0], &everywhere, &excluded);
 	an_everywhere_add(&everywhere, &domains[0], leaf, service_ns);
@@ -24,6 +25,7 @@ PROGRAM int call_shares(void *context)
 
 PROGRAM int call_places(void *context)
 {
+	(void)context;
 	u32 at = an_child_towards(&domains[0], first, leaf);
 
 	other = an_domain_next(&domains[1], &everywhere, at, &excluded);
@@ -34,6 +36,7 @@ PROGRAM int call_places(void *context)
 
 PROGRAM int call_structure(void *context)
 {
+	(void)context;
 	first = an_first_free(&domains[0], AN_ROOT_LEAF);
 	second = an_first_free(&domains[1], first);
 	an_everywhere_create(&everywhere, leaf, first, second);
