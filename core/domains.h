@@ -27,9 +27,13 @@
  *                 that is free in all (an_first_free()): one that is removed, but still served in
  *                 one of them, is not.
  *
+ * The bounds on what a class is owed, or owes, are so many quanta for each of the CPUs that may
+ * serve it: a tree's `cpus` are those of all domains, and `own_cpus` those of its own.
+ *
  * What has been given in all domains is a counter per class that is added to without a common lock.
  * What a domain reads too early is charged the next time.
  *
+ * [1], [2]: see tree.h.
  * [3] Y. Wang, A. Merchant: Proportional-Share Scheduling for Distributed Storage Systems.
  *     FAST 2007.
  * [4] T. Li, D. Baumberger, S. Hahn: Efficient and Scalable Multiprocessor Fair Scheduling Using
