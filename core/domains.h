@@ -141,20 +141,6 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
 
 /* ---- places ---- */
 
-/* Where the paths of two leaves part: the node of the first one there; the leaf if they do not. */
-an_inline u32 an_parting(struct an_tree *t, u32 leaf, u32 other)
-{
-	an_while(an_node(t, leaf)->depth > an_node(t, other)->depth)
-		leaf = an_node(t, leaf)->parent;
-	an_while(an_node(t, other)->depth > an_node(t, leaf)->depth)
-		other = an_node(t, other)->parent;
-	an_while(an_node(t, leaf)->parent != an_node(t, other)->parent) {
-		leaf = an_node(t, leaf)->parent;
-		other = an_node(t, other)->parent;
-	}
-	return leaf;
-}
-
 /* The child of this inner node that is, or is above, the leaf; the leaf itself has none. */
 an_inline u32 an_child_towards(struct an_tree *t, u32 index, u32 leaf)
 {
@@ -178,7 +164,6 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 {
 	u64 task_step = (t->quantum_ns << AN_TAG_SHIFT) / AN_WEIGHT_DEFAULT;
 	struct an_node *there = an_node(from, leaf), *n;
-	u32 index;
 
 	if (leaf == own) {
 		n = an_node(t, own);
@@ -186,11 +171,11 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 			       (n->queued + n->serving) * from->own_cpus &&
 		       an_tag_diff(n->vtime, there->vtime) > (s64)(AN_PULL_QUANTA * task_step);
 	}
-	index = an_parting(t, leaf, own);
-	n = an_node(t, index);
+	an_part(t, &leaf, &own);
+	n = an_node(t, leaf);
 	if (n->ready)
 		return false;
-	an_catch_up(t, e, index);
+	an_catch_up(t, e, leaf);
 	return an_tag_diff(an_node(t, n->parent)->vtime, an_expected_start(n)) >
 	       (s64)(AN_PULL_QUANTA * n->step);
 }
@@ -198,10 +183,13 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 /* None of the tasks may run here: what the class is owed in this domain is forgotten. */
 an_outline void an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
 {
-	struct an_node *n = an_node(t, an_parting(t, leaf, own));
+	struct an_node *n;
 
-	if (leaf != own)
-		an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
+	if (leaf == own)
+		return;
+	an_part(t, &leaf, &own);
+	n = an_node(t, leaf);
+	an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
 }
 
 /* ---- structure ---- */

@@ -376,6 +376,19 @@ an_outline void an_unpick(struct an_tree *t, u32 leaf)
 	an_leave(t, leaf, 0, false);
 }
 
+/* Up from two leaves, to the siblings where their paths part; to the leaf, if they are the same. */
+an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
+{
+	an_while(an_node(t, *a)->depth > an_node(t, *b)->depth)
+		*a = an_node(t, *a)->parent;
+	an_while(an_node(t, *b)->depth > an_node(t, *a)->depth)
+		*b = an_node(t, *b)->parent;
+	an_while(an_node(t, *a)->parent != an_node(t, *b)->parent) {
+		*a = an_node(t, *a)->parent;
+		*b = an_node(t, *b)->parent;
+	}
+}
+
 /*
  * How much longer the task in service must have run before the one that has just woken should
  * take its place [ns since the service began]: when the start tag of its branch, charged for what
@@ -387,14 +400,7 @@ an_outline u64 an_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
 	const struct an_node *w, *s;
 	s64 ahead;
 
-	an_while(an_node(t, woken)->depth > an_node(t, serving)->depth)
-		woken = an_node(t, woken)->parent;
-	an_while(an_node(t, serving)->depth > an_node(t, woken)->depth)
-		serving = an_node(t, serving)->parent;
-	an_while(an_node(t, woken)->parent != an_node(t, serving)->parent) {
-		woken = an_node(t, woken)->parent;
-		serving = an_node(t, serving)->parent;
-	}
+	an_part(t, &woken, &serving);
 	w = an_node(t, woken);
 	s = an_node(t, serving);
 	/* Its own service is known, not expected: leave one quantum out of its expected start. */
