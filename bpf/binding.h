@@ -47,7 +47,7 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	struct unix_sock *to;
 	struct task_state *ts;
 
-	if (tree.classes < 2)
+	if (trees[0].classes < 2)
 		return 0;
 	to = bpf_skc_to_unix_sock(sk);
 	if (!to)
@@ -84,7 +84,7 @@ static __always_inline void binding_ends(struct task_state *ts)
 /* May a task be bound to this class, or stay so? */
 static __always_inline bool binding_holds(u32 leaf, u32 generation)
 {
-	const struct an_node *n = an_node(&tree, leaf);
+	const struct an_node *n = an_node(&trees[0], leaf);
 
 	return leaf != binding_closing && n->kind == AN_LEAF && n->generation == (u16)generation;
 }
@@ -176,7 +176,7 @@ int BPF_PROG(andante_received, struct sock *sk, int length)
 	struct task_state *ts;
 	s32 process;
 
-	if (tree.classes < 2 || length <= 0)
+	if (trees[0].classes < 2 || length <= 0)
 		return 0;
 	from = bpf_skc_to_unix_sock(sk);
 	process = from && from->addr ? socket_peer_process(sk) : 0;
@@ -210,10 +210,11 @@ static __always_inline u32 binding_wake(struct task_struct *p, struct task_state
 /* ---- the client's class goes ---- */
 
 /* The task, next in the queue that is gone through, is to be moved to its own class's. */
-static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, struct task_state *ts)
+static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, u32 domain,
+					      struct task_state *ts)
 {
 	binding_ends(ts);
-	an_task_wake(an_node(&tree, ts->leaf)->vtime, &ts->sfq);
+	an_task_wake(an_node(tree_of(domain), ts->leaf)->vtime, &ts->sfq);
 	scx_bpf_dsq_move_set_vtime(it, ts->sfq.start);
 }
 
@@ -221,7 +222,7 @@ static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, struc
 static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct task_state *ts)
 {
 	if (ts->home && !binding_holds(ts->leaf, ts->generation))
-		binding_goes_home(it, ts);
+		binding_goes_home(it, 0, ts);
 	return ts->leaf;
 }
 
@@ -230,18 +231,18 @@ static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct tas
 
 /*
  * The class of this leaf is about to be removed, and nobody is bound to it any more. Those of its
- * queue go to their own classes.
+ * queue in this domain go to their own classes.
  */
-static __noinline void binding_closes(u32 leaf)
+static __noinline void binding_closes(u32 domain, u32 leaf)
 {
-	u64 until_ns = bpf_ktime_get_ns() + BINDING_QUEUEING_NS;
+	u64 until_ns = bpf_ktime_get_ns() + BINDING_QUEUEING_NS, queue = queue_of(domain, leaf);
 	struct bpf_iter_scx_dsq it;
 
 	binding_closing = leaf;
 	if (nr_cpus > 1)
-		an_while(queue_grows(leaf) && bpf_ktime_get_ns() < until_ns)
+		an_while(queue_grows(queue) && bpf_ktime_get_ns() < until_ns)
 			;
-	bpf_iter_scx_dsq_new(&it, leaf, 0);
+	bpf_iter_scx_dsq_new(&it, queue, 0);
 	an_while(true) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
@@ -250,8 +251,8 @@ static __noinline void binding_closes(u32 leaf)
 		if (!ts || !ts->home)
 			break;
 		home = ts->home;
-		binding_goes_home(&it, ts);
-		queue_move(&it, p, home);
+		binding_goes_home(&it, domain, ts);
+		queue_move(&it, p, domain, home);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 }

@@ -39,6 +39,95 @@ static __always_inline u32 parent_leaf(struct cgroup *cgrp)
 	return leaf;
 }
 
+#ifdef AN_DOMAINS
+
+/* The first index above this one that is free in all domains. */
+static __always_inline u32 free_in_all(u32 after)
+{
+	u32 index = an_first_free(tree_of(0), after), domain = 1;
+
+	an_while(domain < nr_domains && index < AN_MAX_NODES) {
+		u32 other = an_first_free(tree_of(domain), index - 1);
+
+		domain = other > index ? 0 : domain + 1;
+		index = other;
+	}
+	return index;
+}
+
+/* A class in all domains, under the same index; AN_NONE: there is no room. */
+an_global u32 class_create(u32 parent, u64 id, u32 weight)
+{
+	u32 child = free_in_all(AN_ROOT_LEAF), inner = free_in_all(child), domain = 0, leaf = child;
+
+	if (inner >= AN_MAX_NODES)
+		return AN_NONE;
+	an_everywhere_create(&everywhere, parent, child, inner);
+	an_while(domain < nr_domains && leaf) {
+		struct bpf_spin_lock *lock = lock_of(domain);
+		struct an_tree *t = tree_of(domain);
+
+		if (!lock)
+			break;
+		bpf_spin_lock(lock);
+		leaf = an_domain_create(t, parent, id, weight, child, inner);
+		bpf_spin_unlock(lock);
+		domain++;
+	}
+	return leaf;
+}
+
+#else
+
+static __always_inline u32 class_create(u32 parent, u64 id, u32 weight)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u32 leaf;
+
+	bpf_spin_lock(lock);
+	leaf = an_class_create(&trees[0], parent, id, weight);
+	bpf_spin_unlock(lock);
+	return leaf;
+}
+
+#endif
+
+/* The kernel says that its queues are empty. */
+static __noinline void class_remove(u32 leaf)
+{
+	u32 domain = 0;
+
+	an_while(domain < nr_domains) {
+		struct bpf_spin_lock *lock = lock_of(domain);
+		struct an_tree *t = tree_of(domain);
+
+		if (!lock)
+			return;
+		bpf_spin_lock(lock);
+		if (!domain && *leaf_contract(leaf))
+			contract_end(*leaf_contract(leaf));
+		an_queue_correct(t, leaf, 0);
+		an_class_remove(t, leaf);
+		bpf_spin_unlock(lock);
+		domain++;
+	}
+}
+
+/* The queues of a slot that was used before are still there. */
+static __always_inline s32 class_queues_create(u32 leaf)
+{
+	u32 domain = 0;
+	s32 err = 0;
+
+	an_while(domain < nr_domains && !err) {
+		err = scx_bpf_create_dsq(queue_of(domain, leaf), -1);
+		if (err == -17 /* EEXIST */)
+			err = 0;
+		domain++;
+	}
+	return err;
+}
+
 SEC("struct_ops.s/andante_cgroup_init")
 s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
@@ -53,20 +142,15 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		return -12; /* ENOMEM */
 	if (!cgrp->level) {
 		cs->leaf = AN_ROOT_LEAF;
-		an_node(&tree, AN_ROOT)->cgroup_id = id;
+		an_node(&trees[0], AN_ROOT)->cgroup_id = id;
 		return 0;
 	}
 	parent = parent_leaf(cgrp);
-	bpf_spin_lock(&tree_lock);
-	leaf = an_class_create(&tree, parent, id, weight);
-	bpf_spin_unlock(&tree_lock);
+	leaf = class_create(parent, id, weight);
 	if (leaf) {
-		/* The queue of a slot that was used before is still there. */
-		err = scx_bpf_create_dsq(leaf, -1);
-		if (err && err != -17 /* EEXIST */) {
-			bpf_spin_lock(&tree_lock);
-			an_class_remove(&tree, leaf);
-			bpf_spin_unlock(&tree_lock);
+		err = class_queues_create(leaf);
+		if (err) {
+			class_remove(leaf);
 			return err;
 		}
 		cs->leaf = leaf;
@@ -82,20 +166,17 @@ SEC("struct_ops/andante_cgroup_exit")
 void BPF_PROG(andante_cgroup_exit, struct cgroup *cgrp)
 {
 	struct cgroup_state *cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, 0);
-	u32 leaf;
+	u32 leaf, domain = 0;
 
 	if (!cs || cs->shared || !cs->leaf || cs->leaf == AN_ROOT_LEAF)
 		return;
 	leaf = cs->leaf;
 	cs->leaf = AN_NONE;
-	if (bindings)
-		binding_closes(leaf);
-	bpf_spin_lock(&tree_lock);
-	if (*leaf_contract(leaf))
-		contract_end(*leaf_contract(leaf));
-	an_queue_correct(&tree, leaf, 0); /* the kernel says that it is empty */
-	an_class_remove(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
+	an_while(bindings && domain < nr_domains) {
+		binding_closes(domain, leaf);
+		domain++;
+	}
+	class_remove(leaf);
 	binding_closing = AN_NONE;
 }
 
@@ -103,12 +184,19 @@ SEC("struct_ops/andante_cgroup_set_weight")
 void BPF_PROG(andante_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup_state *cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, 0);
+	u32 domain = 0, leaf = cs && !cs->shared ? cs->leaf : AN_NONE;
 
-	if (!cs || cs->shared || !cs->leaf)
-		return;
-	bpf_spin_lock(&tree_lock);
-	an_class_set_weight(&tree, cs->leaf, weight);
-	bpf_spin_unlock(&tree_lock);
+	an_while(leaf && domain < nr_domains) {
+		struct bpf_spin_lock *lock = lock_of(domain);
+		struct an_tree *t = tree_of(domain);
+
+		if (!lock)
+			return;
+		bpf_spin_lock(lock);
+		an_class_set_weight(t, leaf, weight);
+		bpf_spin_unlock(lock);
+		domain++;
+	}
 }
 
 /* The class of a task whose class is not known, or is known no more. */
@@ -119,7 +207,7 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 
 	bpf_cgroup_release(cgrp);
 	ts->leaf = leaf;
-	ts->generation = an_node(&tree, leaf)->generation;
+	ts->generation = an_node(&trees[0], leaf)->generation;
 	ts->home = AN_NONE;
 	ts->sfq.fresh = 1;
 	return leaf;
@@ -130,7 +218,7 @@ static __always_inline u32 task_leaf(struct task_struct *p, struct task_state *t
 {
 	u32 leaf = ts->leaf;
 
-	if (leaf && (u16)ts->generation == an_node(&tree, leaf)->generation &&
+	if (leaf && (u16)ts->generation == an_node(&trees[0], leaf)->generation &&
 	    (!ts->home || binding_holds(leaf, ts->generation)))
 		return leaf;
 	return task_find_leaf(p, ts);

@@ -19,7 +19,7 @@
  * large, and the verifier looks at them anew in every program that makes them. What happens
  * elsewhere is noted: the contract is listed with its CPU, which is told.
  *
- * The contracts are guarded by the tree's lock.
+ * The contracts are guarded by the lock of the tree; if there are several, of the first domain's.
  */
 #ifndef ANDANTE_BPF_CONTRACTS_H
 #define ANDANTE_BPF_CONTRACTS_H
@@ -133,33 +133,36 @@ static __always_inline bool class_contract_begins(u32 index)
  */
 static __always_inline void class_contract_ends(u32 leaf)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index;
 	struct an_holder *h;
 	struct cpu_state *c;
 
-	if (!contracts_of_classes || an_node(&tree, leaf)->queued)
+	if (!contracts_of_classes || an_node(&trees[0], leaf)->queued)
 		return;
 	index = *leaf_contract(leaf);
 	h = an_holder(index);
 	c = cpu_state(h->cpu);
 	if (!index || !h->active || (c->running && c->contract == contract_name(index)))
 		return;
-	bpf_spin_lock(&tree_lock);
-	if (!an_node(&tree, leaf)->queued) {
+	bpf_spin_lock(lock);
+	if (!an_node(&trees[0], leaf)->queued) {
 		h->active = 0;
 		contract_note(index);
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 /* The task is not active any more. Takes the lock. */
 static __always_inline void contract_uncount(struct task_state *ts)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
+
 	if (!ts->counted)
 		return;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	contract_count(ts, AN_NONE);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 static __always_inline void kick_contract_cpu(u32 cpu)
@@ -213,27 +216,29 @@ static __always_inline bool contract_takes(u32 index, u64 now_ns)
 /* What has run under this CPU's contract is charged to it; returned is which one that was. */
 an_global u32 contract_charge(u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index = c->charged & 0xffff;
 	u64 ran_ns = c->contract_ns, now_ns = scx_bpf_now();
 
 	c->contract_ns = 0;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (contract_name(index) == c->charged)
 		an_contract_charge(&contracts, index, ran_ns, contracts_clock(now_ns));
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return index;
 }
 
 /* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
 an_global u32 contract_update(u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = scx_bpf_now();
 	struct an_holder *h;
 	u32 index;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = c->first_noted;
 	h = an_holder(index);
 	c->first_noted = h->next_noted;
@@ -248,7 +253,8 @@ an_global u32 contract_update(u32 cpu)
 			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
 	}
 	/* What its CPU has waited for, in vain: it went another way. */
-	if (an_contract(&contracts, index)->parked && h->leaf && !an_node(&tree, h->leaf)->queued)
+	if (an_contract(&contracts, index)->parked && h->leaf &&
+	    !an_node(&trees[0], h->leaf)->queued)
 		h->active = 0;
 	if (h->active && !h->ended)
 		an_contract_wake(&contracts, index, now_ns);
@@ -256,31 +262,33 @@ an_global u32 contract_update(u32 cpu)
 		an_contract_sleep(&contracts, index, now_ns);
 	if (an_contract(&contracts, index)->parked)
 		an_contract_park(&contracts, index, false);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return index;
 }
 
 /* The first thing that is due for this CPU's contracts is done, to the contract returned. */
 an_global u32 contract_expire(u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u64 now_ns = scx_bpf_now();
 	u32 index;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = an_contracts_expire_one(&contracts, cpu, contracts_clock(now_ns));
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return index;
 }
 
 /* A learnt contract that would be next, but has used what it may, has it no more. */
 an_global u32 contract_overdrawn(u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u64 now_ns = scx_bpf_now();
 	u32 index;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = an_contracts_overdrawn(&contracts, cpu, contracts_clock(now_ns));
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return index;
 }
 
@@ -304,7 +312,7 @@ an_global int contract_lets_go(u32 index)
 		leaf = binding_queue(&it, ts);
 		an_holder(index)->waits_in = leaf;
 		an_holder(index)->waits = 1;
-		queue_move(&it, p, leaf);
+		queue_move(&it, p, 0, leaf);
 		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -314,6 +322,7 @@ an_global int contract_lets_go(u32 index)
 /* Tasks of the contract that wait in the queue of their class go to the contract's. */
 an_global int contract_gathers(u32 index)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 leaf = an_holder(index)->waits_in, name = contract_name(index);
 	struct bpf_iter_scx_dsq it;
 	u32 left = CONTRACT_MOVES;
@@ -327,9 +336,9 @@ an_global int contract_gathers(u32 index)
 			break;
 		if (ts->counted == name &&
 		    scx_bpf_dsq_move_vtime(&it, p, contract_queue(index), 0)) {
-			bpf_spin_lock(&tree_lock);
-			an_queue_withdraw(&tree, leaf);
-			bpf_spin_unlock(&tree_lock);
+			bpf_spin_lock(lock);
+			an_queue_withdraw(&trees[0], leaf);
+			bpf_spin_unlock(lock);
 		}
 		left = an_opaque(left - 1);
 	}
@@ -385,12 +394,13 @@ an_global int contracts_let_go(u32 cpu, bool learnt)
  */
 static __noinline void contracts_leave(u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index, heir = 0;
 
 	an_while(heir < nr_cpus && cpu_state(heir)->gone)
 		heir = an_opaque(heir + 1);
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	contracts_heir = heir;
 	an_while((index = c->first_noted)) {
 		struct an_holder *h = an_holder(index);
@@ -399,7 +409,7 @@ static __noinline void contracts_leave(u32 cpu)
 		h->noted = 0;
 		contract_note(index);
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	kick_contract_cpu(heir);
 	contracts_let_go(cpu, false);
 }
@@ -434,11 +444,11 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 		return;
 	/* A class must not look idle between two quanta. */
 	if (wanting)
-		an_queue_add(&tree, wanting);
-	quantum_ends(c);
-	an_serve_unpicked(&tree, leaf);
+		domain_queue_add(&trees[0], wanting);
+	quantum_ends(&trees[0], c);
+	domain_serve_unpicked(&trees[0], leaf);
 	if (wanting)
-		an_queue_withdraw(&tree, wanting);
+		an_queue_withdraw(&trees[0], wanting);
 	c->serving = leaf;
 	c->unpicked = 1;
 	c->used_ns = 0;
@@ -484,16 +494,17 @@ an_global int contracts_settle(u32 cpu)
  */
 an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = scx_bpf_now();
 	u32 index, leaf, rule;
 	bool alone;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
-	alone = !an_node(&tree, AN_ROOT)->ready && !starving && (!wanting || goes_on);
+	alone = !an_node(&trees[0], AN_ROOT)->ready && !starving && (!wanting || goes_on);
 	if (!c->tree_ns)
 		c->learnt_ns = now_ns;
 	if (alone || !c->tree_ns)
@@ -506,16 +517,16 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	if (index && index == goes_on) {
 		contract_serves(c, wanting, wanting);
 	} else if (index && leaf) {
-		if (an_node(&tree, leaf)->queued) {
+		if (an_node(&trees[0], leaf)->queued) {
 			contract_serves(c, leaf, wanting);
-			an_queue_withdraw(&tree, leaf);
+			an_queue_withdraw(&trees[0], leaf);
 		} else { /* its task is on its way from another CPU, or has gone */
 			an_contract_park(&contracts, index, true);
 			contract_note(index);
 			index = AN_NONE;
 		}
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	c->over |= !index && c->contract;
 	c->contract = index ? contract_name(index) : 0;
 	c->contract_leaf = leaf;
@@ -535,12 +546,14 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
  */
 static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
+
 	if (c->contract | c->first_noted | c->contract_ns || !an_contracts_quiet(&contracts, cpu))
 		return false;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (!c->first_noted && an_contracts_quiet(&contracts, cpu))
 		c->sees_to = 0;
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	c->tree_ns = 0;
 	c->contract_check_ns = AN_NEVER;
 	return true;
@@ -560,6 +573,7 @@ static __always_inline bool contract_continues(const struct cpu_state *c)
 /* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
 static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index = c->contract & 0xffff, leaf = c->contract_leaf;
 	bool queued;
 
@@ -569,9 +583,9 @@ static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 
 		return scx_bpf_dsq_nr_queued(contract_queue(index)) > 0 ? index : AN_NONE;
 	if (c->serving != leaf)
 		return AN_NONE;
-	bpf_spin_lock(&tree_lock);
-	queued = an_continue(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_lock(lock);
+	queued = an_continue(&trees[0], leaf);
+	bpf_spin_unlock(lock);
 	return queued ? index : AN_NONE;
 }
 
@@ -579,7 +593,7 @@ static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 
 static __always_inline bool contract_shares(const struct cpu_state *c)
 {
 	if (c->contract_leaf)
-		return an_node(&tree, c->contract_leaf)->queued;
+		return an_node(&trees[0], c->contract_leaf)->queued;
 	return an_holder(c->contract & 0xffff)->active > 1;
 }
 
@@ -589,16 +603,17 @@ static __always_inline bool contract_shares(const struct cpu_state *c)
  */
 an_global int contract_missed(u32 cpu, u32 index)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf = an_holder(index)->leaf;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (leaf)
-		an_unpick(&tree, leaf);
+		an_unpick(&trees[0], leaf);
 	an_contract_park(&contracts, index, true);
 	contract_note(index);
 	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	if (leaf)
 		c->serving = AN_NONE;
 	c->contract = 0;
@@ -614,15 +629,16 @@ an_global int contract_missed(u32 cpu, u32 index)
  */
 static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_holder *h = an_holder(index);
 	bool here = index && h->cpu == cpu;
 	bool news;
 
 	if (h->leaf && !here)
 		return class_contract_ends(h->leaf);
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	if (news)
 		kick_contract_cpu(cpu);
 }

@@ -35,7 +35,7 @@ struct cpu_state {
 	u32 sees_to;	   /* it has, or may have, something to do for its contracts */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 unpicked;	   /* it was not picked for that quantum: its debt for it is bounded */
-	u32 starved;	   /* the task that is to run next has starved: a quantum of its own */
+	u32 apart;	   /* the task to run next was no pick (it starved, or was pulled over) */
 	u32 running;	   /* a task of that leaf is running */
 	u32 over;	   /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
@@ -43,6 +43,7 @@ struct cpu_state {
 	u32 held;	   /* that task holds a contract, or is active under one */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
 	u32 gone;	   /* it is offline, and serves no contract */
+	u32 looks_at;	   /* domain that it has looked at last, for one that is owed service */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;
 } __attribute__((aligned(64)));

@@ -79,40 +79,43 @@ an_global int kick_idle_cpus(void)
  * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
  * length is wrong. It is put right when nobody can be in the middle of adding to it.
  */
-an_global int queue_check(u32 leaf)
+an_global int queue_check(u32 queue)
 {
-	struct an_node *n = an_node(&tree, leaf);
+	u32 domain = queue_domain(queue);
+	struct an_tree *t = tree_of(domain);
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_node *n = an_node(t, queue_leaf(queue));
 	u32 events = n->queue_events;
-	s32 queued = scx_bpf_dsq_nr_queued(leaf);
+	s32 queued = scx_bpf_dsq_nr_queued(queue);
 
-	if (queued < 0 || queue_grows(leaf))
+	if (!lock || queued < 0 || queue_grows(queue))
 		return 0;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (events == n->queue_events && (u32)queued < n->queued) {
-		an_queue_correct(&tree, leaf, queued);
+		an_queue_correct(t, queue_leaf(queue), queued);
 		stats.corrected++;
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return 0;
 }
 
 /* A task of the running one's own class takes its place in the same quantum, if there is one. */
-static __always_inline bool take_classmate(struct cpu_state *c)
+static __always_inline bool take_classmate(struct cpu_state *c, const struct place *at)
 {
-	u32 leaf = c->serving;
+	u32 leaf = c->serving, queue = queue_of(at->domain, leaf);
 	bool queued;
 
-	bpf_spin_lock(&tree_lock);
-	queued = an_continue(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_lock(at->lock);
+	queued = an_continue(at->tree, leaf);
+	bpf_spin_unlock(at->lock);
 	if (!queued)
 		return false;
-	if (an_kmove_to_local(leaf))
+	if (an_kmove_to_local(queue))
 		return true;
-	bpf_spin_lock(&tree_lock);
-	an_queue_add(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
-	queue_check(leaf);
+	bpf_spin_lock(at->lock);
+	an_queue_add(at->tree, leaf);
+	bpf_spin_unlock(at->lock);
+	queue_check(queue);
 	return false;
 }
 
@@ -123,16 +126,20 @@ static __always_inline bool take_classmate(struct cpu_state *c)
 an_global u32 next_quantum(u32 cpu, u32 wanting)
 {
 	struct cpu_state *c = cpu_state(cpu);
+	struct an_tree *t = tree_of(cpu_domain(cpu));
+	struct bpf_spin_lock *lock = lock_of(cpu_domain(cpu));
 	u32 leaf;
 
-	bpf_spin_lock(&tree_lock);
+	if (!lock)
+		return AN_NONE;
+	bpf_spin_lock(lock);
 	if (wanting)
-		an_queue_add(&tree, wanting);
-	quantum_ends(c);
-	leaf = an_pick(&tree, &c->excluded);
+		domain_queue_add(t, wanting);
+	quantum_ends(t, c);
+	leaf = domain_pick(t, &c->excluded);
 	if (wanting && leaf != wanting)
-		an_queue_withdraw(&tree, wanting);
-	bpf_spin_unlock(&tree_lock);
+		an_queue_withdraw(t, wanting);
+	bpf_spin_unlock(lock);
 	c->serving = leaf;
 	c->unpicked = 0;
 	c->used_ns = 0;
@@ -151,24 +158,27 @@ an_global bool take_task(u32 cpu, u32 wanting)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct an_exclusion *x = &c->excluded;
+	u32 domain = cpu_domain(cpu);
+	struct an_tree *t = tree_of(domain);
+	struct bpf_spin_lock *lock = lock_of(domain);
 
-	an_while(c->serving) {
+	an_while(c->serving && lock) {
 		u32 leaf = c->serving;
 
-		if (an_kmove_to_local(leaf)) {
+		if (an_kmove_to_local(queue_of(domain, leaf))) {
 			stats.picks++;
-			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+			if (nr_cpus > 1 && an_node(t, AN_ROOT)->ready)
 				kick_idle_cpus();
 			return true;
 		}
 		stats.missed_picks++;
-		bpf_spin_lock(&tree_lock);
-		an_unpick(&tree, leaf);
-		bpf_spin_unlock(&tree_lock);
+		bpf_spin_lock(lock);
+		an_unpick(t, leaf);
+		bpf_spin_unlock(lock);
 		c->serving = AN_NONE;
-		queue_check(leaf);
+		queue_check(queue_of(domain, leaf));
 		if (nr_cpus > 1)
-			kick_for_queue(leaf);
+			kick_for_queue(queue_of(domain, leaf));
 		if (x->count >= AN_MAX_EXCLUDED)
 			return false;
 		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
@@ -179,16 +189,18 @@ an_global bool take_task(u32 cpu, u32 wanting)
 	return false;
 }
 
+#include "pull.h"
+
 static __always_inline bool quantum_over(const struct cpu_state *c)
 {
 	return c->over || c->used_ns >= quantum_ns;
 }
 
 /* Does this task, which wants to go on, come before all of its class that are queued? */
-static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, u32 leaf,
-					const struct task_state *ts)
+static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, const struct place *at,
+					u32 leaf, const struct task_state *ts)
 {
-	return !an_node(&tree, leaf)->queued || !queue_head(cpu, leaf) ||
+	return !an_node(at->tree, leaf)->queued || !queue_head(cpu, queue_of(at->domain, leaf)) ||
 	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 }
 
@@ -202,31 +214,34 @@ enum slice_end {
  * The slice of a task of this leaf that wants to go on has ended: it competes with its classmates,
  * and when the quantum is over, its class with the others.
  */
-static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu, u32 leaf,
+static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
+						 const struct place *at, u32 leaf,
 						 const struct task_state *ts)
 {
-	bool first = comes_first(c, cpu, leaf, ts);
+	bool first = comes_first(c, cpu, at, leaf, ts);
 
 	if (!quantum_over(c))
-		return !first && take_classmate(c) ? REPLACED : GOES_ON;
+		return !first && take_classmate(c, at) ? REPLACED : GOES_ON;
+	if (nr_domains > 1 && pull_owed(cpu, leaf))
+		return REPLACED;
 	if (next_quantum(cpu, leaf) != leaf)
 		return PICKED;
 	if (first)
 		return GOES_ON;
 	/* The pick stands for the classmate; prev is queued when the kernel says so. */
-	bpf_spin_lock(&tree_lock);
-	an_queue_withdraw(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_lock(at->lock);
+	an_queue_withdraw(at->tree, leaf);
+	bpf_spin_unlock(at->lock);
 	return PICKED;
 }
 
 /* The task that runs on this CPU goes on. */
-static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev,
-				 const struct task_state *ts)
+static __always_inline void keep(struct cpu_state *c, s32 cpu, const struct place *at,
+				 struct task_struct *prev, const struct task_state *ts)
 {
 	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
-	service_begins(c, cpu, prev, ts);
+	service_begins(c, cpu, at, prev, ts);
 }
 
 enum contract_turn {
@@ -236,13 +251,14 @@ enum contract_turn {
 };
 
 /* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
-static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu, u32 old,
+static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu,
+							const struct place *at, u32 old,
 							const struct task_state *ts)
 {
 	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
 	u32 wanting = AN_NONE;
 
-	if (ts && (held || comes_first(c, cpu, old, ts)))
+	if (ts && (held || comes_first(c, cpu, at, old, ts)))
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
@@ -256,7 +272,7 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 			return CONTRACT_GOES_ON;
 		if (an_kmove_to_local(contract_queue(index))) {
 			stats.contract_picks++;
-			if (nr_cpus > 1 && an_node(&tree, AN_ROOT)->ready)
+			if (nr_cpus > 1 && an_node(&trees[0], AN_ROOT)->ready)
 				kick_idle_cpus();
 			return CONTRACT_TAKEN;
 		}
@@ -272,6 +288,10 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_state *ts = NULL;
 	u32 old = c->serving;
+	struct place at;
+
+	if (!place_of(&at, cpu))
+		return;
 
 	c->inserting = AN_NONE;
 	c->excluded.count = 0;
@@ -281,47 +301,56 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		service_ends(c, prev);
 		task_settles(prev, ts);
 	}
-	if (ts && an_node(&tree, old)->kind != AN_LEAF)
+	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
 	if (c->sees_to && !contracts_rest(c, cpu)) {
-		enum contract_turn turn = contract_turn(c, cpu, old, ts);
+		enum contract_turn turn = contract_turn(c, cpu, &at, old, ts);
 
 		if (turn == CONTRACT_GOES_ON)
-			keep(c, cpu, prev, ts);
+			keep(c, cpu, &at, prev, ts);
 		if (turn != TREES_TURN)
 			return;
 	}
 	if (starving && an_kmove_to_local(STARVING_QUEUE)) {
-		c->starved = 1;
+		c->apart = 1;
 		return;
 	}
 	if (ts) {
-		enum slice_end end = slice_ends(c, cpu, old, ts);
+		enum slice_end end = slice_ends(c, cpu, &at, old, ts);
 
 		if (end == GOES_ON)
-			keep(c, cpu, prev, ts);
+			keep(c, cpu, &at, prev, ts);
 		if (end != PICKED)
 			return;
 	} else {
-		if (c->serving && !quantum_over(c) && take_classmate(c))
+		if (c->serving && !quantum_over(c) && take_classmate(c, &at))
 			return;
-		if (!c->serving && !an_node(&tree, AN_ROOT)->ready) {
+		if (nr_domains > 1 && pull_owed(cpu, AN_NONE))
+			return;
+		if (!c->serving && !an_node(at.tree, AN_ROOT)->ready) {
+			if (nr_domains > 1 && pull_any(cpu))
+				return;
 			if (c->sees_to && c->contract_check_ns != AN_NEVER)
 				cpu_check_at(cpu, scx_bpf_now(), c->contract_check_ns);
 			return;
 		}
 		next_quantum(cpu, AN_NONE);
 	}
-	if (take_task(cpu, ts ? old : AN_NONE) || !ts)
+	if (take_task(cpu, ts ? old : AN_NONE))
 		return;
+	if (!ts) {
+		if (nr_domains > 1)
+			pull_any(cpu);
+		return;
+	}
 	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
 	if (c->serving != old) {
-		bpf_spin_lock(&tree_lock);
-		an_serve_unpicked(&tree, old);
-		bpf_spin_unlock(&tree_lock);
+		bpf_spin_lock(at.lock);
+		domain_serve_unpicked(at.tree, old);
+		bpf_spin_unlock(at.lock);
 		c->serving = old;
 	}
-	keep(c, cpu, prev, ts);
+	keep(c, cpu, &at, prev, ts);
 }
 
 #endif

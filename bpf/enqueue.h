@@ -22,16 +22,17 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 						   u32 contract, u32 leaf, u64 now_ns,
 						   u64 enq_flags)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	bool news;
 
 	if (!contract_is_for(p, contract) || !contract_takes(contract, now_ns))
 		return false;
 	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	news = class_contract_begins(contract) | an_contract(&contracts, contract)->parked;
-	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
-	an_queue_add(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
+	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
+	domain_queue_add(&trees[0], leaf);
+	bpf_spin_unlock(lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		contract_tells(contract, now_ns);
@@ -45,12 +46,13 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 static __always_inline bool contract_enqueue(struct task_struct *p, struct task_state *ts,
 					     u32 contract, u32 leaf, u64 now_ns, u64 enq_flags)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), news;
 	bool takes = here && contract_takes(contract, now_ns);
 	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
-	u64 vtime = an_node(&tree, leaf)->vtime;
+	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
@@ -59,7 +61,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		an_holder(contract)->waits_in = leaf;
 		an_holder(contract)->waits = 1;
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	if (!takes)
 		return false;
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
@@ -83,13 +85,16 @@ static __always_inline bool enqueue_under_contract(struct task_struct *p, struct
 
 /* When a quantum makes way for the one of a class that has just woken: when that much is used [ns].
  */
-static __noinline u64 class_makes_way_after(u32 serving, u32 leaf)
+static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 {
+	struct bpf_spin_lock *lock = lock_of(domain);
 	u64 after;
 
-	bpf_spin_lock(&tree_lock);
-	after = an_preempt_after_ns(&tree, leaf, serving);
-	bpf_spin_unlock(&tree_lock);
+	if (!lock)
+		return quantum_ns;
+	bpf_spin_lock(lock);
+	after = an_preempt_after_ns(tree_of(domain), leaf, serving);
+	bpf_spin_unlock(lock);
 	return after < quantum_ns ? after : quantum_ns;
 }
 
@@ -107,11 +112,11 @@ static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag,
  * When the task that runs on this CPU should make way for the one just queued: when that much of
  * its quantum is used [ns], all of it at most.
  */
-static __always_inline u64 makes_way_after(const struct cpu_state *c, u32 serving, u32 leaf,
-					   u64 tag, u64 now)
+static __always_inline u64 makes_way_after(const struct cpu_state *c, s32 cpu, u32 serving,
+					   u32 leaf, u64 tag, u64 now)
 {
 	if (serving != leaf)
-		return class_makes_way_after(serving, leaf);
+		return class_makes_way_after(cpu_domain(cpu), serving, leaf);
 	if (now - c->since_ns < in_class_wake_ns)
 		return quantum_ns;
 	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
@@ -129,10 +134,12 @@ static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, 
 	return true;
 }
 
-/* The other CPUs that the woken task may use: does one of them run something that should yield? */
+/* The other CPUs of its domain that the woken task may use: does one of them run something that
+ * should yield? */
 static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
 	s32 cpu = an_ktask_cpu(p);
+	u32 domain = cpu_domain(cpu);
 	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
 
 	an_while(left) {
@@ -145,16 +152,20 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 			cpu = 0;
 		c = cpu_state(cpu);
 		serving = c->serving;
-		if (!c->running || !serving || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!c->running || !serving || cpu_domain(cpu) != domain ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		used = c->used_ns + now - c->since_ns;
-		if (preempt_now(cpu, c, leaf, used, makes_way_after(c, serving, leaf, tag, now)))
+		if (preempt_now(cpu, c, leaf, used,
+				makes_way_after(c, cpu, serving, leaf, tag, now)))
 			return;
 	}
 }
 
-/* Finds a CPU for a task that is being queued: an idle one, or one whose task should make way. */
-static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, u64 now, bool woken)
+/* Finds a CPU for a task that is being queued in this domain: an idle one of any, or one of this
+ * whose task should make way. */
+static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf, u64 tag, u64 now,
+				     bool woken)
 {
 	s32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
@@ -169,10 +180,10 @@ static __always_inline void find_cpu(struct task_struct *p, u32 leaf, u64 tag, u
 			return;
 		}
 	}
-	if (!c->running || !serving)
+	if (!c->running || !serving || cpu_domain(cpu) != domain)
 		return;
 	used = c->used_ns + now - c->since_ns;
-	after = woken ? makes_way_after(c, serving, leaf, tag, now) : quantum_ns;
+	after = woken ? makes_way_after(c, cpu, serving, leaf, tag, now) : quantum_ns;
 	if (preempt_now(cpu, c, leaf, used, after))
 		return;
 	cpu_check_at(cpu, now, now + (after - used));
@@ -198,8 +209,9 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = scx_bpf_now();
-	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_class;
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_contract, for_class;
 	u32 leaf, contract;
+	struct place at;
 
 	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
 		an_kqueue_local(p, quantum_ns, enq_flags);
@@ -212,24 +224,29 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (nr_cpus > 1 && ts->contract)
 		learn_makes_way(p, ts);
 	leaf = task_leaf(p, ts);
-	if (bindings && tree.classes > 1 && woken)
+	if (bindings && trees[0].classes > 1 && woken)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
 	contract = task_contract(ts, leaf);
 	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
 		return;
-	for_class = contract && an_holder(contract)->leaf && contract_is_for(p, contract);
+	for_contract = contract && contract_is_for(p, contract);
+	for_class = for_contract && an_holder(contract)->leaf;
+	/* Those that may be served under a contract stay where it is. */
+	if (!place_of(&at, for_contract ? 0 : an_ktask_cpu(p)))
+		return;
+	task_arrives(p, ts, &at, leaf);
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
-	here->inserting = leaf;
-	bpf_spin_lock(&tree_lock);
-	an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
-	an_queue_add(&tree, leaf);
+	here->inserting = queue_of(at.domain, leaf);
+	bpf_spin_lock(at.lock);
+	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
+	domain_queue_add(at.tree, leaf);
 	if (for_class)
 		class_contract_begins(contract);
-	bpf_spin_unlock(&tree_lock);
-	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
-	find_cpu(p, leaf, ts->sfq.start, now, woken);
+	bpf_spin_unlock(at.lock);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
+	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
 }
 
 #endif

@@ -22,21 +22,23 @@ static __always_inline void contract_end(u32 index)
 /* The thread holds its contract no more. Takes the lock. */
 static __always_inline void contract_unbind(struct task_state *ts)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index = contract_named(ts->contract);
 	struct an_holder *h = an_holder(index);
 
 	ts->contract = 0;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (index && h->bound && !--h->bound) {
 		cpu_state(h->cpu)->learnt -= h->part;
 		contract_end(index);
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 /* A new thread of a process that holds a contract holds it too. */
 static __always_inline void contract_inherit(struct task_struct *p, struct task_state *ts)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct task_state *from;
 	u32 index;
@@ -46,13 +48,13 @@ static __always_inline void contract_inherit(struct task_struct *p, struct task_
 	from = bpf_task_storage_get(&task_states, parent, 0, 0);
 	if (!from || !from->contract)
 		return;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = contract_named(from->contract);
 	if (index && an_holder(index)->kind == AN_HELD_BY_PROCESS) {
 		an_holder(index)->bound++;
 		ts->contract = from->contract;
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 static __always_inline void holder_init(struct an_holder *h, u32 kind)
@@ -69,11 +71,12 @@ struct an_contract_call contract_call SEC(".bss.contracts");
 
 static __always_inline s32 call_create(void)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_call *call = &contract_call;
 	u32 leaf = call->kind == AN_HELD_BY_CLASS ? call->leaf : AN_NONE, index = AN_NONE;
 	struct an_holder *h;
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (!leaf || !*leaf_contract(leaf))
 		index = an_contract_create(&contracts, &call->promise);
 	if (index && call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
@@ -91,7 +94,7 @@ static __always_inline s32 call_create(void)
 			contracts_of_classes++;
 		}
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	return index ? 0 : -28; /* ENOSPC */
 }
 
@@ -113,10 +116,11 @@ static __always_inline s32 call_move(u32 index, u32 cpu)
 
 static __always_inline s32 call_change(void)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index, cpu = an_bounded(contract_call.promise.cpu, AN_MAX_CONTRACT_CPUS), old = cpu;
 	s32 error = -2; /* ENOENT */
 
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = contract_named(contract_call.name);
 	if (index) {
 		error = 0;
@@ -126,7 +130,7 @@ static __always_inline s32 call_change(void)
 		else
 			error = call_move(index, cpu);
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	if (index) {
 		kick_contract_cpu(old);
 		kick_contract_cpu(cpu);
@@ -137,6 +141,7 @@ static __always_inline s32 call_change(void)
 /* The thread contract_call.pid is to hold the contract, or none (name 0). */
 static __always_inline s32 call_bind(void)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct task_struct *p = bpf_task_from_pid(contract_call.pid);
 	struct task_state *ts;
 	s32 error = -3; /* ESRCH */
@@ -152,7 +157,7 @@ static __always_inline s32 call_bind(void)
 			contract_unbind(ts);
 		error = 0;
 		if (contract_call.name && !ts->contract) {
-			bpf_spin_lock(&tree_lock);
+			bpf_spin_lock(lock);
 			index = contract_named(contract_call.name);
 			if (index) {
 				an_holder(index)->bound++;
@@ -160,7 +165,7 @@ static __always_inline s32 call_bind(void)
 			} else {
 				error = -2; /* ENOENT */
 			}
-			bpf_spin_unlock(&tree_lock);
+			bpf_spin_unlock(lock);
 		}
 	}
 	bpf_task_release(p);
@@ -170,6 +175,7 @@ static __always_inline s32 call_bind(void)
 /* Slots of contracts that have ended, and have nothing queued, are freed. */
 static __always_inline s32 call_sweep(void)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index = 1, end = contracts.unused;
 
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
@@ -177,10 +183,10 @@ static __always_inline s32 call_sweep(void)
 		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));
 
 		if (h->ended && empty) {
-			bpf_spin_lock(&tree_lock);
+			bpf_spin_lock(lock);
 			if (!h->noted)
 				an_contract_remove(&contracts, index);
-			bpf_spin_unlock(&tree_lock);
+			bpf_spin_unlock(lock);
 		}
 		index = an_opaque(index + 1);
 	}

@@ -9,6 +9,11 @@
 /* How many CPUs are looked at for room. */
 #define LEARN_SCAN_CPUS 16
 
+static __always_inline bool serves_contracts(u32 cpu)
+{
+	return cpu < AN_MAX_CONTRACT_CPUS && !cpu_domain(cpu);
+}
+
 /* A CPU for this part of one, the task's own if it has room; -1: there is none. Needs no lock. */
 static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 {
@@ -20,7 +25,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 	an_while(left) {
 		u32 learnt = cpu_state(cpu)->learnt;
 
-		if (cpu < AN_MAX_CONTRACT_CPUS && learnt + part <= least && !cpu_state(cpu)->gone &&
+		if (serves_contracts(cpu) && learnt + part <= least && !cpu_state(cpu)->gone &&
 		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			least = learnt + part;
 			best = cpu;
@@ -35,6 +40,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 
 static __noinline void learn_contract(struct task_struct *p, struct task_state *ts)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	u32 part = an_learn_part(&ts->learner), index;
 	struct an_promise promise = {};
 	s32 cpu = learn_cpu(p, part);
@@ -43,7 +49,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		return;
 	an_learn_promise(&ts->learner, learn_bound, &promise);
 	promise.cpu = cpu;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, &promise);
 	if (index) {
 		struct an_holder *h = an_holder(index);
@@ -57,13 +63,14 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		an_learnt_assure(&contracts, an_contract(&contracts, index), part);
 		ts->contract = contract_name(index);
 	}
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 	stats.learnt += index != AN_NONE;
 }
 
 /* The promise follows what is learnt, once that has changed by so much that it matters. */
 static __noinline void learn_adjust(struct task_state *ts, u32 index)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract *k = an_contract(&contracts, index);
 	struct an_holder *h = an_holder(index);
 	u32 part = an_learn_part(&ts->learner);
@@ -78,18 +85,19 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	    part >= h->part - h->part / 4)
 		return;
 	promise.cpu = h->cpu;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	cpu_state(h->cpu)->learnt += part - h->part;
 	h->part = part;
 	h->next = promise;
 	h->changed = 1;
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 /* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it
  * goes there. */
 static __noinline void learn_move(struct task_struct *p, u32 index)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_holder *h = an_holder(index);
 	u32 cpu = h->cpu, left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
 	u32 serves = cpu_state(cpu)->contract;
@@ -100,7 +108,7 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 		return;
 	an_while(left) {
 		cpu = an_opaque(cpu + 1);
-		if (cpu >= nr_cpus || cpu >= AN_MAX_CONTRACT_CPUS)
+		if (cpu >= nr_cpus || !serves_contracts(cpu))
 			cpu = 0;
 		if (!cpu_state(cpu)->contract && !cpu_state(cpu)->first_noted &&
 		    !cpu_state(cpu)->gone && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
@@ -109,7 +117,7 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	}
 	if (!left)
 		return;
-	bpf_spin_lock(&tree_lock);
+	bpf_spin_lock(lock);
 	if (!h->changed)
 		h->next = an_contract(&contracts, index)->promise;
 	cpu_state(h->cpu)->learnt -= h->part;
@@ -118,7 +126,7 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	h->next.cpu = cpu;
 	h->changed = 1;
 	contract_note(index);
-	bpf_spin_unlock(&tree_lock);
+	bpf_spin_unlock(lock);
 }
 
 /* The contract that has been learnt of the task, or AN_NONE: it holds none, or was promised one. */

@@ -34,8 +34,9 @@
 #include "intf.h"
 #include <bpf/bpf_tracing.h>
 
-struct an_tree tree;
 struct an_stats stats;
+
+#include "domain.h"
 
 #include "cpu.h"
 
@@ -49,8 +50,6 @@ const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1
 const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
-
-static struct bpf_spin_lock tree_lock SEC(".bss.lock");
 
 /*
  * A function that the verifier looks at once, for any arguments, and not at every call. For the
@@ -70,6 +69,7 @@ struct task_state {
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
+	u32 domain;   /* where it was queued, or ran, last */
 	struct an_learner learner;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;
@@ -91,40 +91,58 @@ static __always_inline bool cpus_idle(void)
 	return any;
 }
 
-/* The quantum in progress, if any, is over. With the lock held. */
-static __always_inline void quantum_ends(const struct cpu_state *c)
+/* The quantum in progress, if any, is over. With the tree's lock held. */
+static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_state *c)
 {
 	if (!c->serving)
 		return;
-	an_stop(&tree, c->serving, c->used_ns);
+	domain_stop(t, c->serving, c->used_ns);
 	if (c->unpicked)
-		an_debt_limit(&tree, c->serving);
+		an_debt_limit(t, c->serving);
 }
 
-/* Is a task perhaps on its way to the queue of this leaf? */
-an_global bool queue_grows(u32 leaf)
+/* The task comes to this domain: in the one that it was in last, its classmates may have been
+ * further on. */
+static __always_inline void task_arrives(const struct task_struct *p, struct task_state *ts,
+					 const struct place *at, u32 leaf)
+{
+	if (nr_domains == 1 || ts->domain == at->domain)
+		return;
+	ts->domain = at->domain;
+	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, p->scx.weight,
+			   nr_cpus_online);
+}
+
+/* Is a task perhaps on its way to this queue of a leaf? */
+an_global bool queue_grows(u32 queue)
 {
 	u32 cpu = 0;
 
 	an_while(cpu < nr_cpus) {
-		if (cpu_state(cpu)->inserting == leaf)
+		if (cpu_state(cpu)->inserting == queue)
 			return true;
 		cpu++;
 	}
 	return false;
 }
 
-/* The task, next in a queue that is gone through, moves to the queue of this leaf. Takes the lock.
- */
-static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 leaf)
+/* The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
+ * Takes the lock. */
+static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				       u32 domain, u32 leaf)
 {
-	bpf_spin_lock(&tree_lock);
-	an_queue_add(&tree, leaf);
-	bpf_spin_unlock(&tree_lock);
-	if (!scx_bpf_dsq_move_vtime(it, p, leaf, 0)) {
-		bpf_spin_lock(&tree_lock);
-		an_queue_withdraw(&tree, leaf);
-		bpf_spin_unlock(&tree_lock);
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_tree *t = tree_of(domain);
+
+	if (!lock)
+		return;
+	bpf_spin_lock(lock);
+	domain_queue_add(t, leaf);
+	bpf_spin_unlock(lock);
+	if (!scx_bpf_dsq_move_vtime(it, p, queue_of(domain, leaf), 0)) {
+		bpf_spin_lock(lock);
+		an_queue_withdraw(t, leaf);
+		bpf_spin_unlock(lock);
 	}
 }
 
@@ -156,23 +174,25 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	s32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf, contract, old = c->serving;
+	struct place at;
 
-	if (!ts)
+	if (!ts || !place_of(&at, cpu))
 		return;
 	task_settles(p, ts);
 	leaf = task_leaf(p, ts);
 	contract = task_contract(ts, leaf);
 	if (contract != (c->contract & 0xffff))
 		c->contract = 0;
-	if (old != leaf || c->starved) {
+	if (old != leaf || c->apart) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
-		bpf_spin_lock(&tree_lock);
-		quantum_ends(c);
-		an_serve_unpicked(&tree, leaf);
-		an_task_wake(an_node(&tree, leaf)->vtime, &ts->sfq);
-		bpf_spin_unlock(&tree_lock);
+		task_arrives(p, ts, &at, leaf);
+		bpf_spin_lock(at.lock);
+		quantum_ends(at.tree, c);
+		domain_serve_unpicked(at.tree, leaf);
+		an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
+		bpf_spin_unlock(at.lock);
 		c->serving = leaf;
-		c->starved = 0;
+		c->apart = 0;
 		c->unpicked = contracts.count > 0;
 		c->used_ns = 0;
 		c->over = !c->contract; /* it was given no quantum: the next choice is the tree's */
@@ -182,7 +202,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	}
 	if (contract && !c->contract)
 		contract_unpicked(ts, cpu, contract);
-	service_begins(c, cpu, p, ts);
+	service_begins(c, cpu, &at, p, ts);
 }
 
 SEC("struct_ops/andante_stopping")
@@ -208,32 +228,69 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 
 /* ---- the scheduler as a whole ---- */
 
+/* So many more CPUs, of this domain. */
+static __noinline void cpus_change(u32 of_domain, s32 more)
+{
+	u32 domain = 0;
+
+	an_while(domain < nr_domains) {
+		struct bpf_spin_lock *lock = lock_of(domain);
+		struct an_tree *t = tree_of(domain);
+
+		if (!lock)
+			return;
+		bpf_spin_lock(lock);
+		if (t->cpus + more)
+			t->cpus += more;
+		if (domain == of_domain && t->own_cpus + more)
+			t->own_cpus += more;
+		bpf_spin_unlock(lock);
+		domain++;
+	}
+}
+
 SEC("struct_ops/andante_cpu_online")
 void BPF_PROG(andante_cpu_online, s32 cpu)
 {
 	cpu_state(cpu)->gone = 0;
-	bpf_spin_lock(&tree_lock);
-	tree.cpus++;
-	bpf_spin_unlock(&tree_lock);
+	cpus_change(cpu_domain(cpu), 1);
 }
 
 SEC("struct_ops/andante_cpu_offline")
 void BPF_PROG(andante_cpu_offline, s32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
+	struct place at;
 
 	c->running = 0;
 	c->gone = 1;
-	bpf_spin_lock(&tree_lock);
-	if (tree.cpus > 1)
-		tree.cpus--;
-	quantum_ends(c);
-	bpf_spin_unlock(&tree_lock);
+	cpus_change(cpu_domain(cpu), -1);
+	if (!place_of(&at, cpu))
+		return;
+	bpf_spin_lock(at.lock);
+	quantum_ends(at.tree, c);
+	bpf_spin_unlock(at.lock);
 	c->serving = AN_NONE;
 	if (contracts.count) {
 		contracts_leave(cpu);
 		kick_idle_cpus();
 	}
+}
+
+static __always_inline s32 trees_create(void)
+{
+	u32 domain = 0;
+	s32 err = 0;
+
+	an_while(domain < nr_domains && !err) {
+		struct an_tree *t = tree_of(domain);
+
+		an_tree_init(t, quantum_ns, nr_cpus_online);
+		t->own_cpus = domain_cpus();
+		err = scx_bpf_create_dsq(queue_of(domain, AN_ROOT_LEAF), -1);
+		domain++;
+	}
+	return err;
 }
 
 SEC("struct_ops.s/andante_init")
@@ -242,11 +299,10 @@ s32 BPF_PROG(andante_init)
 	u32 cpu = 0;
 	s32 err;
 
-	an_tree_init(&tree, quantum_ns, nr_cpus_online);
-	err = contract_queues_create();
+	err = trees_create();
 	if (err)
 		return err;
-	err = scx_bpf_create_dsq(AN_ROOT_LEAF, -1);
+	err = contract_queues_create();
 	if (err)
 		return err;
 	err = starving_init();

@@ -11,8 +11,8 @@
 #define ANDANTE_BPF_SERVICE_H
 
 /* A task of the class whose quantum it is starts to run, or goes on. */
-static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct task_struct *p,
-					   const struct task_state *ts)
+static __always_inline void service_begins(struct cpu_state *c, s32 cpu, const struct place *at,
+					   struct task_struct *p, const struct task_state *ts)
 {
 	u64 now = scx_bpf_now();
 
@@ -24,8 +24,8 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, struct 
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
 	if (!c->contract || c->contract_leaf)
-		an_task_serve(&an_node(&tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? contract_shares(c) : an_node(&tree, AN_ROOT)->ready)
+		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
+	if (c->contract ? contract_shares(c) : an_node(at->tree, AN_ROOT)->ready)
 		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
 	if (c->sees_to && c->contract_check_ns != AN_NEVER)
 		cpu_check_at(cpu, now, c->contract_check_ns);

@@ -31,15 +31,21 @@ struct {
 } starving_timers SEC(".maps");
 
 /* Those in the queue of this leaf that have waited too long; the last in the queue come first. */
-an_global int starving_in(u32 leaf)
+an_global int starving_in(u32 queue)
 {
-	u64 now_ns = scx_bpf_now(), vtime = an_node(&tree, leaf)->vtime;
+	u32 domain = queue_domain(queue), leaf = queue_leaf(queue);
+	struct an_tree *t = tree_of(domain);
+	struct bpf_spin_lock *lock = lock_of(domain);
+	u64 now_ns = scx_bpf_now(), vtime = an_node(t, leaf)->vtime;
 	struct bpf_iter_scx_dsq it;
 	u32 left = STARVING_MOVES;
 
+	if (!lock)
+		return 0;
+
 	/* The verifier takes this for part of the initialisation, which may sleep. */
 	bpf_rcu_read_lock();
-	bpf_iter_scx_dsq_new(&it, leaf, an_kconst(scx_dsq_iter_flags, SCX_DSQ_ITER_REV));
+	bpf_iter_scx_dsq_new(&it, queue, an_kconst(scx_dsq_iter_flags, SCX_DSQ_ITER_REV));
 	an_while(left) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
@@ -48,9 +54,9 @@ an_global int starving_in(u32 leaf)
 			break;
 		if (ts->queued_ns + STARVING_NS < now_ns &&
 		    scx_bpf_dsq_move(&it, p, STARVING_QUEUE, 0)) {
-			bpf_spin_lock(&tree_lock);
-			an_queue_withdraw(&tree, leaf);
-			bpf_spin_unlock(&tree_lock);
+			bpf_spin_lock(lock);
+			an_queue_withdraw(t, leaf);
+			bpf_spin_unlock(lock);
 			/* Its turn comes now, and is not to be where the others' is yet to come. */
 			if (an_tag_diff(ts->sfq.start, vtime) > 0)
 				ts->sfq.start = vtime;
@@ -64,15 +70,28 @@ an_global int starving_in(u32 leaf)
 	return 0;
 }
 
+/* Those of one domain. */
+an_global int starving_among(u32 domain)
+{
+	struct an_tree *t = tree_of(domain);
+	u32 leaf = AN_ROOT_LEAF, end = domain < nr_domains ? t->unused : 0;
+
+	an_while(leaf < end && leaf < AN_MAX_NODES) {
+		if (an_node(t, leaf)->kind == AN_LEAF && an_node(t, leaf)->queued)
+			starving_in(queue_of(domain, leaf));
+		leaf = an_opaque(leaf + 1);
+	}
+	return 0;
+}
+
 static int starving_look(void *map, u32 *key, struct starving_timer *t)
 {
-	u32 leaf = AN_ROOT_LEAF, end = tree.unused;
+	u32 domain = 0;
 
 	starving = scx_bpf_dsq_nr_queued(STARVING_QUEUE) > 0;
-	an_while(leaf < end && leaf < AN_MAX_NODES) {
-		if (an_node(&tree, leaf)->kind == AN_LEAF && an_node(&tree, leaf)->queued)
-			starving_in(leaf);
-		leaf = an_opaque(leaf + 1);
+	an_while(domain < nr_domains) {
+		starving_among(domain);
+		domain++;
 	}
 	bpf_timer_start(&t->timer, STARVING_LOOK_NS, 0);
 	return 0;

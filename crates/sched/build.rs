@@ -1,5 +1,5 @@
-//! Compiles `bpf/sched.bpf.c` (the core and its shell in the kernel) and `bpf/historical.bpf.c` (the
-//! same for the historical policies), and makes their skeletons.
+//! Compiles `bpf/sched.bpf.c` (the core and its shell in the kernel), `bpf/domains.bpf.c` (the same for
+//! many CPUs) and `bpf/historical.bpf.c` (for the historical policies), and makes their skeletons.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(dir).display());
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    for name in ["sched", "historical"] {
+    for name in ["sched", "domains", "historical"] {
         let source = root.join(format!("bpf/{name}.bpf.c"));
         SkeletonBuilder::new()
             .source(&source)

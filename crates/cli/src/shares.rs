@@ -76,12 +76,14 @@ pub mod tests {
         let before = Snapshot {
             now_ns: 1_000,
             cpus: 4,
+            domains: 1,
             classes: vec![class("/a", 100, 500)],
         };
         let classes = vec![class("/a", 100, 1_500), class("/new", 100, 400)];
         let after = Snapshot {
             now_ns: 2_000,
             cpus: 4,
+            domains: 1,
             classes,
         };
         let rows = between(&before, &after);
@@ -94,6 +96,7 @@ pub mod tests {
         let only = Snapshot {
             now_ns: 5,
             cpus: 2,
+            domains: 1,
             classes: vec![class("/", 100, 9)],
         };
         assert_eq!(between(&only, &only)[0].share_received, 0.0);
@@ -105,6 +108,7 @@ pub mod tests {
         let only = Snapshot {
             now_ns: 5,
             cpus: 2,
+            domains: 1,
             classes: vec![class("/", 1, 0), class("/a/b", 1, 0)],
         };
         let names: Vec<_> = between(&only, &only)

@@ -46,7 +46,7 @@ pub struct ClassFacts {
 
 /// The machine.
 pub trait Host {
-    /// The CPUs that are online, in order, below 64.
+    /// The CPUs that are online and serve contracts, in order, below 64.
     fn online_cpus(&self) -> Vec<u32>;
     /// A thread; none if there is none.
     fn thread(&self, tid: i32) -> Option<Thread>;
@@ -64,16 +64,18 @@ pub trait Host {
 #[derive(Debug)]
 pub struct LinuxHost {
     tree: Tree,
+    contract_cpus: u32,
 }
 
 impl LinuxHost {
-    /// This machine, if it has what classes need.
+    /// This machine, if it has what classes need. Only the first so many CPUs serve contracts.
     ///
     /// # Errors
     /// What it lacks.
-    pub fn open() -> Result<Self, ClassError> {
+    pub fn open(contract_cpus: u32) -> Result<Self, ClassError> {
         Ok(Self {
             tree: Tree::open()?,
+            contract_cpus: contract_cpus.min(MAX_CONTRACT_CPUS),
         })
     }
 }
@@ -82,7 +84,7 @@ impl Host for LinuxHost {
     fn online_cpus(&self) -> Vec<u32> {
         let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let mask = parse_cpus(&text).unwrap_or(1);
-        (0..MAX_CONTRACT_CPUS)
+        (0..self.contract_cpus)
             .filter(|cpu| mask >> cpu & 1 == 1)
             .collect()
     }
@@ -196,7 +198,7 @@ mod tests {
     /// `/proc` has a file for every thread, though it lists processes only.
     #[test]
     fn this_very_process_is_found() {
-        let Ok(host) = LinuxHost::open() else {
+        let Ok(host) = LinuxHost::open(MAX_CONTRACT_CPUS) else {
             eprintln!("skipped: this machine has no cgroup v2 with cpu");
             return;
         };

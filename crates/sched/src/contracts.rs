@@ -8,7 +8,6 @@
 //! A call is a structure in the scheduler's memory and a run of the BPF program
 //! `andante_contract`. There is one such structure, hence `&mut self`.
 
-use std::ptr;
 
 use libbpf_rs::ProgramInput;
 use thiserror::Error;
@@ -246,7 +245,7 @@ impl Scheduler {
 
     /// The contracts that there are.
     pub fn contracts(&self) -> Vec<Contract> {
-        let Some(section) = self.contract_section() else {
+        let Some(section) = self.object.contracts() else {
             return Vec::new();
         };
         // SAFETY: the pointers are to fields of the mapped section, which lives as long as the
@@ -265,7 +264,7 @@ impl Scheduler {
 
     /// The leaf of the class of this cgroup; none if the cgroup has no class of its own.
     pub fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {
-        let tree = &raw const self.skel.maps.bss_data.as_deref()?.tree;
+        let tree = self.object.tree()?;
         // SAFETY: as above; indices are below the length of the array.
         let node = |index: usize| unsafe { (&raw const (*tree).nodes[index]).read_volatile() };
         // SAFETY: as above.
@@ -290,26 +289,21 @@ impl Scheduler {
         })
     }
 
-    fn contract_section(&self) -> Option<*const types::bss_contracts> {
-        let section = self.skel.maps.bss_contracts_data.as_deref()?;
-        Some(ptr::from_ref(section))
-    }
-
     /// Runs the call; the structure as it is afterwards.
     fn call(
         &mut self,
         call: types::an_contract_call,
     ) -> Result<types::an_contract_call, CallError> {
         let unmapped = || CallError::Other("its memory is not mapped".into());
-        let section = self.skel.maps.bss_contracts_data.as_deref_mut();
-        let slot = &raw mut section.ok_or_else(unmapped)?.contract_call;
+        let section = self.object.contracts_mut().ok_or_else(unmapped)?;
+        // SAFETY: as above.
+        let slot = unsafe { &raw mut (*section).contract_call };
         // SAFETY: the pointer is to the mapped section. Only this process writes there and, while
         // the program below runs, the kernel.
         unsafe { slot.write_volatile(call) };
         let ran = self
-            .skel
-            .progs
-            .andante_contract
+            .object
+            .contract_program()
             .test_run(ProgramInput::default())
             .map_err(|error| CallError::Other(error.to_string()))?;
         match ran.return_value as i32 {

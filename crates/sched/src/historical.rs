@@ -135,7 +135,7 @@ impl Historical {
 
     /// Why it is no longer in charge; none while it is.
     pub fn exited(&self) -> Option<Exit> {
-        exit_of!(self.skel)
+        exit_of!(std::ptr::from_ref(self.skel.maps.bss_data.as_deref()?))
     }
 
     /// Detaches the policy; the kernel's own scheduler is in charge when this returns.

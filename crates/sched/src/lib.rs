@@ -4,6 +4,7 @@
 pub mod class;
 pub mod contracts;
 pub mod doctor;
+pub mod domains;
 pub mod historical;
 pub mod loader;
 mod maps;
@@ -18,10 +19,16 @@ mod skel {
 }
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod domains_skel {
+    include!(concat!(env!("OUT_DIR"), "/domains.skel.rs"));
+}
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod historical_skel {
     include!(concat!(env!("OUT_DIR"), "/historical.skel.rs"));
 }
 
+pub use domains::Domains;
 pub use historical::{Historical, Policy};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{Program, programs};

@@ -10,7 +10,9 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
 
-use crate::skel::{SchedSkel, SchedSkelBuilder};
+use crate::domains::{Domains, Object};
+use crate::domains_skel::DomainsSkelBuilder;
+use crate::skel::{SchedSkelBuilder, types};
 
 /// CPUs that the per-CPU arrays of the scheduler have room for (`AN_MAX_CPUS`).
 pub(crate) const MAX_CPUS: usize = 1024;
@@ -47,6 +49,8 @@ pub struct Options {
     pub leave_percent: u32,
     /// Whether a server's work is charged to, and done with the share of, the client it serves.
     pub binding: bool,
+    /// CPUs of a domain with a tree and a lock of its own; none: as many as is best.
+    pub domain_cpus: Option<u32>,
 }
 
 impl Default for Options {
@@ -56,6 +60,7 @@ impl Default for Options {
             learn_percent: 50,
             leave_percent: 20,
             binding: true,
+            domain_cpus: None,
         }
     }
 }
@@ -95,7 +100,8 @@ pub struct Exit {
 
 /// The scheduler in the kernel. Dropping it detaches it, and the kernel's own takes over.
 pub struct Scheduler {
-    pub(crate) skel: SchedSkel<'static>,
+    pub(crate) object: Object,
+    domains: Domains,
     link: Option<Link>,
     /// Of the programs that see what goes over sockets; none without binding.
     _sockets: Vec<Link>,
@@ -120,14 +126,14 @@ pub(crate) fn detach(link: Option<Link>) -> Result<(), io::Error> {
     link.map_or(Ok(()), |link| link.detach().map_err(io::Error::other))
 }
 
-/// Why the kernel let the scheduler of this skeleton go (`bpf/exit.h`); none while it has not. Each
+/// Why the kernel let the scheduler with these variables go (`bpf/exit.h`); none while it has not. Each
 /// skeleton has types of its own, hence a macro.
 macro_rules! exit_of {
-    ($skel:expr) => {{
-        let exit = &raw const $skel.maps.bss_data.as_deref()?.exit_info;
+    ($variables:expr) => {{
+        let variables = $variables;
         // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. The
         // kernel writes it at any time, hence the volatile read.
-        let exit = unsafe { exit.read_volatile() };
+        let exit = unsafe { (&raw const (*variables).exit_info).read_volatile() };
         (exit.left != 0).then(|| $crate::loader::Exit {
             reason: $crate::loader::text(&exit.reason),
             message: $crate::loader::text(&exit.message),
@@ -152,33 +158,29 @@ pub(crate) fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Lo
     }
 }
 
-impl Scheduler {
-    /// Loads the scheduler and puts it in charge of every task of the normal scheduling class.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`]; nothing is left in the kernel then.
-    pub fn load(options: &Options) -> Result<Self, LoadError> {
-        let possible = prepare()?;
+/// Opens, loads and attaches the object of this skeleton; with `$knobs` set, and whatever else is to be
+/// done to `$open` before it is loaded. The skeleton, its link, and those of programs that see what
+/// goes over sockets. Each skeleton has types of its own, hence a macro.
+macro_rules! put_in_charge {
+    ($builder:ty, $options:expr, $possible:expr, |$open:ident| $more:block) => {{
         // The skeleton borrows its object. A process loads the scheduler once, so giving the
         // object to the process costs nothing and spares every user of this type a lifetime.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = SchedSkelBuilder::default()
-            .open(object)
-            .map_err(refused("open"))?;
-        let binding = options.binding && has_tracepoint("sk_data_ready");
+        let mut $open = <$builder>::default().open(object).map_err(refused("open"))?;
+        let binding = $options.binding && has_tracepoint("sk_data_ready");
         let receipts = binding && has_tracepoint("sock_recv_length");
-        open.progs.andante_data_ready.set_autoload(binding);
-        open.progs.andante_received.set_autoload(receipts);
-        if let Some(knobs) = open.maps.rodata_data.as_deref_mut() {
-            knobs.quantum_ns = u64::from(options.slice_us) * 1_000;
-            knobs.contract_bound = (100 - options.leave_percent) * 1024 / 100;
-            knobs.learn_bound = options.learn_percent * 1024 / 100;
+        $open.progs.andante_data_ready.set_autoload(binding);
+        $open.progs.andante_received.set_autoload(receipts);
+        if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
+            knobs.quantum_ns = u64::from($options.slice_us) * 1_000;
+            knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
+            knobs.learn_bound = $options.learn_percent * 1024 / 100;
             knobs.bindings = u32::from(binding);
-            knobs.nr_cpus = possible;
+            knobs.nr_cpus = $possible;
             knobs.nr_cpus_online = online_cpus();
         }
-        let mut skel = open.load().map_err(refused("load"))?;
+        $more
+        let mut skel = $open.load().map_err(refused("load"))?;
         let link = skel
             .maps
             .andante_ops
@@ -193,16 +195,56 @@ impl Scheduler {
             .flatten()
             .collect::<Result<_, _>>()
             .map_err(refused("attach"))?;
+        (skel, link, sockets)
+    }};
+}
+
+impl Scheduler {
+    /// Loads the scheduler and puts it in charge of every task of the normal scheduling class.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`]; nothing is left in the kernel then.
+    pub fn load(options: &Options) -> Result<Self, LoadError> {
+        let possible = prepare()?;
+        let domains = Domains::here(options.domain_cpus);
+        let (object, link, sockets) = if domains.count == 1 {
+            let (skel, link, sockets) =
+                put_in_charge!(SchedSkelBuilder, options, possible, |open| {});
+            (Object::One(skel), link, sockets)
+        } else {
+            let (skel, link, sockets) =
+                put_in_charge!(DomainsSkelBuilder, options, possible, |open| {
+                    let slots = domains.count.next_power_of_two();
+                    if let Some(knobs) = open.maps.rodata_domains_data.as_deref_mut() {
+                        knobs.nr_domains = domains.count;
+                        knobs.domain_mask = slots - 1;
+                        knobs.domain_shift = domains.cpus.ilog2();
+                    }
+                    let trees = size_of::<types::an_tree>() * slots as usize;
+                    open.maps
+                        .bss_trees
+                        .set_value_size(trees as u32)
+                        .map_err(refused("open"))?;
+                });
+            (Object::Several(skel), link, sockets)
+        };
         Ok(Self {
-            skel,
+            object,
+            domains,
             link: Some(link),
             _sockets: sockets,
         })
     }
 
+    /// How the CPUs are divided. Those of the first domain serve contracts.
+    pub fn domains(&self) -> Domains {
+        self.domains
+    }
+
     /// Why the scheduler is no longer in charge; none while it is.
     pub fn exited(&self) -> Option<Exit> {
-        exit_of!(self.skel)
+        exit_of!(self.object.variables()?)
     }
 
     /// Detaches the scheduler; the kernel's own is in charge when this returns.
@@ -233,6 +275,6 @@ fn has_tracepoint(name: &str) -> bool {
     })
 }
 
-fn online_cpus() -> u32 {
+pub(crate) fn online_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }

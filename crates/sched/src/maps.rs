@@ -22,6 +22,10 @@ unsafe impl Plain for types::bss {}
 // SAFETY: as above.
 unsafe impl Plain for types::bss_contracts {}
 // SAFETY: as above.
+unsafe impl Plain for types::an_tree {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
 unsafe impl Plain for types::task_state {}
 
 /// A copy of such variables, aligned to 8 bytes.
@@ -38,6 +42,28 @@ impl<T: Plain> Variables<T> {
     pub fn read(map: &str) -> Result<Self, StateError> {
         let map = find(map, size_of::<T>())?;
         Self::at(&map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
+    }
+
+    /// The elements of an array that is all that the map of this name holds; none if there is no such
+    /// map.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn read_all(map: &str) -> Result<Vec<Self>, StateError> {
+        let Some(info) = newest(map) else {
+            return Ok(Vec::new());
+        };
+        let map = MapHandle::from_map_id(info.id)?;
+        let all = Variables::<u64>::at(&map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)?;
+        let element = |words: &[u64]| Self {
+            words: words.to_vec(),
+            of: PhantomData,
+        };
+        Ok(all
+            .words
+            .chunks_exact(size_of::<T>() / 8)
+            .map(element)
+            .collect())
     }
 
     /// What a map keeps under `key`, if anything.
@@ -62,6 +88,12 @@ impl<T: Plain> Variables<T> {
         Ok(Some(Self { words, of }))
     }
 
+    /// The variables, to change the copy.
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: as in `get`; the words are this copy's alone.
+        unsafe { &mut *self.words.as_mut_ptr().cast::<T>() }
+    }
+
     /// The variables.
     pub fn get(&self) -> &T {
         // SAFETY: the words cover the type (`at`), are aligned to 8 bytes, as it is, and it is valid
@@ -70,14 +102,19 @@ impl<T: Plain> Variables<T> {
     }
 }
 
+/// The newest map of this name; it has the highest id and comes last.
+pub(crate) fn newest(name: &str) -> Option<MapInfo> {
+    MapInfoIter::default()
+        .filter(|info| info.name.to_string_lossy() == name)
+        .last()
+}
+
 /// The newest map of this name, whose values have this size, but for what fills up the last word.
 ///
 /// # Errors
 /// There is none, or this user may not look, or it is another build's.
 pub(crate) fn find(name: &str, value_size: usize) -> Result<MapHandle, StateError> {
-    let named = |info: &MapInfo| info.name.to_string_lossy() == name;
-    // The newest has the highest id and comes last.
-    let Some(info) = MapInfoIter::default().filter(named).last() else {
+    let Some(info) = newest(name) else {
         // Without the right to list maps the list is empty, as if there were none.
         // SAFETY: geteuid cannot fail and touches no memory of ours.
         let root = unsafe { libc::geteuid() } == 0;

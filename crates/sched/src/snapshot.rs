@@ -9,6 +9,8 @@ pub struct Snapshot {
     pub now_ns: u64,
     /// CPUs that can run tasks.
     pub cpus: u32,
+    /// Domains that they are divided into, each with a class tree under a lock of its own.
+    pub domains: u32,
     /// Classes in tree order: parents before children, siblings by path.
     pub classes: Vec<Class>,
 }

@@ -11,12 +11,16 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::class::{ClassError, cgroup_root};
-use crate::maps::Variables;
+use crate::maps::{self, Variables};
 use crate::skel::types;
 use crate::snapshot::{Class, Snapshot};
 
-/// Name that the loader gives the map of the scheduler's variables.
-const STATE_MAP: &str = "sched_bp.bss";
+/// Names that the loader gives the map of the scheduler's variables: with one tree, and with several.
+const STATE_MAPS: [&str; 2] = ["sched_bp.bss", "domains_.bss"];
+/// The trees of all domains.
+const TREES_MAP: &str = ".bss.trees";
+/// What every node has been given in all domains, if there are several.
+const SERVICE_MAP: &str = ".bss.everywhere";
 
 /// A copy of the state that took no longer than this was not interrupted [ns].
 const PROMPT_NS: u64 = 3_000_000;
@@ -71,6 +75,8 @@ pub struct Stats {
     pub classes_refused: u64,
     /// Wake-ups of a server by a client whose class pays for what it does.
     pub bound: u64,
+    /// Tasks that a CPU took over from another domain.
+    pub pulled: u64,
 }
 
 /// The class tree of the loaded scheduler at this instant.
@@ -111,23 +117,62 @@ pub fn stats() -> Result<Stats, StateError> {
         unpicked_runs: stats.unpicked_runs,
         classes_refused: stats.classes_refused,
         bound: stats.bound,
+        pulled: stats.pulled,
     })
 }
 
-/// A copy of the scheduler's variables.
-struct State(Variables<types::bss>);
+/// A copy of the scheduler's variables, and of its class tree.
+struct State {
+    variables: Variables<types::bss>,
+    tree: Variables<types::an_tree>,
+    domains: u32,
+}
 
 impl State {
     fn read() -> Result<Self, StateError> {
-        Variables::read(STATE_MAP).map(Self)
+        let id = |name: &str| maps::newest(name).map(|info| info.id);
+        let newest = STATE_MAPS.into_iter().max_by_key(|name| id(name));
+        let variables = Variables::read(newest.unwrap_or(STATE_MAPS[0]))?;
+        let (tree, domains) = Self::read_trees()?;
+        Ok(Self {
+            variables,
+            tree,
+            domains,
+        })
+    }
+
+    /// Of several trees, with the same classes in the same places: the first, with what the others
+    /// add; and how many there are.
+    fn read_trees() -> Result<(Variables<types::an_tree>, u32), StateError> {
+        let mut trees = Variables::<types::an_tree>::read_all(TREES_MAP)?;
+        trees.retain(|tree| tree.get().cpus > 0); // there is room for a power of two
+        let domains = trees.len() as u32;
+        let mut trees = trees.into_iter();
+        let service_ns = Variables::<u64>::read_all(SERVICE_MAP)?;
+        let mut first = trees.next().ok_or(StateError::NotLoaded)?;
+        let nodes = &mut first.get_mut().nodes;
+        for (node, service_ns) in nodes.iter_mut().zip(&service_ns) {
+            node.service_ns = *service_ns.get();
+        }
+        for other in trees {
+            for (node, other) in nodes.iter_mut().zip(&other.get().nodes) {
+                node.queued += other.queued;
+                node.serving += other.serving;
+            }
+        }
+        Ok((first, domains))
     }
 
     fn variables(&self) -> &types::bss {
-        self.0.get()
+        self.variables.get()
+    }
+
+    fn tree(&self) -> &types::an_tree {
+        self.tree.get()
     }
 
     fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
-        let tree = &self.variables().tree;
+        let tree = self.tree();
         let mut classes: Vec<Class> = (ROOT..tree.unused as usize)
             .filter(|&index| stands_for_class(tree, index))
             .filter_map(|index| {
@@ -149,6 +194,7 @@ impl State {
         Snapshot {
             now_ns,
             cpus: tree.cpus,
+            domains: self.domains,
             classes,
         }
     }
@@ -198,7 +244,7 @@ fn share_asked(tree: &types::an_tree, mut index: usize) -> f64 {
 /// The path of the class that this leaf of the tree serves, if it serves one.
 pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
     let state = State::read()?;
-    let tree = &state.variables().tree;
+    let tree = state.tree();
     let Some(node) = tree.nodes.get(leaf as usize) else {
         return Ok(None);
     };

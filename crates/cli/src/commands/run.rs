@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Historical, Options, Policy, Scheduler};
+use andante_sched::{Domains, Historical, Options, Policy, Scheduler};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -69,6 +69,11 @@ pub struct Run {
     #[arg(long, value_name = "PERCENT", default_value_t = USER_QUOTA,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     user_quota: u32,
+    /// Divide the CPUs into domains of so many, by their numbers; each has a class tree under a lock of
+    /// its own, and only the first serves contracts. Up to 32 CPUs are one domain, and with more it is
+    /// 16 for each, if nothing is said.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    domain_cpus: Option<u32>,
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
@@ -144,6 +149,7 @@ impl Run {
                 self.learn
             },
             binding: !self.no_binding,
+            domain_cpus: self.domain_cpus,
         };
         let mut daemon = self.daemon()?;
         let mut scheduler = Scheduler::load(&options)?;
@@ -205,6 +211,7 @@ impl Run {
             (self.no_binding, "--no-binding"),
             (self.leave != known.leave_percent, "--leave"),
             (self.user_quota != USER_QUOTA, "--user-quota"),
+            (self.domain_cpus.is_some(), "--domain-cpus"),
         ];
         match other.into_iter().find(|(given, _)| *given) {
             None => Ok(()),
@@ -229,12 +236,17 @@ impl Run {
             );
             Refusal::new(Status::Failure, message)
         })?;
+        let contract_cpus = Domains::here(self.domain_cpus).cpus;
         let settings = Settings {
             left_for_others_per_mille: self.leave * 10,
             user_quota_per_mille: self.user_quota * 10,
             plain_dwcs: self.policy == Named::Dwcs,
         };
-        Ok(Daemon::new(socket, settings, LinuxHost::open()?)?)
+        Ok(Daemon::new(
+            socket,
+            settings,
+            LinuxHost::open(contract_cpus)?,
+        )?)
     }
 
     fn say(&self, text: &str) -> Result<()> {

@@ -52,6 +52,8 @@ struct Report<'a> {
     interval_s: f64,
     /// CPUs that can run tasks.
     cpus: u32,
+    /// Domains that they are divided into, each with a class tree under a lock of its own.
+    domains: u32,
     /// Every class, in tree order.
     classes: &'a [Row],
     /// Every contract, oldest first; none if nobody could be asked.
@@ -81,6 +83,7 @@ impl Status {
                 loaded: true,
                 interval_s,
                 cpus: after.cpus,
+                domains: after.domains,
                 classes: &rows,
                 contracts: contracts.as_deref(),
                 programs: andante_sched::programs(),
@@ -156,12 +159,16 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
         String::new()
     };
     let cpus = if snapshot.cpus == 1 { "CPU" } else { "CPUs" };
+    let domains = match snapshot.domains {
+        1 => String::new(),
+        domains => format!(" in {domains} domains"),
+    };
     let head = format!(
         "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED  (over {interval_s:.1} s)",
         "CLASS"
     );
     let mut text = format!(
-        "{} is in charge of {} {cpus}, {} classes{hidden}\n\n{}\n",
+        "{} is in charge of {} {cpus}{domains}, {} classes{hidden}\n\n{}\n",
         paint(BOLD, "Andante"),
         snapshot.cpus,
         rows.len(),
@@ -207,11 +214,13 @@ mod tests {
         let before = Snapshot {
             now_ns: 0,
             cpus: 1,
+            domains: 1,
             classes: classes(0),
         };
         let after = Snapshot {
             now_ns: 1_000,
             cpus: 1,
+            domains: 1,
             classes: classes(500),
         };
         let text = render(&after, &shares::between(&before, &after), 1.0, all);

@@ -138,16 +138,49 @@ fn top_status_and_why_show_a_live_tree() {
 
 #[test]
 #[ignore = "needs the virtual machine"]
-fn loads_in_under_five_seconds_of_virtual_time() {
-    let report = in_vm("load", 1);
-    assert!(number(&report, "load_s") < 5.0, "{report:?}");
-    // The verifier's limit is a million for each; ours is far from it on every kernel.
+fn domains_are_one_scheduler() {
+    let report = in_vm("domains", 4);
+    let percent = |key: &str| -> Vec<f64> {
+        report[key].iter().map(|value| value.parse().unwrap()).collect()
+    };
+    let is_near = |key: &str, asked: &[f64]| {
+        let given = percent(key);
+        assert_eq!(given.len(), asked.len());
+        for (given, asked) in given.iter().zip(asked) {
+            assert!((given / asked - 1.0).abs() < 0.03, "{key}: {report:?}");
+        }
+    };
+    assert_eq!(number(&report, "domains"), 2.0);
+    is_near("weights", &[400.0 / 6.0, 400.0 / 3.0, 200.0]);
+    is_near("nested", &[400.0 / 3.0, 800.0 / 3.0, 200.0 / 3.0, 200.0 / 3.0]);
+    for share in percent("promised") {
+        assert!(share > 59.0, "{report:?}");
+    }
+    // Of 3 s and of 2 s on four CPUs, in ticks of 10 ms.
+    for ticks in percent("idle_ticks") {
+        assert!(ticks < 16.0, "{report:?}");
+    }
+    assert!(report["state"].iter().all(|state| state == "enabled"));
+    verifies_easily(&report);
+    assert_eq!(number(&report, "left_with"), 0.0);
+}
+
+/// The verifier's limit is a million instructions for each program; ours are far from it on every kernel.
+fn verifies_easily(report: &Report) {
     let verified = &report["verified"];
     assert!(verified.len() >= 10, "{report:?}");
     for program in verified {
         let (_, instructions) = program.split_once(' ').expect("name and count");
-        assert!(instructions.parse::<u32>().unwrap() < 250_000, "{program}");
+        assert!(instructions.parse::<u32>().unwrap() < 300_000, "{program}");
     }
+}
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn loads_in_under_five_seconds_of_virtual_time() {
+    let report = in_vm("load", 1);
+    assert!(number(&report, "load_s") < 5.0, "{report:?}");
+    verifies_easily(&report);
 }
 
 #[test]

@@ -183,6 +183,7 @@ mod tests {
             let snapshot = Snapshot {
                 now_ns: self.0,
                 cpus: 1,
+                domains: 1,
                 classes: vec![class("/", 100, self.0)],
             };
             Ok(Some(Seen {

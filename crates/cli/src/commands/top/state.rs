@@ -295,6 +295,7 @@ pub mod tests {
             snapshot: Snapshot {
                 now_ns,
                 cpus: 1,
+                domains: 1,
                 classes,
             },
             contracts: None,

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The class trees and their locks. Part of sched.bpf.c.
+ *
+ * On a machine with a few CPUs there is one of each, and what follows is that tree's calls, to the
+ * instruction. For more CPUs the scheduler is compiled a second time, with AN_DOMAINS: the CPUs are
+ * divided into domains by their numbers, each with a tree and a lock of its own (core/domains.h).
+ *
+ * The first domain's lock guards the contracts too; so only CPUs of the first domain serve
+ * contracts, and tasks that hold any are queued there. Which classes there are, all trees say
+ * alike.
+ */
+#ifndef ANDANTE_BPF_DOMAIN_H
+#define ANDANTE_BPF_DOMAIN_H
+
+/* User space makes the section as long as it must be. */
+struct an_tree trees[1] SEC(".bss.trees");
+
+/* No more than that. */
+#define AN_MAX_DOMAINS 64
+
+#ifdef AN_DOMAINS
+
+struct an_everywhere everywhere SEC(".bss.everywhere");
+
+const volatile u32 nr_domains SEC(".rodata.domains") = 2;
+const volatile u32 domain_mask SEC(".rodata.domains") = 0;  /* their number, a power of two, - 1 */
+const volatile u32 domain_shift SEC(".rodata.domains") = 0; /* CPUs of a domain, power of two */
+
+struct domain_lock {
+	struct bpf_spin_lock lock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AN_MAX_DOMAINS);
+	__type(key, u32);
+	__type(value, struct domain_lock);
+} domain_locks SEC(".maps");
+
+static __always_inline u32 cpu_domain(s32 cpu)
+{
+	return (u32)cpu >> domain_shift;
+}
+
+/* Of each domain; of the only one it does not matter. */
+static __always_inline u32 domain_cpus(void)
+{
+	return 1u << domain_shift;
+}
+
+static __always_inline struct an_tree *tree_of(u32 domain)
+{
+	return &trees[domain & domain_mask];
+}
+
+/* NULL for a domain that there is not. */
+static __always_inline struct bpf_spin_lock *lock_of(u32 domain)
+{
+	struct domain_lock *lock = bpf_map_lookup_elem(&domain_locks, &domain);
+
+	return lock ? &lock->lock : NULL;
+}
+
+/* The verifier knows that it is there. */
+static __always_inline struct bpf_spin_lock *contracts_lock(void)
+{
+	u32 first = 0;
+
+	return bpf_map_lookup_elem(&domain_locks, &first);
+}
+
+static __always_inline u32 queue_of(u32 domain, u32 leaf)
+{
+	return domain << 16 | leaf;
+}
+
+static __always_inline u32 queue_domain(u32 queue)
+{
+	return queue >> 16;
+}
+
+static __always_inline u32 queue_leaf(u32 queue)
+{
+	return queue & 0xffff;
+}
+
+static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
+{
+	an_domain_wakes(t, &everywhere, leaf);
+	an_queue_add(t, leaf);
+}
+
+static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
+{
+	an_domain_wakes(t, &everywhere, leaf);
+	an_serve_unpicked(t, leaf);
+}
+
+static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
+{
+	return an_domain_pick(t, &everywhere, x);
+}
+
+static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)
+{
+	an_everywhere_add(&everywhere, t, leaf, service_ns);
+	an_stop(t, leaf, service_ns);
+}
+
+#else
+
+static struct bpf_spin_lock tree_lock SEC(".bss.lock");
+
+#define nr_domains 1u
+
+static __always_inline u32 cpu_domain(s32 cpu)
+{
+	return 0;
+}
+
+static __always_inline u32 domain_cpus(void)
+{
+	return 1;
+}
+
+static __always_inline struct an_tree *tree_of(u32 domain)
+{
+	return &trees[0];
+}
+
+static __always_inline struct bpf_spin_lock *lock_of(u32 domain)
+{
+	return &tree_lock;
+}
+
+static __always_inline struct bpf_spin_lock *contracts_lock(void)
+{
+	return &tree_lock;
+}
+
+static __always_inline u32 queue_of(u32 domain, u32 leaf)
+{
+	return leaf;
+}
+
+static __always_inline u32 queue_domain(u32 queue)
+{
+	return 0;
+}
+
+static __always_inline u32 queue_leaf(u32 queue)
+{
+	return queue;
+}
+
+static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
+{
+	an_queue_add(t, leaf);
+}
+
+static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
+{
+	an_serve_unpicked(t, leaf);
+}
+
+static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
+{
+	return an_pick(t, x);
+}
+
+static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)
+{
+	an_stop(t, leaf, service_ns);
+}
+
+#endif
+
+/* A domain: its tree, and the lock that guards it. */
+struct place {
+	u32 domain;
+	struct an_tree *tree;
+	struct bpf_spin_lock *lock;
+};
+
+/*
+ * That of this CPU; false: there is none, which cannot be. To be asked once in a program, for the
+ * verifier looks at what follows once for each domain that it can tell from others.
+ */
+static __always_inline bool place_of(struct place *at, s32 cpu)
+{
+	at->domain = cpu_domain(cpu);
+	at->tree = tree_of(at->domain);
+	at->lock = lock_of(at->domain);
+	return at->lock != NULL;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A CPU takes a task over from another domain, whose class is owed service here, or for want of
+ * work. Part of sched.bpf.c; when that is due is core/domains.h.
+ */
+#ifndef ANDANTE_BPF_PULL_H
+#define ANDANTE_BPF_PULL_H
+
+#ifdef AN_DOMAINS
+
+/* Takes a task of this leaf, queued in another domain, that may run here; false: there is none. */
+an_global bool pull(u32 cpu, u32 from, u32 leaf)
+{
+	struct bpf_spin_lock *lock = lock_of(from);
+	struct an_tree *there = tree_of(from);
+	bool queued;
+
+	if (!lock)
+		return false;
+	bpf_spin_lock(lock);
+	queued = an_continue(there, leaf);
+	bpf_spin_unlock(lock);
+	if (!queued)
+		return false;
+	if (an_kmove_to_local(queue_of(from, leaf))) {
+		cpu_state(cpu)->apart = 1;
+		stats.pulled++;
+		return true;
+	}
+	bpf_spin_lock(lock);
+	an_queue_add(there, leaf);
+	bpf_spin_unlock(lock);
+	queue_check(queue_of(from, leaf));
+	return false;
+}
+
+/*
+ * The leaf that comes next in this domain below that node, or AN_NONE; if a task of the leaf
+ * wanting (AN_NONE: none) wants to go on there.
+ */
+an_global u32 next_below(u32 domain, u32 node, u32 wanting)
+{
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_tree *t = tree_of(domain);
+	struct an_exclusion none = {};
+	u32 leaf = AN_NONE;
+
+	if (!lock || (!wanting && !an_node(t, node)->ready))
+		return AN_NONE;
+	bpf_spin_lock(lock);
+	if (wanting)
+		domain_queue_add(t, wanting);
+	if (an_node(t, node)->ready)
+		leaf = an_domain_next(t, &everywhere, node, &none);
+	if (wanting)
+		an_queue_withdraw(t, wanting);
+	bpf_spin_unlock(lock);
+	return leaf;
+}
+
+/* Is a task of `leaf` to be pulled from the other domain, before one of `own` here? */
+an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
+{
+	struct bpf_spin_lock *lock = lock_of(domain);
+	bool due;
+
+	if (!lock)
+		return false;
+	bpf_spin_lock(lock);
+	due = an_pull_due(tree_of(domain), &everywhere, own, tree_of(from), leaf);
+	bpf_spin_unlock(lock);
+	return due;
+}
+
+an_global int pull_failed(u32 domain, u32 own, u32 leaf)
+{
+	struct bpf_spin_lock *lock = lock_of(domain);
+
+	if (!lock)
+		return 0;
+	bpf_spin_lock(lock);
+	an_pull_failed(tree_of(domain), own, leaf);
+	bpf_spin_unlock(lock);
+	return 0;
+}
+
+/* See an_child_towards(). */
+an_global u32 towards(u32 domain, u32 node, u32 leaf)
+{
+	return an_child_towards(tree_of(domain), node, leaf);
+}
+
+/*
+ * A quantum begins: looks at one of the other domains, the next in turn, and takes a task over from
+ * there if that is due. A task of the class wanting (if not AN_NONE) goes on wanting to run here.
+ */
+an_global bool pull_owed(u32 cpu, u32 wanting)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 domain = cpu_domain(cpu), from = (c->looks_at + 1) & domain_mask, at = AN_ROOT, own;
+
+	c->looks_at = from;
+	if (from == domain || from >= nr_domains || !an_node(tree_of(from), AN_ROOT)->ready)
+		return false;
+	own = next_below(domain, AN_ROOT, wanting);
+	an_while(own && at) {
+		u32 leaf = next_below(from, at, AN_NONE);
+
+		if (!leaf)
+			return false;
+		if (pull_is_due(domain, own, from, leaf)) {
+			if (pull(cpu, from, leaf))
+				return true;
+			pull_failed(domain, own, leaf);
+		}
+		at = towards(domain, at, own);
+	}
+	return false;
+}
+
+/* This CPU has nothing to do: what is next in any other domain? */
+an_global bool pull_any(u32 cpu)
+{
+	u32 domain = 0;
+
+	an_while(domain < nr_domains) {
+		u32 leaf =
+			domain == cpu_domain(cpu) ? AN_NONE : next_below(domain, AN_ROOT, AN_NONE);
+
+		if (leaf && pull(cpu, domain, leaf))
+			return true;
+		domain++;
+	}
+	return false;
+}
+
+#else
+
+static __always_inline bool pull_owed(u32 cpu, u32 wanting)
+{
+	return false;
+}
+
+static __always_inline bool pull_any(u32 cpu)
+{
+	return false;
+}
+
+#endif
+
+#endif

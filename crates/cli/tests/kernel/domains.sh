@@ -1,0 +1,106 @@
+#!/bin/sh
+# Four CPUs in two domains, each with a tree of its own: shares hold over both, though all loops begin
+# in the first; nobody idles, classes and CPUs come and go, and a contract is served.
+. /andante/common.sh
+groups=/sys/fs/cgroup
+cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
+class() { # PATH WEIGHT
+	mkdir "$groups/$1"
+	echo "$2" >"$groups/$1/cpu.weight"
+}
+loops() { # CLASS COUNT CPUS: loops that begin on these CPUs
+	for _ in $(seq "$2"); do
+		(
+			read -r own _ </proc/self/stat
+			echo "$own" >"$groups/$1/cgroup.procs"
+			while :; do :; done
+		) &
+		taskset -p "$3" $! >/dev/null
+		hogs="$hogs $!"
+	done
+}
+used() { awk '/usage_usec/ { print $2 }' "$groups/$1/cpu.stat"; }
+shares() { # KEY SECONDS CLASS…: reports the part of a CPU that each is given [%]
+	key=$1 seconds=$2
+	shift 2
+	began=$(awk '{ print $1 * 1000000 }' /proc/uptime)
+	before=
+	for name in "$@"; do before="$before $(used "$name")"; done
+	sleep "$seconds"
+	now=$(awk '{ print $1 * 1000000 }' /proc/uptime)
+	for name in "$@"; do
+		before=${before# }
+		echo "REPORT $key" "$(echo "$(used "$name") ${before%% *} $now $began" |
+			awk '{ print ($1 - $2) * 100 / ($3 - $4) }')"
+		before="${before#* } "
+	done
+}
+idle_ticks() { awk '/^cpu / { print $5 }' /proc/stat; }
+
+in_charge --domain-cpus 2
+echo +cpu >$groups/cgroup.subtree_control
+andante status --interval 0.1 --json | sed -n 's/.*"domains": \([0-9]*\).*/REPORT domains \1/p'
+class one 100
+class two 200
+class three 300
+loops one 3 3
+loops two 3 3
+loops three 3 3
+sleep 0.5
+for hog in $hogs; do taskset -p f "$hog" >/dev/null; done
+sleep 0.5
+idle=$(idle_ticks)
+shares weights 3 one two three
+echo "REPORT idle_ticks $(($(idle_ticks) - idle))"
+kill $hogs
+wait $hogs 2>/dev/null
+hogs=
+
+# One loop may run in the first domain only; its class is owed half of /one, which is elsewhere too.
+echo +cpu >$groups/one/cgroup.subtree_control
+class one/only 100
+class one/any 100
+loops one/only 1 1
+loops one/any 3 f
+loops two 6 f
+sleep 0.5
+shares nested 3 one two one/only one/any
+kill $hogs
+wait $hogs 2>/dev/null
+hogs=
+
+for _ in $(seq 10); do
+	class brief 100
+	loops brief 3 f
+	sleep 0.05
+	kill $hogs
+	wait $hogs 2>/dev/null
+	hogs=
+	rmdir $groups/brief
+done
+echo "REPORT state $(state)"
+
+hog 6
+set -- $hogs
+andante reserve "$1" 6ms/10ms
+echo "REPORT promised $(share "$1" 2)"
+for gone in 3 2 1; do
+	cpu $gone 0
+	sleep 0.3
+	echo "REPORT state $(state)"
+done
+for back in 1 2 3; do
+	cpu $back 1
+	sleep 0.3
+	echo "REPORT state $(state)"
+done
+idle=$(idle_ticks)
+echo "REPORT promised $(share "$1" 2)"
+echo "REPORT idle_ticks $(($(idle_ticks) - idle))"
+kill $hogs
+andante status --json | awk -F '"' '
+	/"name": "andante_/ { name = $4 }
+	/verified_instructions/ { sub(/[^0-9]*/, "", $3); print "REPORT verified " name, $3 + 0 }'
+kill -INT $scheduler
+wait $scheduler
+echo "REPORT left_with $?"

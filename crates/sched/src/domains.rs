@@ -1,0 +1,133 @@
+//! Domains: the CPUs of a large machine in groups, each with a class tree and a lock of its own
+//! (`core/domains.h`), and the scheduler's object in the kernel, which is another one then.
+
+use std::ptr;
+
+use libbpf_rs::ProgramMut;
+
+use crate::domains_skel::{DomainsSkel, types as domains_types};
+use crate::loader::online_cpus;
+use crate::skel::{SchedSkel, types};
+
+/// CPUs up to which one tree, under one lock, is best.
+const CPUS_OF_ONE: u32 = 32;
+/// CPUs of a domain where there are more.
+const CPUS_OF_EACH: u32 = 16;
+/// Domains at most (`AN_MAX_DOMAINS`).
+const MAX_DOMAINS: u32 = 64;
+
+/// How the CPUs are divided: by their numbers, the first so many into the first domain, and so on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Domains {
+    /// CPUs of each, a power of two; the last may have fewer.
+    pub cpus: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Domains {
+    /// Those of this machine. If `asked`, so many CPUs go into each domain, or as many as the next
+    /// power of two says.
+    pub fn here(asked: Option<u32>) -> Self {
+        let possible = libbpf_rs::num_possible_cpus().unwrap_or(1) as u32;
+        Self::of(possible, online_cpus(), asked)
+    }
+
+    fn of(possible_cpus: u32, online_cpus: u32, asked: Option<u32>) -> Self {
+        let each = match asked {
+            Some(cpus) => cpus,
+            // Virtual machines often have room for far more CPUs than they will ever be given.
+            None if online_cpus <= CPUS_OF_ONE => possible_cpus,
+            None => CPUS_OF_EACH,
+        };
+        let least = possible_cpus.div_ceil(MAX_DOMAINS);
+        let cpus = each.max(least).max(1).next_power_of_two();
+        Self {
+            cpus,
+            count: possible_cpus.div_ceil(cpus).max(1),
+        }
+    }
+}
+
+/// The scheduler's object: with one tree, or with several. Variables that both have are laid out
+/// alike.
+pub(crate) enum Object {
+    One(SchedSkel<'static>),
+    Several(DomainsSkel<'static>),
+}
+
+const _: () = assert!(size_of::<types::bss>() == size_of::<domains_types::bss>());
+const _: () = assert!(size_of::<types::an_tree>() == size_of::<domains_types::an_tree>());
+const _: () =
+    assert!(size_of::<types::bss_contracts>() == size_of::<domains_types::bss_contracts>());
+
+impl Object {
+    /// The variables, as the kernel has them; it writes them at any time. None: they are not mapped.
+    pub fn variables(&self) -> Option<*const types::bss> {
+        Some(match self {
+            Self::One(skel) => ptr::from_ref(skel.maps.bss_data.as_deref()?),
+            Self::Several(skel) => ptr::from_ref(skel.maps.bss_data.as_deref()?).cast(),
+        })
+    }
+
+    /// The tree of the first domain; all have the same classes.
+    pub fn tree(&self) -> Option<*const types::an_tree> {
+        Some(match self {
+            Self::One(skel) => ptr::from_ref(skel.maps.bss_trees_data.as_deref()?).cast(),
+            Self::Several(skel) => ptr::from_ref(skel.maps.bss_trees_data.as_deref()?).cast(),
+        })
+    }
+
+    /// Those of contracts.
+    pub fn contracts(&self) -> Option<*const types::bss_contracts> {
+        Some(match self {
+            Self::One(skel) => ptr::from_ref(skel.maps.bss_contracts_data.as_deref()?),
+            Self::Several(skel) => ptr::from_ref(skel.maps.bss_contracts_data.as_deref()?).cast(),
+        })
+    }
+
+    /// The same, to write what is asked for.
+    pub fn contracts_mut(&mut self) -> Option<*mut types::bss_contracts> {
+        Some(match self {
+            Self::One(skel) => ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?),
+            Self::Several(skel) => {
+                ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?).cast()
+            }
+        })
+    }
+
+    /// The program that does what is asked for.
+    pub fn contract_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_contract,
+            Self::Several(skel) => &skel.progs.andante_contract,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_cpus_are_one_domain() {
+        for cpus in 1..=CPUS_OF_ONE {
+            assert_eq!(Domains::of(cpus, cpus, None).count, 1, "{cpus} CPUs");
+            assert_eq!(Domains::of(512, cpus, None).count, 1, "{cpus} CPUs online");
+        }
+        let three = Domains { cpus: 16, count: 3 };
+        let most = Domains {
+            cpus: 16,
+            count: 64,
+        };
+        assert_eq!(Domains::of(33, 33, None), three);
+        assert_eq!(Domains::of(1024, 1024, None), most);
+    }
+
+    #[test]
+    fn domains_are_powers_of_two_and_not_too_many() {
+        assert_eq!(Domains::of(4, 4, Some(2)), Domains { cpus: 2, count: 2 });
+        assert_eq!(Domains::of(4, 4, Some(3)), Domains { cpus: 4, count: 1 });
+        assert_eq!(Domains::of(1024, 8, Some(1)).cpus, 16);
+    }
+}
