@@ -8,7 +8,6 @@
 //! A call is a structure in the scheduler's memory and a run of the BPF program
 //! `andante_contract`. There is one such structure, hence `&mut self`.
 
-
 use libbpf_rs::ProgramInput;
 use thiserror::Error;
 
