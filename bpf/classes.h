@@ -59,19 +59,15 @@ static __always_inline u32 free_in_all(u32 after)
 an_global u32 class_create(u32 parent, u64 id, u32 weight)
 {
 	u32 child = free_in_all(AN_ROOT_LEAF), inner = free_in_all(child), domain = 0, leaf = child;
+	struct place at;
 
 	if (inner >= AN_MAX_NODES)
 		return AN_NONE;
 	an_everywhere_create(&everywhere, parent, child, inner);
-	an_while(domain < nr_domains && leaf) {
-		struct bpf_spin_lock *lock = lock_of(domain);
-		struct an_tree *t = tree_of(domain);
-
-		if (!lock)
-			break;
-		bpf_spin_lock(lock);
-		leaf = an_domain_create(t, parent, id, weight, child, inner);
-		bpf_spin_unlock(lock);
+	an_while(leaf && domain < nr_domains && place_in(&at, domain)) {
+		bpf_spin_lock(at.lock);
+		leaf = an_domain_create(at.tree, parent, id, weight, child, inner);
+		bpf_spin_unlock(at.lock);
 		domain++;
 	}
 	return leaf;
@@ -96,19 +92,15 @@ static __always_inline u32 class_create(u32 parent, u64 id, u32 weight)
 static __noinline void class_remove(u32 leaf)
 {
 	u32 domain = 0;
+	struct place at;
 
-	an_while(domain < nr_domains) {
-		struct bpf_spin_lock *lock = lock_of(domain);
-		struct an_tree *t = tree_of(domain);
-
-		if (!lock)
-			return;
-		bpf_spin_lock(lock);
+	an_while(domain < nr_domains && place_in(&at, domain)) {
+		bpf_spin_lock(at.lock);
 		if (!domain && *leaf_contract(leaf))
 			contract_end(*leaf_contract(leaf));
-		an_queue_correct(t, leaf, 0);
-		an_class_remove(t, leaf);
-		bpf_spin_unlock(lock);
+		an_queue_correct(at.tree, leaf, 0);
+		an_class_remove(at.tree, leaf);
+		bpf_spin_unlock(at.lock);
 		domain++;
 	}
 }
@@ -185,16 +177,12 @@ void BPF_PROG(andante_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup_state *cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, 0);
 	u32 domain = 0, leaf = cs && !cs->shared ? cs->leaf : AN_NONE;
+	struct place at;
 
-	an_while(leaf && domain < nr_domains) {
-		struct bpf_spin_lock *lock = lock_of(domain);
-		struct an_tree *t = tree_of(domain);
-
-		if (!lock)
-			return;
-		bpf_spin_lock(lock);
-		an_class_set_weight(t, leaf, weight);
-		bpf_spin_unlock(lock);
+	an_while(leaf && domain < nr_domains && place_in(&at, domain)) {
+		bpf_spin_lock(at.lock);
+		an_class_set_weight(at.tree, leaf, weight);
+		bpf_spin_unlock(at.lock);
 		domain++;
 	}
 }

@@ -183,16 +183,19 @@ struct place {
 	struct bpf_spin_lock *lock;
 };
 
-/*
- * That of this CPU; false: there is none, which cannot be. To be asked once in a program, for the
- * verifier looks at what follows once for each domain that it can tell from others.
- */
+/* False: there is no such domain. */
+static __always_inline bool place_in(struct place *at, u32 domain)
+{
+	at->domain = domain;
+	at->tree = tree_of(domain);
+	at->lock = lock_of(domain);
+	return at->lock != NULL;
+}
+
+/* That of this CPU; false: there is none, which cannot be. To be asked once in a program. */
 static __always_inline bool place_of(struct place *at, s32 cpu)
 {
-	at->domain = cpu_domain(cpu);
-	at->tree = tree_of(at->domain);
-	at->lock = lock_of(at->domain);
-	return at->lock != NULL;
+	return place_in(at, cpu_domain(cpu));
 }
 
 #endif

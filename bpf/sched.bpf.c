@@ -232,19 +232,15 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 static __noinline void cpus_change(u32 of_domain, s32 more)
 {
 	u32 domain = 0;
+	struct place at;
 
-	an_while(domain < nr_domains) {
-		struct bpf_spin_lock *lock = lock_of(domain);
-		struct an_tree *t = tree_of(domain);
-
-		if (!lock)
-			return;
-		bpf_spin_lock(lock);
-		if (t->cpus + more)
-			t->cpus += more;
-		if (domain == of_domain && t->own_cpus + more)
-			t->own_cpus += more;
-		bpf_spin_unlock(lock);
+	an_while(domain < nr_domains && place_in(&at, domain)) {
+		bpf_spin_lock(at.lock);
+		if (at.tree->cpus + more)
+			at.tree->cpus += more;
+		if (domain == of_domain && at.tree->own_cpus + more)
+			at.tree->own_cpus += more;
+		bpf_spin_unlock(at.lock);
 		domain++;
 	}
 }
