@@ -297,6 +297,7 @@ impl From<&LabError> for Status {
             | LabError::NoFilm { .. }
             | LabError::Cache(_)
             | LabError::Io { .. } => Self::Failure,
+            LabError::Unfinished { source, .. } => Self::from(&**source),
             LabError::Interrupted => Self::Interrupted,
         }
     }

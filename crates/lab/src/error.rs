@@ -172,6 +172,21 @@ pub enum LabError {
         /// What it said last.
         reason: String,
     },
+    /// Some of the cases were carried out and written, before one could not be.
+    #[error(
+        "{source}; {carried_out} of {cases} cases were carried out before, and are in {}",
+        folder.display()
+    )]
+    Unfinished {
+        /// Why not all.
+        source: Box<LabError>,
+        /// How many were.
+        carried_out: usize,
+        /// How many there are.
+        cases: usize,
+        /// Where their results lie.
+        folder: PathBuf,
+    },
     /// A system call failed.
     #[error("cannot {doing}: {source}")]
     Io {

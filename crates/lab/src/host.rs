@@ -31,7 +31,8 @@ pub(crate) fn run(
         })?;
     }
     progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
-    let mut results = Vec::new();
+    let mut results = vec![None; jobs.len()];
+    let mut failure = None;
     for (index, job) in jobs.iter().enumerate() {
         let folder = tempfile::tempdir().map_err(|e| LabError::io("make a temporary folder", e))?;
         let setup = Setup {
@@ -42,12 +43,20 @@ pub(crate) fn run(
         };
         let workload = &job.case.workload;
         let mut say = |at: runner::Progress| progress.run(index, &at, workload.duration_s);
-        results.push(runner::run_case(workload, &job.choice, &setup, &mut say)?);
+        match runner::run_case(workload, &job.choice, &setup, &mut say) {
+            Ok(result) => results[index] = Some(result),
+            Err(error) => {
+                progress.ended(index, "failed");
+                failure = Some(error);
+                break;
+            }
+        }
         progress.ended(index, "done");
     }
     Ok(Carried {
         kernel: kernel_release(),
         results,
+        failure,
     })
 }
 

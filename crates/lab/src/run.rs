@@ -76,8 +76,10 @@ impl Job {
 pub(crate) struct Carried {
     /// `uname -r`.
     pub kernel: String,
-    /// In the order of the jobs.
-    pub results: Vec<SchedulerResult>,
+    /// In the order of the jobs; none of those that were not carried out.
+    pub results: Vec<Option<SchedulerResult>>,
+    /// Why there are such.
+    pub failure: Option<LabError>,
 }
 
 /// Runs a scenario and writes `result.json`, `report.html` and the traces to
@@ -86,7 +88,8 @@ pub(crate) struct Carried {
 /// Programs that fail and expectations that do not hold are in the results; see [`verdict`].
 ///
 /// # Errors
-/// If the scenario is wrong or cannot be carried out; nothing is written then.
+/// If the scenario is wrong or cannot be carried out. The cases that were carried out under all
+/// schedulers are written all the same.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunResult>, LabError> {
     let file = find(&options.scenario)?;
     let mut scenario = Scenario::load(&file, &options.set)?;
@@ -111,18 +114,30 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
     if options.on != On::Sim {
         check_for_kernel(&jobs)?;
     }
-    let carried = match options.on {
+    let mut carried = match options.on {
         On::Sim => simulator::run(&jobs, progress)?,
         On::Vm => virtual_machine::run(&file, &scenario, &jobs, options, progress)?,
         On::Host => host::run(&jobs, options, progress)?,
     };
+    let failure = carried.failure.take();
     let mut runs = merge(&scenario, &choices, carried, options.on);
+    if runs.is_empty() {
+        return Err(failure.expect("what was not carried out has failed"));
+    }
     judge::judge(&scenario, &mut runs);
     if let Some(folder) = &options.against {
         against::judge(&mut runs, folder)?;
     }
     write(&scenario, &runs, &options.out)?;
-    Ok(runs)
+    match failure {
+        None => Ok(runs),
+        Some(error) => Err(LabError::Unfinished {
+            source: Box::new(error),
+            carried_out: runs.len(),
+            cases: scenario.cases.len(),
+            folder: options.out.join(&scenario.key),
+        }),
+    }
 }
 
 /// Refuses what only the simulator has.
@@ -308,30 +323,33 @@ fn keep_case(scenario: &mut Scenario, wanted: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-/// One result per case, from one result per job.
+/// One result per case that was carried out under all schedulers, from one result per job.
 fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> Vec<RunResult> {
     let mut results = carried.results.into_iter();
-    let merge_case = |case: &Case| RunResult {
-        schema: SCHEMA.to_owned(),
-        version: VERSION,
-        scenario: scenario.key.clone(),
-        case: case.name.clone(),
-        title: scenario.title.clone(),
-        on: on.name().to_owned(),
-        kernel: carried.kernel.clone(),
-        cpus: match on {
-            On::Vm | On::Sim => case.workload.cpus,
-            On::Host => host::cpus(),
-        },
-        memory_mib: match on {
-            On::Vm | On::Sim => case.workload.memory_mib,
-            On::Host => host::memory_mib(),
-        },
-        duration_s: case.workload.duration_s,
-        schedulers: results.by_ref().take(choices.len()).collect(),
-        expectations: Vec::new(),
+    let merge_case = |case: &Case| {
+        let schedulers: Vec<_> = results.by_ref().take(choices.len()).collect();
+        Some(RunResult {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            scenario: scenario.key.clone(),
+            case: case.name.clone(),
+            title: scenario.title.clone(),
+            on: on.name().to_owned(),
+            kernel: carried.kernel.clone(),
+            cpus: match on {
+                On::Vm | On::Sim => case.workload.cpus,
+                On::Host => host::cpus(),
+            },
+            memory_mib: match on {
+                On::Vm | On::Sim => case.workload.memory_mib,
+                On::Host => host::memory_mib(),
+            },
+            duration_s: case.workload.duration_s,
+            schedulers: schedulers.into_iter().collect::<Option<_>>()?,
+            expectations: Vec::new(),
+        })
     };
-    scenario.cases.iter().map(merge_case).collect()
+    scenario.cases.iter().filter_map(merge_case).collect()
 }
 
 /// Writes everything a run leaves: one report for the scenario, and data for every case.

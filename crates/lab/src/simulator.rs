@@ -46,9 +46,11 @@ pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, 
         Watched::Ended(index) => progress.ended(index, "done"),
         Watched::Tick => progress.tick(),
     });
+    let results: Vec<_> = results.into_iter().collect::<Result<_, _>>()?;
     Ok(Carried {
         kernel: version(),
-        results: results.into_iter().collect::<Result<_, _>>()?,
+        results: results.into_iter().map(Some).collect(),
+        failure: None,
     })
 }
 

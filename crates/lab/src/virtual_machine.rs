@@ -63,7 +63,7 @@ pub(crate) fn run(
         .map_or(1, usize::from)
         .min(MACHINES_MAX);
     let queue = Mutex::new(jobs.iter().enumerate());
-    let results = thread::scope(|scope| {
+    let (results, failure) = thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..workers.min(jobs.len()) {
             let (sender, queue, machine) = (sender.clone(), &queue, &machine);
@@ -71,10 +71,11 @@ pub(crate) fn run(
         }
         drop(sender);
         wait(&receiver, jobs, &queue, progress)
-    })?;
+    });
     Ok(Carried {
         kernel: machine.kernel.release,
         results,
+        failure,
     })
 }
 
@@ -98,13 +99,13 @@ fn work<'a>(
     }
 }
 
-/// Collects the results; on the first failure no further job is begun.
+/// Collects the results; on the first failure, which is returned too, no further job is begun.
 fn wait<'a>(
     receiver: &Receiver<Message>,
     jobs: &[Job],
     queue: &Mutex<impl Iterator<Item = (usize, &'a Job)>>,
     progress: &mut dyn Progress,
-) -> Result<Vec<SchedulerResult>, LabError> {
+) -> (Vec<Option<SchedulerResult>>, Option<LabError>) {
     let mut results: Vec<Option<SchedulerResult>> = vec![None; jobs.len()];
     let mut failure = None;
     loop {
@@ -126,15 +127,8 @@ fn wait<'a>(
                 failure.get_or_insert(error);
             }
             Err(RecvTimeoutError::Timeout) => progress.tick(),
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => return (results, failure),
         }
-    }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(results
-            .into_iter()
-            .map(|r| r.expect("every job ended"))
-            .collect()),
     }
 }
 

@@ -10,9 +10,15 @@ pub struct Snapshot {
     /// CPUs that can run tasks.
     pub cpus: u32,
     /// Domains that they are divided into, each with a class tree under a lock of its own.
+    #[serde(default = "one")]
     pub domains: u32,
     /// Classes in tree order: parents before children, siblings by path.
     pub classes: Vec<Class>,
+}
+
+/// What recordings from before there were domains do not say.
+fn one() -> u32 {
+    1
 }
 
 /// One class: a cgroup that the scheduler knows.
