@@ -174,7 +174,7 @@ pub enum LabError {
     },
     /// Some of the cases were carried out and written, before one could not be.
     #[error(
-        "{source}; {carried_out} of {cases} cases were carried out before, and are in {}",
+        "{carried_out} of {cases} cases were carried out, their results are in {}; one could not be",
         folder.display()
     )]
     Unfinished {
