@@ -29,6 +29,8 @@
 #ifndef ANDANTE_BPF_BINDING_H
 #define ANDANTE_BPF_BINDING_H
 
+#include "queue.h"
+
 u32 binding_closing SEC(".bss.contracts"); /* leaf whose class is being removed */
 
 /* ---- what goes over sockets ---- */

@@ -8,6 +8,8 @@
 #ifndef ANDANTE_BPF_CLASSES_H
 #define ANDANTE_BPF_CLASSES_H
 
+#include "holders.h"
+
 struct cgroup_state {
 	u32 leaf;   /* the cgroup's class */
 	u32 shared; /* it is the parent's */

@@ -24,6 +24,9 @@
 #ifndef ANDANTE_BPF_CONTRACTS_H
 #define ANDANTE_BPF_CONTRACTS_H
 
+#include "binding.h"
+#include "starving.h"
+
 struct an_contracts contracts SEC(".bss.contracts");
 struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts");
 u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* that the class of a leaf holds */

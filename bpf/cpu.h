@@ -10,10 +10,7 @@
 #ifndef ANDANTE_BPF_CPU_H
 #define ANDANTE_BPF_CPU_H
 
-#include "kfuncs.h"
-
-#include "../core/core.h"
-#include "intf.h"
+#include "base.h"
 
 struct cpu_state {
 	u64 used_ns;	       /* service of the quantum in progress, but for the running task's */
@@ -125,6 +122,15 @@ static __always_inline int cpu_timer_init(u32 cpu)
 		return -1;
 	bpf_timer_init(&t->timer, &cpu_timers, CLOCK_MONOTONIC);
 	return bpf_timer_set_callback(&t->timer, cpu_timer_fired);
+}
+
+static __always_inline bool cpus_idle(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = !bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
 }
 
 #endif

@@ -6,6 +6,9 @@
 #ifndef ANDANTE_BPF_DISPATCH_H
 #define ANDANTE_BPF_DISPATCH_H
 
+#include "pull.h"
+#include "service.h"
+
 /* How far into a queue to look for a task that may run on a certain CPU. */
 #define QUEUE_LOOK 8
 
@@ -71,31 +74,6 @@ an_global int kick_idle_cpus(void)
 			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 		cpu++;
 	}
-	return 0;
-}
-
-/*
- * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
- * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
- * length is wrong. It is put right when nobody can be in the middle of adding to it.
- */
-an_global int queue_check(u32 queue)
-{
-	u32 domain = queue_domain(queue);
-	struct an_tree *t = tree_of(domain);
-	struct bpf_spin_lock *lock = lock_of(domain);
-	struct an_node *n = an_node(t, queue_leaf(queue));
-	u32 events = n->queue_events;
-	s32 queued = scx_bpf_dsq_nr_queued(queue);
-
-	if (!lock || queued < 0 || queue_grows(queue))
-		return 0;
-	bpf_spin_lock(lock);
-	if (events == n->queue_events && (u32)queued < n->queued) {
-		an_queue_correct(t, queue_leaf(queue), queued);
-		stats.corrected++;
-	}
-	bpf_spin_unlock(lock);
 	return 0;
 }
 
@@ -188,8 +166,6 @@ an_global bool take_task(u32 cpu, u32 wanting)
 	}
 	return false;
 }
-
-#include "pull.h"
 
 static __always_inline bool quantum_over(const struct cpu_state *c)
 {

@@ -13,6 +13,8 @@
 #ifndef ANDANTE_BPF_DOMAIN_H
 #define ANDANTE_BPF_DOMAIN_H
 
+#include "base.h"
+
 /* User space makes the section as long as it must be. */
 struct an_tree trees[1] SEC(".bss.trees");
 

@@ -6,6 +6,10 @@
 #ifndef ANDANTE_BPF_ENQUEUE_H
 #define ANDANTE_BPF_ENQUEUE_H
 
+#include "classes.h"
+#include "learn.h"
+#include "service.h"
+
 /* May the task, whose contract or whose class's this is, wait for the CPU of the contract? */
 static __always_inline bool contract_is_for(const struct task_struct *p, u32 contract)
 {

@@ -6,6 +6,8 @@
 #ifndef ANDANTE_BPF_HOLDERS_H
 #define ANDANTE_BPF_HOLDERS_H
 
+#include "contracts.h"
+
 /* The contract ends. Tasks may be left in its queue, for call_sweep(). With the lock held. */
 static __always_inline void contract_end(u32 index)
 {

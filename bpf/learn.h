@@ -6,6 +6,8 @@
 #ifndef ANDANTE_BPF_LEARN_H
 #define ANDANTE_BPF_LEARN_H
 
+#include "holders.h"
+
 /* How many CPUs are looked at for room. */
 #define LEARN_SCAN_CPUS 16
 

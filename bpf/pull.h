@@ -6,6 +6,8 @@
 #ifndef ANDANTE_BPF_PULL_H
 #define ANDANTE_BPF_PULL_H
 
+#include "queue.h"
+
 #ifdef AN_DOMAINS
 
 /* Takes a task of this leaf, queued in another domain, that may run here; false: there is none. */

@@ -23,147 +23,17 @@
  * With a runnable previous task the kernel calls dispatch, then stopping and enqueue for that
  * task; so dispatch settles its account, and stopping finds nothing left to do.
  *
- * The tree is guarded by one spin lock, under which nothing of the kernel's may be called: read
- * time and storage first, decide under the lock, act after it. Between decision and act another
- * CPU may have taken the task; then the pick is given back and the next made without that class.
+ * The tree is guarded by a spin lock (domain.h; many CPUs have several of both), under which
+ * nothing of the kernel's may be called: read time and storage first, decide under the lock, act
+ * after it. Between decision and act another CPU may have taken the task; then the pick is given
+ * back and the next made without that class.
  */
-#include "kfuncs.h"
-
-#include "../core/core.h"
+#include "classes.h"
+#include "dispatch.h"
+#include "enqueue.h"
 #include "exit.h"
-#include "intf.h"
-#include <bpf/bpf_tracing.h>
-
-struct an_stats stats;
-
-#include "domain.h"
-
-#include "cpu.h"
 
 char _license[] SEC("license") = "GPL";
-
-/* Knobs, set by user space before loading. */
-const volatile u64 quantum_ns = 2000000;      /* service of one pick */
-const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
-const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
-const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1024] */
-const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
-const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
-const volatile u32 nr_cpus_online = 1;
-
-/*
- * A function that the verifier looks at once, for any arguments, and not at every call. For the
- * large ones; it may not be called with the lock held.
- */
-#define an_global __attribute__((noinline))
-
-/* What is kept per task. */
-struct task_state {
-	struct an_task sfq;
-	u32 leaf;	/* its class; AN_NONE: to be looked up */
-	u32 generation; /* of the leaf, when it was looked up */
-	u32 contract;	/* that the thread holds: contract_name(); 0: none */
-	u32 counted;	/* as active under this one: contract_name(); 0: under none */
-	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
-	u64 queued_ns;	/* when it was queued last */
-	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
-	u32 home_generation;
-	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
-	u32 domain;   /* where it was queued, or ran, last */
-	struct an_learner learner;
-	struct an_binding binding; /* the classes that it has served lately */
-	u64 binding_ns;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_state);
-} task_states SEC(".maps");
-
-static __always_inline bool cpus_idle(void)
-{
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool any = !bpf_cpumask_empty(idle);
-
-	scx_bpf_put_idle_cpumask(idle);
-	return any;
-}
-
-/* The quantum in progress, if any, is over. With the tree's lock held. */
-static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_state *c)
-{
-	if (!c->serving)
-		return;
-	domain_stop(t, c->serving, c->used_ns);
-	if (c->unpicked)
-		an_debt_limit(t, c->serving);
-}
-
-/* The task comes to this domain: in the one that it was in last, its classmates may have been
- * further on. */
-static __always_inline void task_arrives(const struct task_struct *p, struct task_state *ts,
-					 const struct place *at, u32 leaf)
-{
-	if (nr_domains == 1 || ts->domain == at->domain)
-		return;
-	ts->domain = at->domain;
-	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, p->scx.weight,
-			   nr_cpus_online);
-}
-
-/* Is a task perhaps on its way to this queue of a leaf? */
-an_global bool queue_grows(u32 queue)
-{
-	u32 cpu = 0;
-
-	an_while(cpu < nr_cpus) {
-		if (cpu_state(cpu)->inserting == queue)
-			return true;
-		cpu++;
-	}
-	return false;
-}
-
-/* The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
- * Takes the lock. */
-static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-				       u32 domain, u32 leaf)
-{
-	struct bpf_spin_lock *lock = lock_of(domain);
-	struct an_tree *t = tree_of(domain);
-
-	if (!lock)
-		return;
-	bpf_spin_lock(lock);
-	domain_queue_add(t, leaf);
-	bpf_spin_unlock(lock);
-	if (!scx_bpf_dsq_move_vtime(it, p, queue_of(domain, leaf), 0)) {
-		bpf_spin_lock(lock);
-		an_queue_withdraw(t, leaf);
-		bpf_spin_unlock(lock);
-	}
-}
-
-/* Each part uses those before it. */
-#include "starving.h"
-
-#include "binding.h"
-
-#include "contracts.h"
-
-#include "holders.h"
-
-#include "learn.h"
-
-#include "classes.h"
-
-#include "service.h"
-
-#include "enqueue.h"
-
-#include "dispatch.h"
 
 /* ---- a task starts and stops ---- */
 

@@ -10,6 +10,9 @@
 #ifndef ANDANTE_BPF_SERVICE_H
 #define ANDANTE_BPF_SERVICE_H
 
+#include "contracts.h"
+#include "learn.h"
+
 /* A task of the class whose quantum it is starts to run, or goes on. */
 static __always_inline void service_begins(struct cpu_state *c, s32 cpu, const struct place *at,
 					   struct task_struct *p, const struct task_state *ts)

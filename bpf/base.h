@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What every part of the scheduler stands on. Part of sched.bpf.c. */
+#ifndef ANDANTE_BPF_BASE_H
+#define ANDANTE_BPF_BASE_H
+
+#include "kfuncs.h"
+
+#include "../core/core.h"
+#include "intf.h"
+#include <bpf/bpf_tracing.h>
+
+struct an_stats stats;
+
+/* Knobs, set by user space before loading. */
+const volatile u64 quantum_ns = 2000000;      /* service of one pick */
+const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
+const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
+const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1024] */
+const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
+const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
+const volatile u32 nr_cpus_online = 1;
+
+/*
+ * A function that the verifier looks at once, for any arguments, and not at every call. For the
+ * large ones; it may not be called with the lock held.
+ */
+#define an_global __attribute__((noinline))
+
+#endif

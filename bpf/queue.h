@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The queues of classes, and their quanta, in the trees of domains. Part of sched.bpf.c. */
+#ifndef ANDANTE_BPF_QUEUE_H
+#define ANDANTE_BPF_QUEUE_H
+
+#include "cpu.h"
+#include "domain.h"
+#include "task_state.h"
+
+/* The quantum in progress, if any, is over. With the tree's lock held. */
+static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_state *c)
+{
+	if (!c->serving)
+		return;
+	domain_stop(t, c->serving, c->used_ns);
+	if (c->unpicked)
+		an_debt_limit(t, c->serving);
+}
+
+/* The task comes to this domain: in the one that it was in last, its classmates may have been
+ * further on. */
+static __always_inline void task_arrives(const struct task_struct *p, struct task_state *ts,
+					 const struct place *at, u32 leaf)
+{
+	if (nr_domains == 1 || ts->domain == at->domain)
+		return;
+	ts->domain = at->domain;
+	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, p->scx.weight,
+			   nr_cpus_online);
+}
+
+/* Is a task perhaps on its way to this queue of a leaf? */
+an_global bool queue_grows(u32 queue)
+{
+	u32 cpu = 0;
+
+	an_while(cpu < nr_cpus) {
+		if (cpu_state(cpu)->inserting == queue)
+			return true;
+		cpu++;
+	}
+	return false;
+}
+
+/* The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
+ * Takes the lock. */
+static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				       u32 domain, u32 leaf)
+{
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_tree *t = tree_of(domain);
+
+	if (!lock)
+		return;
+	bpf_spin_lock(lock);
+	domain_queue_add(t, leaf);
+	bpf_spin_unlock(lock);
+	if (!scx_bpf_dsq_move_vtime(it, p, queue_of(domain, leaf), 0)) {
+		bpf_spin_lock(lock);
+		an_queue_withdraw(t, leaf);
+		bpf_spin_unlock(lock);
+	}
+}
+
+/*
+ * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
+ * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
+ * length is wrong. It is put right when nobody can be in the middle of adding to it.
+ */
+an_global int queue_check(u32 queue)
+{
+	u32 domain = queue_domain(queue);
+	struct an_tree *t = tree_of(domain);
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_node *n = an_node(t, queue_leaf(queue));
+	u32 events = n->queue_events;
+	s32 queued = scx_bpf_dsq_nr_queued(queue);
+
+	if (!lock || queued < 0 || queue_grows(queue))
+		return 0;
+	bpf_spin_lock(lock);
+	if (events == n->queue_events && (u32)queued < n->queued) {
+		an_queue_correct(t, queue_leaf(queue), queued);
+		stats.corrected++;
+	}
+	bpf_spin_unlock(lock);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is kept per task. Part of sched.bpf.c. */
+#ifndef ANDANTE_BPF_TASK_STATE_H
+#define ANDANTE_BPF_TASK_STATE_H
+
+#include "base.h"
+
+struct task_state {
+	struct an_task sfq;
+	u32 leaf;	/* its class; AN_NONE: to be looked up */
+	u32 generation; /* of the leaf, when it was looked up */
+	u32 contract;	/* that the thread holds: contract_name(); 0: none */
+	u32 counted;	/* as active under this one: contract_name(); 0: under none */
+	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
+	u64 queued_ns;	/* when it was queued last */
+	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
+	u32 home_generation;
+	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
+	u32 domain;   /* where it was queued, or ran, last */
+	struct an_learner learner;
+	struct an_binding binding; /* the classes that it has served lately */
+	u64 binding_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+#endif
