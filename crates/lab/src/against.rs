@@ -120,6 +120,8 @@ fn rates(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<Ju
 fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
     Judgement {
         expectation,
+        measure: None,
+        program: None,
         verdict: if holds { Verdict::Pass } else { Verdict::Fail },
         measured: Some(measured),
         reason: None,

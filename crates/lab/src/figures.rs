@@ -93,11 +93,16 @@ pub(crate) fn least_frame_rate(program: &ProgramResult) -> Option<f64> {
     shown.into_iter().min().map(f64::from)
 }
 
-/// The part of the frames due that was not shown in time: late, dropped, or never come to [ratio].
-pub(crate) fn late_share(program: &ProgramResult) -> Option<f64> {
+/// Frames that were not shown in time (late, dropped, or never come to), and frames due.
+pub(crate) fn not_in_time(program: &ProgramResult) -> Option<(u64, u64)> {
     let (due, frames, late) = (program.due?, program.frames?, program.late?);
     // One frame more may be in time than is due: that of a deadline just after the end.
-    let missed = due.saturating_sub(frames - late.min(frames));
+    Some((due.saturating_sub(frames - late.min(frames)), due))
+}
+
+/// The part of the frames due that was not shown in time [ratio].
+pub(crate) fn late_share(program: &ProgramResult) -> Option<f64> {
+    let (missed, due) = not_in_time(program)?;
     (due > 0).then(|| missed as f64 / due as f64)
 }
 

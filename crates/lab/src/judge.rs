@@ -190,7 +190,20 @@ fn judge_one(
                 .iter()
                 .any(|run| run.schedulers.iter().any(|s| s.name == **name))
         });
-    let text = expectation.to_string();
+    let judgement = |instance: &str, verdict, measured, reason| Judgement {
+        expectation: match instance {
+            "" => expectation.to_string(),
+            instance => format!("{expectation} ({instance})"),
+        },
+        measure: Some(expectation.figure.measure.clone()),
+        program: match &expectation.figure.subject {
+            Subject::Program(name) => Some(name.clone()),
+            Subject::Machine | Subject::Class(_) => None,
+        },
+        verdict,
+        measured,
+        reason,
+    };
     let simulated = run.on == "sim" && ONLY_ON_KERNEL.contains(&&*expectation.figure.measure);
     // The scenario has all of its cases but those that were left out on purpose.
     let kept = |name: &&String| {
@@ -209,37 +222,21 @@ fn judge_one(
         (None, None) => simulated.then(|| "only a kernel has it".to_owned()),
     };
     if reason.is_some() {
-        return vec![Judgement {
-            expectation: text,
-            verdict: Verdict::NotJudged,
-            measured: None,
-            reason,
-        }];
+        return vec![judgement("", Verdict::NotJudged, None, reason)];
     }
     match measure(expectation, run, runs) {
         Ok(figures) => figures
             .into_iter()
-            .map(|(instance, measured)| Judgement {
-                expectation: if instance.is_empty() {
-                    text.clone()
-                } else {
-                    format!("{text} ({instance})")
-                },
-                verdict: if expectation.bound.holds(measured) {
+            .map(|(instance, measured)| {
+                let verdict = if expectation.bound.holds(measured) {
                     Verdict::Pass
                 } else {
                     Verdict::Fail
-                },
-                measured: Some(measured),
-                reason: None,
+                };
+                judgement(&instance, verdict, Some(measured), None)
             })
             .collect(),
-        Err(reason) => vec![Judgement {
-            expectation: text,
-            verdict: Verdict::Fail,
-            measured: None,
-            reason: Some(reason),
-        }],
+        Err(reason) => vec![judgement("", Verdict::Fail, None, Some(reason))],
     }
 }
 

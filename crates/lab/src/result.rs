@@ -50,6 +50,12 @@ pub struct RunResult {
 pub struct Judgement {
     /// The expectation in words, e.g. `andante: share_received of /a within 1 % of 0.0625`.
     pub expectation: String,
+    /// The measure that it is about, e.g. `late_share`; absent in a comparison of two results.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub measure: Option<String>,
+    /// The program that it is about; absent if it is about a class or the machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub program: Option<String>,
     /// Whether it holds.
     pub verdict: Verdict,
     /// The figure that was compared, in the measure's own unit (or a ratio); absent if there was

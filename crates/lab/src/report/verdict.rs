@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use crate::cases::base_name;
-use crate::figures::{Measure, number, scheduler_title};
+use crate::figures::{Measure, not_in_time, number, scheduler_title};
 use crate::result::{ProgramResult, RunResult, SchedulerResult};
 
 /// One number that decides, of one scheduler.
@@ -19,6 +19,42 @@ struct Highlight {
 
 /// Between a number and its unit.
 const NO_BREAK: char = '\u{a0}';
+
+/// Measures of a player that say whether it was in time.
+const IN_TIME: [&str; 4] = ["late", "late_share", "missed", "lateness_us.max"];
+
+/// One scheduler in one case.
+struct Run<'a> {
+    case: &'a RunResult,
+    scheduler: &'a SchedulerResult,
+}
+
+impl<'a> Run<'a> {
+    fn programs(&self) -> &'a [ProgramResult] {
+        &self.scheduler.programs
+    }
+
+    /// The players that the scenario asks to be in time, and whether it asks that of any: one that
+    /// overruns its contract on purpose is late, and that is no failure. All players, if it does not.
+    fn players(&self) -> (Vec<&'a ProgramResult>, bool) {
+        let players = || self.programs().iter().filter(|p| p.frames.is_some());
+        let asked = |program: &&ProgramResult| {
+            let mut of_program = self.case.expectations.iter().filter(|e| {
+                let named = e.program.as_deref();
+                named == Some(base_name(program)) || named == Some(&program.name)
+            });
+            let in_time = |measure: &str| IN_TIME.contains(&measure);
+            not_in_time(program).is_some()
+                && of_program.any(|e| e.measure.as_deref().is_some_and(in_time))
+        };
+        let judged: Vec<_> = players().filter(asked).collect();
+        if judged.is_empty() {
+            (players().collect(), false)
+        } else {
+            (judged, true)
+        }
+    }
+}
 
 /// What the highlights are about; the first of these that a result has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +75,7 @@ struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// Over the cases in `runs`, all of the scheduler `name`.
-    fn of(name: &'a str, subject: Subject, runs: &[&SchedulerResult]) -> Self {
+    fn of(name: &'a str, subject: Subject, runs: &[Run]) -> Self {
         let highlights = match subject {
             Subject::Film => film(runs),
             Subject::Latency => latency(runs),
@@ -47,12 +83,12 @@ impl<'a> Column<'a> {
             Subject::Work => work(runs),
         };
         let mut trouble: Vec<String> = Vec::new();
-        if runs.iter().any(|run| run.ejected.is_some()) {
+        if runs.iter().any(|run| run.scheduler.ejected.is_some()) {
             trouble.push("left before the end".into());
         }
         let failed = runs
             .iter()
-            .flat_map(|run| &run.programs)
+            .flat_map(Run::programs)
             .filter(|p| p.failed.is_some());
         for program in failed.map(base_name) {
             let text = format!("{program} ended early");
@@ -85,8 +121,10 @@ pub(super) fn overall(page: &Page) -> Markup {
     let Some(subject) = subject(page.results) else {
         return html! {};
     };
-    let all = || page.results.iter().flat_map(|r| &r.schedulers);
-    let runs = |name: &str| all().filter(|s| s.name == name).collect::<Vec<_>>();
+    let runs = |name: &str| -> Vec<Run> {
+        let of = |case| runs_of(case).filter(|run: &Run| run.scheduler.name == name);
+        page.results.iter().flat_map(of).collect()
+    };
     let names = page.schedulers.iter().map(String::as_str);
     let columns: Vec<Column> = names
         .map(|name| Column::of(name, subject, &runs(name)))
@@ -101,11 +139,14 @@ pub(super) fn case(page: &Page, result: &RunResult) -> Markup {
     let Some(subject) = subject(std::slice::from_ref(result)) else {
         return html! {};
     };
-    let columns = result
-        .schedulers
-        .iter()
-        .map(|s| Column::of(&s.name, subject, &[s]));
+    let columns = runs_of(result).map(|run| Column::of(&run.scheduler.name, subject, &[run]));
     show(page, &columns.collect::<Vec<_>>(), None)
+}
+
+/// Every scheduler in this case.
+fn runs_of(case: &RunResult) -> impl Iterator<Item = Run<'_>> {
+    let schedulers = case.schedulers.iter();
+    schedulers.map(move |scheduler| Run { case, scheduler })
 }
 
 fn show(page: &Page, columns: &[Column], note: Option<&str>) -> Markup {
@@ -154,28 +195,39 @@ fn subject(results: &[RunResult]) -> Option<Subject> {
 }
 
 /// The players are taken together; of several cases, the one with the most frames lost counts.
-fn film(runs: &[&SchedulerResult]) -> Vec<Highlight> {
-    let figure = |name: &str, run: &SchedulerResult| {
-        let players = run.programs.iter().filter(|p| p.frames.is_some());
-        Measure::named(name).of(&players.collect::<Vec<_>>())
+fn film(runs: &[Run]) -> Vec<Highlight> {
+    let figure = |name: &str, run: &Run| {
+        Measure::named(name)
+            .of(&run.players().0)
+            .unwrap_or_default()
+    };
+    let lost = |run: &Run| {
+        let (players, in_time) = run.players();
+        if in_time {
+            let counts = players.into_iter().filter_map(not_in_time);
+            let (lost, due) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            (lost as f64, due as f64, "frames not in time")
+        } else {
+            let dropped = figure("frames dropped", run);
+            let all = dropped + figure("frames shown", run);
+            (dropped, all, "frames dropped")
+        }
     };
     let mut all = Vec::new();
-    let dropped = |run: &&&SchedulerResult| figure("frames dropped", run).unwrap_or(-1.0);
-    if let Some(run) = runs.iter().max_by(|a, b| dropped(a).total_cmp(&dropped(b)))
-        && let Some(lost) = figure("frames dropped", run)
-    {
-        let of = number(lost + figure("frames shown", run).unwrap_or(0.0), 0);
-        let lost = number(lost, 0);
-        let phrase = format!("{lost} of {of} frames dropped");
+    if let Some((lost, of, what)) = runs.iter().map(lost).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        let (lost, of) = (number(lost, 0), number(of, 0));
+        let phrase = format!("{lost} of {of} {what}");
         all.push(Highlight {
             number: lost,
             unit: "",
-            caption: format!("of {of} frames dropped"),
+            caption: format!("of {of} {what}"),
             phrase,
         });
     }
     let worst = |name: &str, pick: fn(f64, f64) -> f64| {
-        runs.iter().filter_map(|run| figure(name, run)).reduce(pick)
+        runs.iter()
+            .filter_map(|run| Measure::named(name).of(&run.players().0))
+            .reduce(pick)
     };
     if let Some(freeze_ms) = worst("longest freeze", f64::max) {
         let freeze = number(freeze_ms, if freeze_ms < 100.0 { 1 } else { 0 });
@@ -202,10 +254,10 @@ fn film(runs: &[&SchedulerResult]) -> Vec<Highlight> {
 
 /// The worst case of each program that measures latency: round trips by their mean, since they
 /// are a cost; waiting by its 99th percentile, since it is the tail that is felt.
-fn latency(runs: &[&SchedulerResult]) -> Vec<Highlight> {
+fn latency(runs: &[Run]) -> Vec<Highlight> {
     let programs = || {
         runs.iter()
-            .flat_map(|run| &run.programs)
+            .flat_map(Run::programs)
             .filter(|p| p.latency_us.is_some())
     };
     let mut names: Vec<&str> = Vec::new();
@@ -235,9 +287,9 @@ fn latency(runs: &[&SchedulerResult]) -> Vec<Highlight> {
 }
 
 /// How far the worst class is from what its weight asks, in per cent of that.
-fn shares(runs: &[&SchedulerResult]) -> Vec<Highlight> {
-    let off = |run: &&SchedulerResult| {
-        let asked = run.classes.iter().filter(|c| c.share_asked > 0.0);
+fn shares(runs: &[Run]) -> Vec<Highlight> {
+    let off = |run: &Run| {
+        let asked = run.scheduler.classes.iter().filter(|c| c.share_asked > 0.0);
         asked
             .map(|c| (c.share_received / c.share_asked - 1.0).abs() * 100.0)
             .reduce(f64::max)
@@ -256,10 +308,9 @@ fn shares(runs: &[&SchedulerResult]) -> Vec<Highlight> {
     }]
 }
 
-fn work(runs: &[&SchedulerResult]) -> Vec<Highlight> {
-    let done = |run: &&SchedulerResult| {
-        Measure::named("iterations").of(&run.programs.iter().collect::<Vec<_>>())
-    };
+fn work(runs: &[Run]) -> Vec<Highlight> {
+    let done =
+        |run: &Run| Measure::named("iterations").of(&run.programs().iter().collect::<Vec<_>>());
     let Some(done) = runs.iter().filter_map(done).reduce(f64::min) else {
         return Vec::new();
     };

@@ -108,12 +108,44 @@ fn shares_alone_make_a_report() {
     assert!(texts(&page, ".geometry .dots").is_empty());
 }
 
+/// A player that overruns its contract on purpose is late, and nobody asks that it be not.
+#[test]
+fn the_headline_is_of_the_players_that_are_asked_to_be_in_time() {
+    let mut result = fixture::film();
+    for scheduler in &mut result.schedulers {
+        let mut wild = scheduler.programs[0].clone();
+        (wild.name, wild.late) = ("wild".into(), wild.frames);
+        scheduler.programs.push(wild);
+    }
+    result.expectations = vec![Judgement {
+        expectation: "andante: late_share of film at most 0.01".into(),
+        measure: Some("late_share".into()),
+        program: Some("film".into()),
+        verdict: Verdict::Pass,
+        measured: Some(0.0),
+        reason: None,
+    }];
+    let page = parse(&[result.clone()], &[]);
+    let begins = |lead: &str, with: &str| assert!(lead.starts_with(with), "{lead}");
+    begins(
+        &texts(&page, ".lead")[0],
+        "Andante: 0 of 360 frames not in time, longest freeze 34.5\u{a0}ms; ",
+    );
+    result.expectations[0].program = Some("wild".into());
+    begins(
+        &texts(&parse(&[result], &[]), ".lead")[0],
+        "Andante: 360 of 360 frames not in time",
+    );
+}
+
 #[test]
 fn judged_expectations_become_checks() {
     let mut result = fixture::tree();
     result.case = Some("four".into());
     let judgement = |expectation: &str, verdict, measured| Judgement {
         expectation: expectation.into(),
+        measure: None,
+        program: None,
         verdict,
         measured,
         reason: None,

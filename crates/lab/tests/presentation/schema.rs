@@ -26,6 +26,8 @@ fn complete() -> Value {
     result.case = Some("make".into());
     let judgement = |verdict| Judgement {
         expectation: "andante: dropped of film at most 0".into(),
+        measure: Some("dropped".into()),
+        program: Some("film".into()),
         verdict,
         measured: Some(0.0),
         reason: Some("because".into()),
