@@ -1,9 +1,12 @@
 //! The results of a run as a table for the terminal.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, Width,
+    presets,
+};
 
 use crate::cases::{Cases, scheduler_names};
-use crate::figures::{Block, Detail, Row, blocks, machine_line, scheduler_title};
+use crate::figures::{Detail, Row, blocks, machine_line, scheduler_title};
 use crate::result::RunResult;
 
 /// The cases of one scenario as a table at most `width` columns wide, one column per scheduler.
@@ -17,29 +20,95 @@ pub fn render(results: &[RunResult], width: usize, colour: bool) -> String {
     };
     let schedulers = scheduler_names(results);
     let cases = Cases::of(results);
-    let mut table = empty_table(width, colour);
-    table.set_header(header(&schedulers));
+    let mut drawn = Drawn::new(width, colour, &schedulers);
     for (i, result) in results.iter().enumerate() {
         if results.len() > 1 {
             if i > 0 {
-                table.add_row([""]);
+                drawn.table.add_row([""]);
             }
-            table.add_row([Cell::new(cases.title(i)).add_attribute(Attribute::Underlined)]);
+            drawn.title(&cases.title(i), Attribute::Underlined);
         }
         for block in blocks(result, &schedulers, Detail::Brief) {
-            add_block(&mut table, &block);
+            let title = format!("{}  {}", block.title, block.note);
+            drawn.title(title.trim_end(), Attribute::Bold);
+            for row in &block.rows {
+                drawn.table.add_row(cells(row));
+            }
         }
     }
-    let lines = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>();
     format!(
-        "{}\n{}\n\n{}\n",
+        "{}\n{}\n\n{}",
         first.title,
         machine_line(first),
-        lines.join("\n")
+        drawn.text(width)
     )
+}
+
+/// Of a column, both sides.
+const PADDING: usize = 2;
+
+/// Stands for a title in the table: cells across several columns are not to be had.
+const TITLE: &str = "\u{e000}";
+
+/// A table, and the titles of its parts, which are as wide as they like.
+struct Drawn {
+    table: Table,
+    titles: Vec<String>,
+}
+
+impl Drawn {
+    fn new(width: usize, colour: bool, schedulers: &[String]) -> Self {
+        let mut table = empty_table(width, colour);
+        table.set_header(header(schedulers));
+        Self {
+            table,
+            titles: Vec::new(),
+        }
+    }
+
+    fn title(&mut self, text: &str, attribute: Attribute) {
+        self.titles.push(text.to_owned());
+        self.table
+            .add_row([Cell::new(TITLE).add_attribute(attribute)]);
+    }
+
+    /// The whole of it, in lines of at most `width` where that leaves words and labels whole.
+    fn text(mut self, width: usize) -> String {
+        let least: Vec<usize> = (0..self.table.column_count())
+            .map(|place| self.least_width(place))
+            .collect();
+        if least.iter().sum::<usize>() <= width {
+            for (column, least) in self.table.column_iter_mut().zip(least) {
+                let least = Width::Fixed(u16::try_from(least).unwrap_or(u16::MAX));
+                column.set_constraint(ColumnConstraint::LowerBoundary(least));
+            }
+        }
+        let mut titles = self.titles.iter();
+        let lines = self.table.lines().map(|line| {
+            let line = if line.contains(TITLE) {
+                let title = titles.next().map_or("", String::as_str);
+                line.replace(TITLE, title)
+            } else {
+                line
+            };
+            format!("{}\n", line.trim_end())
+        });
+        lines.collect()
+    }
+
+    /// Width that a column needs: the first for its labels, the others for words and figures.
+    fn least_width(&self, place: usize) -> usize {
+        let cells = self.table.column_cells_with_header_iter(place).flatten();
+        let content = cells.map(|cell| match place {
+            0 => cell.content().chars().count(),
+            _ => {
+                let content = cell.content();
+                let words = content.split_whitespace().map(|word| word.chars().count());
+                words.max().unwrap_or(0)
+            }
+        });
+        PADDING + content.max().unwrap_or(0)
+    }
 }
 
 /// A table without lines, at most `width` columns wide.
@@ -70,14 +139,6 @@ fn header(schedulers: &[String]) -> Vec<Cell> {
     std::iter::once(Cell::new(""))
         .chain(schedulers.iter().map(name))
         .collect()
-}
-
-fn add_block(table: &mut Table, block: &Block) {
-    let title = format!("{}  {}", block.title, block.note);
-    table.add_row([Cell::new(title.trim_end()).add_attribute(Attribute::Bold)]);
-    for row in &block.rows {
-        table.add_row(cells(row));
-    }
 }
 
 fn cells(row: &Row) -> Vec<Cell> {
