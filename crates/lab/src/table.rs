@@ -84,14 +84,13 @@ impl Drawn {
             }
         }
         let mut titles = self.titles.iter();
-        let lines = self.table.lines().map(|line| {
-            let line = if line.contains(TITLE) {
+        let lines = self.table.lines().map(|line| match line.split_once(TITLE) {
+            // What makes it bold comes after the blanks that fill the cell.
+            Some((before, after)) => {
                 let title = titles.next().map_or("", String::as_str);
-                line.replace(TITLE, title)
-            } else {
-                line
-            };
-            format!("{}\n", line.trim_end())
+                format!("{before}{title}{}\n", after.trim())
+            }
+            None => format!("{}\n", line.trim_end()),
         });
         lines.collect()
     }
