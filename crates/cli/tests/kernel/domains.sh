@@ -56,15 +56,15 @@ kill $hogs
 wait $hogs 2>/dev/null
 hogs=
 
-# One loop may run in the first domain only; its class is owed half of /one, which is in both.
+# Classes in a class, of one loop and of two.
 echo +cpu >$groups/one/cgroup.subtree_control
-class one/only 100
-class one/any 100
-loops one/only 1 1
-loops one/any 2 3
+class one/alone 100
+class one/pair 100
+loops one/alone 1 3
+loops one/pair 2 3
 loops two 3 3
 sleep 0.5
-shares nested 2 one two one/only one/any
+shares nested 2 one two one/alone one/pair
 kill $hogs
 wait $hogs 2>/dev/null
 hogs=
