@@ -175,6 +175,25 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
+/* How long a task that has woken another may go on: often it waits for the answer. */
+#define WAKER_GRACE_NS 100000
+
+/* The contract's CPU is told that a task of it has woken. */
+static __always_inline void contract_tells(u32 index, u64 now_ns)
+{
+	u32 cpu = an_holder(index)->cpu;
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (c->contract == contract_name(index) && c->running && !an_holder(index)->noted) {
+		/* It is served already: its tasks take turns. */
+		cpu_check_at(cpu, now_ns, now_ns + quantum_ns);
+	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
+		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
+	} else {
+		kick_contract_cpu(cpu);
+	}
+}
+
 /*
  * May a task of the contract that is queued now, and may run on the contract's CPU, wait in the
  * contract's queue? Not without budget, nor for a CPU that is gone, and not where it would wait for

@@ -172,27 +172,12 @@ static __always_inline bool quantum_over(const struct cpu_state *c)
 	return c->over || c->used_ns >= quantum_ns;
 }
 
-/* Does this task, which wants to go on, come before all in this queue? */
-static __always_inline bool comes_before(struct cpu_state *c, s32 cpu, u64 queue,
-					 const struct task_state *ts)
-{
-	return !queue_head(cpu, queue) || an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
-}
-
-/* Does it come before all of its class that are queued? */
+/* Does this task, which wants to go on, come before all of its class that are queued? */
 static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, const struct place *at,
 					u32 leaf, const struct task_state *ts)
 {
-	return !an_node(at->tree, leaf)->queued ||
-	       comes_before(c, cpu, queue_of(at->domain, leaf), ts);
-}
-
-/* Does it come before all that share the contract that it holds, and are queued for that? */
-static __always_inline bool comes_first_of_held(struct cpu_state *c, s32 cpu, u32 contract,
-						const struct task_state *ts)
-{
-	return an_holder(contract)->active < 2 ||
-	       comes_before(c, cpu, contract_queue(contract), ts);
+	return !an_node(at->tree, leaf)->queued || !queue_head(cpu, queue_of(at->domain, leaf)) ||
+	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 }
 
 enum slice_end {
@@ -246,14 +231,13 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 							const struct place *at, u32 old,
 							const struct task_state *ts)
 {
-	u32 held = ts ? contract_named(ts->contract) : AN_NONE;
-	u32 wanting = AN_NONE, goes_on = AN_NONE, index;
+	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
+	u32 wanting = AN_NONE;
 
-	if (ts &&
-	    (held ? comes_first_of_held(c, cpu, held, ts) : comes_first(c, cpu, at, old, ts))) {
+	if (ts && (held || comes_first(c, cpu, at, old, ts)))
 		wanting = old;
-		goes_on = held ? held : task_contract(ts, old);
-	}
+	if (wanting && !held)
+		goes_on = task_contract(ts, old);
 	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
 	if (!index) {
 		contracts_settle(cpu);

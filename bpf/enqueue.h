@@ -10,72 +10,6 @@
 #include "learn.h"
 #include "service.h"
 
-/* ---- the task that runs makes way ---- */
-
-/* Has the task that runs there used so much that a classmate with this start tag comes first? */
-static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
-{
-	u64 served = c->start_tag;
-	u32 rem = 0;
-
-	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
-	return an_tag_diff(tag, served) <= 0;
-}
-
-/* When the task that runs there makes way for a classmate that has just woken: at once (0), or when
- * its quantum is used [ns]. */
-static __always_inline u64 classmate_makes_way_after(const struct cpu_state *c, u64 tag, u64 now)
-{
-	if (now - c->since_ns < in_class_wake_ns)
-		return quantum_ns;
-	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
-}
-
-/* Kicks the CPU if its task should make way for the woken one now. */
-static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
-{
-	if (used < after)
-		return false;
-	c->check_ns = 0;
-	c->over |= c->serving != leaf;
-	stats.wake_preemptions++;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
-	return true;
-}
-
-/* ---- under a contract ---- */
-
-/* Is the contract served by its CPU, which need not turn to it? */
-static __always_inline bool contract_is_served(u32 index)
-{
-	const struct an_holder *h = an_holder(index);
-	const struct cpu_state *c = cpu_state(h->cpu);
-
-	return c->contract == contract_name(index) && c->running && !h->noted;
-}
-
-/* How long a task that has woken another may go on: often it waits for the answer. */
-#define WAKER_GRACE_NS 100000
-
-/* The contract's CPU is told that a task of it, with this start tag, has woken. */
-static __always_inline void contract_tells(u32 index, u64 tag, u64 now_ns)
-{
-	u32 cpu = an_holder(index)->cpu;
-	struct cpu_state *c = cpu_state(cpu);
-
-	if (contract_is_served(index)) {
-		/* Its tasks take turns, as those of a class do. */
-		u64 after = classmate_makes_way_after(c, tag, now_ns);
-
-		if (!preempt_now(cpu, c, c->serving, 0, after))
-			cpu_check_at(cpu, now_ns, now_ns + after);
-	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
-		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
-	} else {
-		kick_contract_cpu(cpu);
-	}
-}
-
 /* May the task, whose contract or whose class's this is, wait for the CPU of the contract? */
 static __always_inline bool contract_is_for(const struct task_struct *p, u32 contract)
 {
@@ -105,7 +39,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	bpf_spin_unlock(lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, ts->sfq.start, now_ns);
+		contract_tells(contract, now_ns);
 	return true;
 }
 
@@ -135,9 +69,8 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	if (!takes)
 		return false;
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
-	if (news || ((enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)) &&
-		     contract_is_served(contract)))
-		contract_tells(contract, ts->sfq.start, now_ns);
+	if (news)
+		contract_tells(contract, now_ns);
 	return true;
 }
 
@@ -150,8 +83,6 @@ static __always_inline bool enqueue_under_contract(struct task_struct *p, struct
 		return class_contract_enqueue(p, ts, contract, leaf, now_ns, enq_flags);
 	return contract_enqueue(p, ts, contract, leaf, now_ns, enq_flags);
 }
-
-/* ---- for a share ---- */
 
 /* How many CPUs are looked at for one whose task should make way for a woken one. */
 #define WAKE_SCAN_CPUS 16
@@ -171,6 +102,16 @@ static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 	return after < quantum_ns ? after : quantum_ns;
 }
 
+/* Has the task that runs there used so much that a classmate with this start tag comes first? */
+static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
+{
+	u64 served = c->start_tag;
+	u32 rem = 0;
+
+	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
+	return an_tag_diff(tag, served) <= 0;
+}
+
 /*
  * When the task that runs on this CPU should make way for the one just queued: when that much of
  * its quantum is used [ns], all of it at most.
@@ -180,7 +121,21 @@ static __always_inline u64 makes_way_after(const struct cpu_state *c, s32 cpu, u
 {
 	if (serving != leaf)
 		return class_makes_way_after(cpu_domain(cpu), serving, leaf);
-	return classmate_makes_way_after(c, tag, now);
+	if (now - c->since_ns < in_class_wake_ns)
+		return quantum_ns;
+	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
+}
+
+/* Kicks the CPU if its task should make way for the woken one now. */
+static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
+{
+	if (used < after)
+		return false;
+	c->check_ns = 0;
+	c->over |= c->serving != leaf;
+	stats.wake_preemptions++;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	return true;
 }
 
 /* The other CPUs of its domain that the woken task may use: does one of them run something that

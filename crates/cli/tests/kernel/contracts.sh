@@ -42,9 +42,6 @@ kill -USR1 $process
 sleep 0.2
 echo "REPORT threads $(field threads)"
 echo "REPORT process $(share $process 2)"
-for thread in $(tail -n +2 /tmp/threads); do
-	echo "REPORT of_three $(share "$process/task/$thread" 1)"
-done
 andante reserve --release $process
 thread=$(tail -n 1 /tmp/threads)
 andante reserve "$thread" 4ms/10ms --thread
