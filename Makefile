@@ -54,6 +54,7 @@ unit-test:
 
 # The virtual machine: two at a time, each on a CPU of its own.
 kernel-test: build
+	$(CARGO) test --release --locked -p andante-lab --lib -- --ignored
 	$(CARGO) test --release --locked -p andante --test kernel -- --ignored --test-threads=2
 
 # A scenario of one case keeps one CPU of this machine busy, so they are run in two queues.
