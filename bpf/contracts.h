@@ -175,31 +175,17 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
-/* How long a task that has woken another may go on: often it waits for the answer. */
-#define WAKER_GRACE_NS 100000
-
-/* The contract's CPU is told that a task of it has woken. */
-static __always_inline void contract_tells(u32 index, u64 now_ns)
+/* Does its CPU serve it? Then it has budget, as far as is known. */
+static __always_inline bool contract_is_served(u32 index)
 {
-	u32 cpu = an_holder(index)->cpu;
-	struct cpu_state *c = cpu_state(cpu);
+	const struct an_holder *h = an_holder(index);
+	const struct cpu_state *c = cpu_state(h->cpu);
 
-	if (c->contract == contract_name(index) && c->running && !an_holder(index)->noted) {
-		/* It is served already: its tasks take turns. */
-		cpu_check_at(cpu, now_ns, now_ns + quantum_ns);
-	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
-		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
-	} else {
-		kick_contract_cpu(cpu);
-	}
+	return c->contract == contract_name(index) && c->running && !h->noted;
 }
 
-/*
- * May a task of the contract that is queued now, and may run on the contract's CPU, wait in the
- * contract's queue? Not without budget, nor for a CPU that is gone, and not where it would wait for
- * another contract while a CPU has nothing to do.
- */
-static __always_inline bool contract_takes(u32 index, u64 now_ns)
+/* May a task wait for the contract, which its CPU does not serve? */
+static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 {
 	struct an_contract *k = an_contract(&contracts, index);
 	u32 cpu = an_holder(index)->cpu;
@@ -210,8 +196,19 @@ static __always_inline bool contract_takes(u32 index, u64 now_ns)
 	/* What was promised comes first, for as long as it likes: then a share is better. */
 	if (an_has(k, AN_LEARNT) && (q->holders || !an_learnt_left_ns(&contracts, q, k, now_ns)))
 		return false;
-	return an_contract_would_have_budget(k, now_ns) &&
-	       !(nr_cpus > 1 && cpu_state(cpu)->contract && cpus_idle());
+	return an_contract_would_have_budget(k, now_ns);
+}
+
+/*
+ * May a task of the contract that is queued now, and may run on the contract's CPU, wait in the
+ * contract's queue? Not without budget, nor for a CPU that is gone, and not where it would wait for
+ * another contract while a CPU has nothing to do.
+ */
+static __always_inline bool contract_takes(u32 index, bool served, u64 now_ns)
+{
+	if (!served && !contract_would_run(index, now_ns))
+		return false;
+	return nr_cpus == 1 || !cpu_state(an_holder(index)->cpu)->contract || !cpus_idle();
 }
 
 /* ---- a CPU turns to its contracts ---- */

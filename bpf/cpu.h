@@ -40,7 +40,6 @@ struct cpu_state {
 	u32 held;	   /* that task holds a contract, or is active under one */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
 	u32 gone;	   /* it is offline, and serves no contract */
-	u32 looks_at;	   /* domain that it has looked at last, for one that is owed service */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;
 } __attribute__((aligned(64)));

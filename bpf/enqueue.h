@@ -10,6 +10,42 @@
 #include "learn.h"
 #include "service.h"
 
+/* Has the task that runs there used so much that a classmate with this start tag comes first? */
+static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
+{
+	u64 served = c->start_tag;
+	u32 rem = 0;
+
+	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
+	return an_tag_diff(tag, served) <= 0;
+}
+
+/* How long a task that has woken another may go on: often it waits for the answer. */
+#define WAKER_GRACE_NS 100000
+
+/* The contract's CPU, which serves it already or does not, is told that a task of it, of this start
+ * tag, has woken. */
+static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 now_ns)
+{
+	u32 cpu = an_holder(index)->cpu;
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (served) {
+		/* Its tasks take turns, as classmates do. */
+		if (now_ns - c->since_ns < in_class_wake_ns ||
+		    !classmate_comes_first(c, tag, now_ns)) {
+			cpu_check_at(cpu, now_ns, now_ns + quantum_ns);
+			return;
+		}
+		stats.wake_preemptions++;
+		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
+		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
+	} else {
+		kick_contract_cpu(cpu);
+	}
+}
+
 /* May the task, whose contract or whose class's this is, wait for the CPU of the contract? */
 static __always_inline bool contract_is_for(const struct task_struct *p, u32 contract)
 {
@@ -27,9 +63,9 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 						   u64 enq_flags)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	bool news;
+	bool served = contract_is_served(contract), news;
 
-	if (!contract_is_for(p, contract) || !contract_takes(contract, now_ns))
+	if (!contract_is_for(p, contract) || !contract_takes(contract, served, now_ns))
 		return false;
 	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(lock);
@@ -39,7 +75,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	bpf_spin_unlock(lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, now_ns);
+		contract_tells(contract, served && !news, ts->sfq.start, now_ns);
 	return true;
 }
 
@@ -51,8 +87,8 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 					     u32 contract, u32 leaf, u64 now_ns, u64 enq_flags)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	bool here = contract_is_for(p, contract), news;
-	bool takes = here && contract_takes(contract, now_ns);
+	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
+	bool takes = here && contract_takes(contract, served, now_ns);
 	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
@@ -70,7 +106,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		return false;
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (news)
-		contract_tells(contract, now_ns);
+		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
 	return true;
 }
 
@@ -100,16 +136,6 @@ static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 	after = an_preempt_after_ns(tree_of(domain), leaf, serving);
 	bpf_spin_unlock(lock);
 	return after < quantum_ns ? after : quantum_ns;
-}
-
-/* Has the task that runs there used so much that a classmate with this start tag comes first? */
-static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
-{
-	u64 served = c->start_tag;
-	u32 rem = 0;
-
-	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
-	return an_tag_diff(tag, served) <= 0;
 }
 
 /*

@@ -74,15 +74,20 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 	return due;
 }
 
-an_global int pull_failed(u32 domain, u32 own, u32 leaf)
+/* None of the tasks of `leaf` in the other domain may run here. */
+an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf)
 {
-	struct bpf_spin_lock *lock = lock_of(domain);
+	struct bpf_spin_lock *here = lock_of(domain), *there = lock_of(from);
+	u32 within;
 
-	if (!lock)
+	if (!here || !there)
 		return 0;
-	bpf_spin_lock(lock);
-	an_pull_failed(tree_of(domain), own, leaf);
-	bpf_spin_unlock(lock);
+	bpf_spin_lock(here);
+	within = an_pull_failed(tree_of(domain), own, leaf);
+	bpf_spin_unlock(here);
+	bpf_spin_lock(there);
+	an_make_good(tree_of(from), within);
+	bpf_spin_unlock(there);
 	return 0;
 }
 
@@ -93,18 +98,17 @@ an_global u32 towards(u32 domain, u32 node, u32 leaf)
 }
 
 /*
- * A quantum begins: looks at one of the other domains, the next in turn, and takes a task over from
- * there if that is due. A task of the class wanting (if not AN_NONE) goes on wanting to run here.
+ * A quantum begins: looks at one of the other domains, and takes a task over from there if that is
+ * due. A task of the class wanting (if not AN_NONE) goes on wanting to run here.
  */
 an_global bool pull_owed(u32 cpu, u32 wanting)
 {
-	struct cpu_state *c = cpu_state(cpu);
-	u32 domain = cpu_domain(cpu), from = (c->looks_at + 1) & domain_mask, at = AN_ROOT, own;
+	u32 domain = cpu_domain(cpu), at = AN_ROOT;
+	u32 own = next_below(domain, AN_ROOT, wanting);
+	u32 from = an_looks_at(tree_of(domain), own, domain, nr_domains);
 
-	c->looks_at = from;
-	if (from == domain || from >= nr_domains || !an_node(tree_of(from), AN_ROOT)->ready)
+	if (!an_node(tree_of(from), AN_ROOT)->ready)
 		return false;
-	own = next_below(domain, AN_ROOT, wanting);
 	an_while(own && at) {
 		u32 leaf = next_below(from, at, AN_NONE);
 
@@ -113,7 +117,7 @@ an_global bool pull_owed(u32 cpu, u32 wanting)
 		if (pull_is_due(domain, own, from, leaf)) {
 			if (pull(cpu, from, leaf))
 				return true;
-			pull_failed(domain, own, leaf);
+			pull_failed(domain, own, from, leaf);
 		}
 		at = towards(domain, at, own);
 	}

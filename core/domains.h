@@ -21,7 +21,8 @@
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
  *                 a task over if its class has not been served here but is owed service, or if the
  *                 classmates here are further on (an_pull_due()). That is the round stealing of
- *                 [4], between domains. A CPU without work takes what is next anywhere.
+ *                 [4], between domains. If the task may not come, its class is served more where
+ *                 it is (an_make_good()). A CPU without work takes what is next anywhere.
  *
  *      structure  Classes are created and removed in all trees, one after the other, under an index
  *                 that is free in all (an_first_free()): one that is removed, but still served in
@@ -141,6 +142,18 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
 
 /* ---- places ---- */
 
+/*
+ * Which other domain does a CPU of this one look at, that would serve the leaf `own` next? With
+ * each quantum that the class is given here it is another. A counter of the CPU's would get into
+ * step with its classes, and show each of them the same domain for ever.
+ */
+an_inline u32 an_looks_at(struct an_tree *t, u32 own, u32 domain, u32 domains)
+{
+	u64 turn = an_node(t, own)->service_ns / t->quantum_ns;
+
+	return (domain + 1 + turn % (domains - 1)) % domains;
+}
+
 /* The child of this inner node that is, or is above, the leaf; the leaf itself has none. */
 an_inline u32 an_child_towards(struct an_tree *t, u32 index, u32 leaf)
 {
@@ -180,16 +193,49 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 	       (s64)(AN_PULL_QUANTA * n->step);
 }
 
-/* None of the tasks may run here: what the class is owed in this domain is forgotten. */
-an_outline void an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
+/* What a class is owed where none of its tasks may run is remembered up to so many quanta. */
+#define AN_OWED_IN_VAIN_QUANTA (2 * AN_PULL_QUANTA)
+
+/* And where they may run, so many are made good at a time. */
+#define AN_MADE_GOOD_QUANTA 2
+
+/*
+ * A pull was due, but none of the tasks of `leaf` may run in this domain. Returns the class within
+ * which they are owed service, if this domain has somebody else to serve while the other makes that
+ * good (an_make_good()); or AN_NONE.
+ */
+an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
 {
 	struct an_node *n;
+	u64 vtime, owed_max;
 
 	if (leaf == own)
-		return;
+		return AN_NONE;
 	an_part(t, &leaf, &own);
 	n = an_node(t, leaf);
-	an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
+	vtime = an_node(t, n->parent)->vtime;
+	owed_max = AN_OWED_IN_VAIN_QUANTA * n->step;
+	if (an_tag_diff(vtime, n->start) > (s64)owed_max)
+		n->start = vtime - owed_max;
+	return an_node(t, AN_ROOT)->ready > an_node(t, n->parent)->ready ? n->parent : AN_NONE;
+}
+
+/*
+ * In the domain where those tasks wait: their class, and all above it, may have been served their
+ * shares by the other domains, and owe everybody here. As long as they owe, a task that may run
+ * only here is given nothing, though its siblings are. So they owe nothing any more, but are owed
+ * something: they are served here, and the other domains find what that was and serve them less.
+ */
+an_outline void an_make_good(struct an_tree *t, u32 index)
+{
+	an_while(index) {
+		struct an_node *n = an_node(t, index);
+		u64 start = an_node(t, n->parent)->vtime - AN_MADE_GOOD_QUANTA * n->step;
+
+		if (n->parent && an_tag_diff(n->start, start) > 0)
+			n->start = start;
+		index = n->parent;
+	}
 }
 
 /* ---- structure ---- */

@@ -69,6 +69,18 @@ kill $hogs
 wait $hogs 2>/dev/null
 hogs=
 
+# One loop may run in the first domain only, its sibling in both; then the other way round.
+for mask in 1 2; do
+	loops one/alone 1 $mask
+	loops one/pair 2 3
+	loops two 3 3
+	sleep 0.5
+	shares bound$mask 2 one two one/alone one/pair
+	kill $hogs
+	wait $hogs 2>/dev/null
+	hogs=
+done
+
 for _ in $(seq 10); do
 	class brief 100
 	loops brief 3 3
