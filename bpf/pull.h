@@ -74,8 +74,9 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 	return due;
 }
 
-/* None of the tasks of `leaf` in the other domain may run here. */
-an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf)
+/* None of the tasks of `leaf` in the other domain may run here, where one of the class wanting (if
+ * not AN_NONE) wants to go on. */
+an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 {
 	struct bpf_spin_lock *here = lock_of(domain), *there = lock_of(from);
 	u32 within;
@@ -83,7 +84,7 @@ an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf)
 	if (!here || !there)
 		return 0;
 	bpf_spin_lock(here);
-	within = an_pull_failed(tree_of(domain), own, leaf);
+	within = an_pull_failed(tree_of(domain), own, leaf, wanting);
 	bpf_spin_unlock(here);
 	bpf_spin_lock(there);
 	an_make_good(tree_of(from), within);
@@ -117,7 +118,7 @@ an_global bool pull_owed(u32 cpu, u32 wanting)
 		if (pull_is_due(domain, own, from, leaf)) {
 			if (pull(cpu, from, leaf))
 				return true;
-			pull_failed(domain, own, from, leaf);
+			pull_failed(domain, own, from, leaf, wanting);
 		}
 		at = towards(domain, at, own);
 	}

@@ -202,12 +202,14 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 /*
  * A pull was due, but none of the tasks of `leaf` may run in this domain. Returns the class within
  * which they are owed service, if this domain has somebody else to serve while the other makes that
- * good (an_make_good()); or AN_NONE.
+ * good (an_make_good()); or AN_NONE. A task of the leaf `wanting` (AN_NONE: none) wants to go on
+ * here, and is not queued.
  */
-an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
+an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 {
 	struct an_node *n;
 	u64 vtime, owed_max;
+	bool others;
 
 	if (leaf == own)
 		return AN_NONE;
@@ -217,7 +219,9 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf)
 	owed_max = AN_OWED_IN_VAIN_QUANTA * n->step;
 	if (an_tag_diff(vtime, n->start) > (s64)owed_max)
 		n->start = vtime - owed_max;
-	return an_node(t, AN_ROOT)->ready > an_node(t, n->parent)->ready ? n->parent : AN_NONE;
+	others = an_node(t, AN_ROOT)->ready > an_node(t, n->parent)->ready ||
+		 (wanting && !an_child_towards(t, n->parent, wanting));
+	return others ? n->parent : AN_NONE;
 }
 
 /*

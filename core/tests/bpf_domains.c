@@ -31,7 +31,7 @@ PROGRAM int call_places(void *context)
 	second = an_looks_at(&domains[0], leaf, 0, 2);
 	other = an_domain_next(&domains[1], &everywhere, at, &excluded);
 	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other);
-	an_make_good(&domains[1], an_pull_failed(&domains[0], leaf, other));
+	an_make_good(&domains[1], an_pull_failed(&domains[0], leaf, other, first));
 	return 0;
 }
 

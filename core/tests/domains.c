@@ -180,7 +180,7 @@ static bool pull_owed(struct cpu *c, u32 own)
 		if (an_pull_due(here, &everywhere, own, there, leaf)) {
 			if (pull(c, from, leaf))
 				return true;
-			an_make_good(there, an_pull_failed(here, own, leaf));
+			an_make_good(there, an_pull_failed(here, own, leaf, AN_NONE));
 		}
 	}
 	return false;
