@@ -345,12 +345,32 @@ TEST(domains_pull_classmates)
 	CHECK(pulls / 20 < 50);
 }
 
+#define LEAVES 5
+
+/* The worst error of a share that is to be part/whole of what all have been given [1/1000]. */
+static u32 worst_error(const u64 *given, const u64 *part, const u64 *whole)
+{
+	u64 total = 0;
+	u32 worst = 0;
+
+	for (u32 i = 0; i < LEAVES; i++)
+		total += given[i];
+	for (u32 i = 0; i < LEAVES; i++) {
+		u64 wanted = total * part[i] / whole[i];
+		u64 off = given[i] > wanted ? given[i] - wanted : wanted - given[i];
+
+		if (off * 1000 / wanted > worst)
+			worst = off * 1000 / wanted;
+	}
+	return worst;
+}
+
 /* Two inner classes and a leaf of random weights, all with work for every CPU, and all in one
  * domain at first: the worst error of a share [1/1000]. */
 static u32 random_shares(u64 seed, u32 of_domains, u32 block_percent)
 {
-	u32 weight[7], inner[2], leaf[5], worst = 0;
-	u64 part[5], whole[5], given[5], total = 0;
+	u32 weight[7], inner[2], leaf[LEAVES];
+	u64 part[LEAVES], whole[LEAVES], given[LEAVES];
 
 	begin(seed, of_domains, 3);
 	for (u32 i = 0; i < 7; i++)
@@ -370,16 +390,7 @@ static u32 random_shares(u64 seed, u32 of_domains, u32 block_percent)
 		work(leaf[i], cpus + block_percent / 10, 0, ANYWHERE, block_percent);
 	simulate(5 * SECOND);
 	measure(leaf, 5, 20, given);
-	for (u32 i = 0; i < 5; i++)
-		total += given[i];
-	for (u32 i = 0; i < 5; i++) {
-		u64 wanted = total * part[i] / whole[i];
-		u64 off = given[i] > wanted ? given[i] - wanted : wanted - given[i];
-
-		if (off * 1000 / wanted > worst)
-			worst = off * 1000 / wanted;
-	}
-	return worst;
+	return worst_error(given, part, whole);
 }
 
 TEST(domains_share_by_weight)
@@ -416,10 +427,7 @@ TEST(domains_leave_alone_who_may_not_move)
 	CHECK(within(given[1], 1000, 10));
 }
 
-/*
- * A class of the next world has work for every CPU that it may use, in a random domain at first; in
- * all of them `only` is worth less than its domain.
- */
+/* A class with work for every CPU that it may use, in random domains at first. */
 static u32 busy(u32 parent, u32 weight, u32 allowed, u32 block_percent)
 {
 	u32 leaf = create(parent, weight);
@@ -437,9 +445,10 @@ static u32 busy(u32 parent, u32 weight, u32 allowed, u32 block_percent)
  * beside two other classes [1/1000]. */
 static u32 random_bound(u64 seed, u32 of_domains, u32 depth, u32 block_percent)
 {
-	u32 leaf[5], weight[5] = {100, 200, 100, 300, 200}, worst = 0, in = AN_ROOT_LEAF;
-	u64 given[5], total = 0;
-	const u32 part[5] = {1, 2, 1, 12, 8}; /* of 24 */
+	const u32 weight[LEAVES] = {100, 200, 100, 300, 200};
+	const u64 part[LEAVES] = {1, 2, 1, 12, 8}, whole[LEAVES] = {24, 24, 24, 24, 24};
+	u32 leaf[LEAVES], in = AN_ROOT_LEAF;
+	u64 given[LEAVES];
 
 	begin(seed, of_domains, 1 + random_below(&chance, 3));
 	for (u32 i = 0; i < depth; i++)
@@ -451,16 +460,7 @@ static u32 random_bound(u64 seed, u32 of_domains, u32 depth, u32 block_percent)
 		leaf[i] = busy(AN_ROOT_LEAF, weight[i], ANYWHERE, block_percent);
 	simulate(5 * SECOND);
 	measure(leaf, 5, 20, given);
-	for (u32 i = 0; i < 5; i++)
-		total += given[i];
-	for (u32 i = 0; i < 5; i++) {
-		u64 wanted = total * part[i] / 24;
-		u64 off = given[i] > wanted ? given[i] - wanted : wanted - given[i];
-
-		if (off * 1000 / wanted > worst)
-			worst = off * 1000 / wanted;
-	}
-	return worst;
+	return worst_error(given, part, whole);
 }
 
 TEST(domains_serve_who_may_not_move_where_it_is)
