@@ -161,11 +161,11 @@ fn domains_are_one_scheduler() {
     is_near("weights", &[100.0 / 3.0, 200.0 / 3.0, 100.0]);
     let of_nested = [200.0 / 3.0, 400.0 / 3.0, 100.0 / 3.0, 100.0 / 3.0];
     is_near("nested", &of_nested);
-    // One of them may run in one domain only: nobody starves for that (ARCHITECTURE.md, limits).
-    for key in ["bound1", "bound2"] {
-        for (given, asked) in percent(key).iter().zip(of_nested) {
-            assert!(given / asked > 0.85, "{key}: {report:?}");
-        }
+    // One of them may run in the first domain only, or in the second; there shares are approximate
+    // (ARCHITECTURE.md, limits), but nobody starves.
+    is_near("bound1", &of_nested);
+    for (given, asked) in percent("bound2").iter().zip(of_nested) {
+        assert!(given / asked > 0.85, "{report:?}");
     }
     for share in percent("promised") {
         assert!(share > 59.0, "{report:?}");
