@@ -12,6 +12,13 @@
 
 #include "base.h"
 
+/* Was the task to run next picked? */
+enum apart {
+	NOT_APART,
+	APART,	    /* no: it starved, or was pulled over for want of work */
+	APART_OWED, /* no: it was pulled over, because its class is owed service here */
+};
+
 struct cpu_state {
 	u64 used_ns;	       /* service of the quantum in progress, but for the running task's */
 	u64 since_ns;	       /* when the running task's service began */
@@ -32,7 +39,7 @@ struct cpu_state {
 	u32 sees_to;	   /* it has, or may have, something to do for its contracts */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 unpicked;	   /* it was not picked for that quantum: its debt for it is bounded */
-	u32 apart;	   /* the task to run next was no pick (it starved, or was pulled over) */
+	u32 apart;	   /* enum apart */
 	u32 running;	   /* a task of that leaf is running */
 	u32 over;	   /* the quantum is over before it is used up: another class should run */
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */

@@ -288,7 +288,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 	}
 	if (starving && an_kmove_to_local(STARVING_QUEUE)) {
-		c->apart = 1;
+		c->apart = APART;
 		return;
 	}
 	if (ts) {

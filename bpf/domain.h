@@ -99,6 +99,11 @@ static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
 	an_serve_unpicked(t, leaf);
 }
 
+static __always_inline void domain_serve_pulled(struct an_tree *t, u32 leaf)
+{
+	an_serve_pulled(t, &everywhere, leaf);
+}
+
 static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
 {
 	return an_domain_pick(t, &everywhere, x);
@@ -162,6 +167,12 @@ static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
 }
 
 static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
+{
+	an_serve_unpicked(t, leaf);
+}
+
+/* There is nowhere to pull from. */
+static __always_inline void domain_serve_pulled(struct an_tree *t, u32 leaf)
 {
 	an_serve_unpicked(t, leaf);
 }

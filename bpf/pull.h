@@ -10,8 +10,9 @@
 
 #ifdef AN_DOMAINS
 
-/* Takes a task of this leaf, queued in another domain, that may run here; false: there is none. */
-an_global bool pull(u32 cpu, u32 from, u32 leaf)
+/* Takes a task of this leaf, queued in another domain, that may run here, for this reason (enum
+ * apart); false: there is none. */
+an_global bool pull(u32 cpu, u32 from, u32 leaf, u32 apart)
 {
 	struct bpf_spin_lock *lock = lock_of(from);
 	struct an_tree *there = tree_of(from);
@@ -25,7 +26,7 @@ an_global bool pull(u32 cpu, u32 from, u32 leaf)
 	if (!queued)
 		return false;
 	if (an_kmove_to_local(queue_of(from, leaf))) {
-		cpu_state(cpu)->apart = 1;
+		cpu_state(cpu)->apart = apart;
 		stats.pulled++;
 		return true;
 	}
@@ -44,7 +45,6 @@ an_global u32 next_below(u32 domain, u32 node, u32 wanting)
 {
 	struct bpf_spin_lock *lock = lock_of(domain);
 	struct an_tree *t = tree_of(domain);
-	struct an_exclusion none = {};
 	u32 leaf = AN_NONE;
 
 	if (!lock || (!wanting && !an_node(t, node)->ready))
@@ -53,7 +53,7 @@ an_global u32 next_below(u32 domain, u32 node, u32 wanting)
 	if (wanting)
 		domain_queue_add(t, wanting);
 	if (an_node(t, node)->ready)
-		leaf = an_domain_next(t, &everywhere, node, &none);
+		leaf = an_domain_next(t, &everywhere, node);
 	if (wanting)
 		an_queue_withdraw(t, wanting);
 	bpf_spin_unlock(lock);
@@ -79,16 +79,22 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 {
 	struct bpf_spin_lock *here = lock_of(domain), *there = lock_of(from);
-	u32 within;
+	u32 owed;
+	bool moved;
 
 	if (!here || !there)
 		return 0;
 	bpf_spin_lock(here);
-	within = an_pull_failed(tree_of(domain), own, leaf, wanting);
+	owed = an_pull_failed(tree_of(domain), own, leaf, wanting);
 	bpf_spin_unlock(here);
 	bpf_spin_lock(there);
-	an_make_good(tree_of(from), within);
+	moved = an_move_here(tree_of(from), owed);
 	bpf_spin_unlock(there);
+	if (!moved)
+		return 0;
+	bpf_spin_lock(here);
+	an_move_away(tree_of(domain), owed);
+	bpf_spin_unlock(here);
 	return 0;
 }
 
@@ -116,7 +122,7 @@ an_global bool pull_owed(u32 cpu, u32 wanting)
 		if (!leaf)
 			return false;
 		if (pull_is_due(domain, own, from, leaf)) {
-			if (pull(cpu, from, leaf))
+			if (pull(cpu, from, leaf, APART_OWED))
 				return true;
 			pull_failed(domain, own, from, leaf, wanting);
 		}
@@ -134,7 +140,7 @@ an_global bool pull_any(u32 cpu)
 		u32 leaf =
 			domain == cpu_domain(cpu) ? AN_NONE : next_below(domain, AN_ROOT, AN_NONE);
 
-		if (leaf && pull(cpu, domain, leaf))
+		if (leaf && pull(cpu, domain, leaf, APART))
 			return true;
 		domain++;
 	}

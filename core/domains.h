@@ -22,7 +22,8 @@
  *                 a task over if its class has not been served here but is owed service, or if the
  *                 classmates here are further on (an_pull_due()). That is the round stealing of
  *                 [4], between domains. If the task may not come, its class is served more where
- *                 it is (an_make_good()). A CPU without work takes what is next anywhere.
+ *                 it is, and less here (an_move_here()). A CPU without work takes what is next in
+ *                 any other domain.
  *
  *      structure  Classes are created and removed in all trees, one after the other, under an index
  *                 that is free in all (an_first_free()): one that is removed, but still served in
@@ -120,27 +121,51 @@ an_outline void an_children_catch_up(struct an_tree *t, struct an_everywhere *e,
 	}
 }
 
-/* The leaf that comes next in this domain below a ready node, not claimed by that; or AN_NONE. */
-an_outline u32 an_domain_next(struct an_tree *t, struct an_everywhere *e, u32 below,
+/* As an_pick(), in one domain of several. */
+an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
 			      const struct an_exclusion *x)
 {
-	u32 index = below;
+	u32 index = AN_ROOT;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		an_children_catch_up(t, e, index);
 		index = an_least_child(t, index, x);
 	}
-	return an_node(t, index)->ready ? index : AN_NONE;
-}
-
-/* As an_pick(), in one domain of several. */
-an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
-			      const struct an_exclusion *x)
-{
-	return an_claim(t, an_domain_next(t, e, AN_ROOT, x));
+	return an_claim(t, index);
 }
 
 /* ---- places ---- */
+
+/* The ready child with the least expected start tag; or AN_NONE. */
+an_inline u32 an_first_child(struct an_tree *t, u32 parent)
+{
+	u32 at = an_node(t, parent)->ready_first, best = at;
+
+	an_while(at) {
+		s64 ahead = an_tag_diff(an_expected_start(an_node(t, at)),
+					an_expected_start(an_node(t, best)));
+
+		if (ahead < 0 || (ahead == 0 && at < best))
+			best = at;
+		at = an_node(t, at)->ready_next;
+	}
+	return best;
+}
+
+/*
+ * The leaf that comes next in this domain below a ready node, or AN_NONE. Only a look: no virtual
+ * time moves, for a task that runs and wants to go on is not queued, and must not be left behind.
+ */
+an_outline u32 an_domain_next(struct an_tree *t, struct an_everywhere *e, u32 below)
+{
+	u32 index = below;
+
+	an_while(index && an_node(t, index)->kind == AN_INNER) {
+		an_children_catch_up(t, e, index);
+		index = an_first_child(t, index);
+	}
+	return an_node(t, index)->ready ? index : AN_NONE;
+}
 
 /*
  * Which other domain does a CPU of this one look at, that would serve the leaf `own` next? With
@@ -193,17 +218,37 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 	       (s64)(AN_PULL_QUANTA * n->step);
 }
 
+/*
+ * A task of the leaf is served here without a pick, because that was due. It has waited elsewhere
+ * for what it is owed here: that is not forgotten, as it would be on waking.
+ */
+an_outline void an_serve_pulled(struct an_tree *t, struct an_everywhere *e, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_while(index && !an_node_runnable(an_node(t, index))) {
+		struct an_node *n = an_node(t, index);
+		u64 owed_max = AN_PULL_QUANTA * n->step;
+
+		an_catch_up(t, e, index);
+		if (n->parent)
+			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime - owed_max);
+		index = n->parent;
+	}
+	an_serve(t, leaf);
+}
+
 /* What a class is owed where none of its tasks may run is remembered up to so many quanta. */
 #define AN_OWED_IN_VAIN_QUANTA (2 * AN_PULL_QUANTA)
 
-/* And where they may run, so many are made good at a time. */
-#define AN_MADE_GOOD_QUANTA 2
+/* And where they may run, so many are moved to at a time. */
+#define AN_MOVED_QUANTA 2
 
 /*
- * A pull was due, but none of the tasks of `leaf` may run in this domain. Returns the class within
- * which they are owed service, if this domain has somebody else to serve while the other makes that
- * good (an_make_good()); or AN_NONE. A task of the leaf `wanting` (AN_NONE: none) wants to go on
- * here, and is not queued.
+ * A pull was due, but none of the tasks of `leaf` may run in this domain. Returns the class that is
+ * owed service (the branch of `leaf`), if this domain has somebody else to serve while the other
+ * serves that (an_move_here()); or AN_NONE. A task of the leaf `wanting` (AN_NONE: none) wants to
+ * go on here, and is not queued.
  */
 an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 {
@@ -221,23 +266,47 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 		n->start = vtime - owed_max;
 	others = an_node(t, AN_ROOT)->ready > an_node(t, n->parent)->ready ||
 		 (wanting && !an_child_towards(t, n->parent, wanting));
-	return others ? n->parent : AN_NONE;
+	return others ? leaf : AN_NONE;
 }
 
 /*
- * In the domain where those tasks wait: their class, and all above it, may have been served their
- * shares by the other domains, and owe everybody here. As long as they owe, a task that may run
- * only here is given nothing, though its siblings are. So they owe nothing any more, but are owed
- * something: they are served here, and the other domains find what that was and serve them less.
+ * In the domain where those tasks wait: all above their class may have been served their shares by
+ * the other domains, and owe everybody here. As long as they owe, a task that may run only here is
+ * given nothing, though its siblings are. So a part of what they are given is moved: the class and
+ * all above it are owed that much more here, and in the other domain that much less
+ * (an_move_away()). False: what is above it is owed that here already.
  */
-an_outline void an_make_good(struct an_tree *t, u32 index)
+an_outline bool an_move_here(struct an_tree *t, u32 index)
+{
+	struct an_node *within = an_node(t, an_node(t, index)->parent);
+	s64 owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
+
+	if (!index || owed > (s64)(AN_MOVED_QUANTA * within->step))
+		return false;
+	an_while(index) {
+		struct an_node *n = an_node(t, index);
+		u64 vtime = an_node(t, n->parent)->vtime;
+		u64 least = vtime - AN_OWED_IN_VAIN_QUANTA * n->step;
+
+		if (n->parent)
+			n->start = an_tag_max(n->start - AN_MOVED_QUANTA * n->step, least);
+		index = n->parent;
+	}
+	return true;
+}
+
+an_outline void an_move_away(struct an_tree *t, u32 index)
 {
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
-		u64 start = an_node(t, n->parent)->vtime - AN_MADE_GOOD_QUANTA * n->step;
+		u64 vtime = an_node(t, n->parent)->vtime;
+		u64 owing_max = 2 * n->step * t->cpus;
 
-		if (n->parent && an_tag_diff(n->start, start) > 0)
-			n->start = start;
+		if (n->parent) {
+			n->start += AN_MOVED_QUANTA * n->step;
+			if (an_tag_diff(n->start, vtime) > (s64)owing_max)
+				n->start = vtime + owing_max;
+		}
 		index = n->parent;
 	}
 }

@@ -29,9 +29,12 @@ PROGRAM int call_places(void *context)
 	u32 at = an_child_towards(&domains[0], first, leaf);
 
 	second = an_looks_at(&domains[0], leaf, 0, 2);
-	other = an_domain_next(&domains[1], &everywhere, at, &excluded);
+	other = an_domain_next(&domains[1], &everywhere, at);
 	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other);
-	an_make_good(&domains[1], an_pull_failed(&domains[0], leaf, other, first));
+	other = an_pull_failed(&domains[0], leaf, other, first);
+	if (an_move_here(&domains[1], other))
+		an_move_away(&domains[0], other);
+	an_serve_pulled(&domains[0], &everywhere, leaf);
 	return 0;
 }
 

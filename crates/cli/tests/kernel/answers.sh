@@ -33,7 +33,7 @@ try again andante reserve $loop 4ms/10ms
 try holders andante reserve $$ 6ms/10ms
 try dry_run andante reserve $$ 2ms/10ms --dry-run
 try unknown_contract andante reserve --release nobody
-try released andante reserve --release sh-$loop
+try released andante reserve --release endless-$loop
 try not_found andante exec --reserve 1ms/10ms -- no-such-program
 try both andante exec --class brief --reserve 1ms/10ms --name both -- sh -c 'cat /proc/self/cgroup; andante reserve --list'
 echo "REPORT contracts $(contracts)"
@@ -63,7 +63,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 	andante class create brief
 	andante reserve brief 4ms/10ms >/dev/null
 	rmdir /sys/fs/cgroup/brief
-	(while :; do :; done) &
+	endless &
 	andante reserve $! 4ms/10ms >/dev/null
 	kill -9 $!
 done

@@ -27,7 +27,7 @@ for class in server client loop; do
 	andante class create $class --weight 100
 done
 andante class set server --weight 4
-in_class loop sh -c 'while :; do :; done'
+in_class loop endless
 hogs=$last
 pair answers serve ask
 pair late late ask

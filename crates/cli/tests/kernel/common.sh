@@ -40,7 +40,7 @@ in_charge() { # OPTION…: starts Andante and waits until it is; ends the script
 hogs=
 hog() { # COUNT: endless loops; the last one is $last
 	for _ in $(seq "$1"); do
-		(while :; do :; done) &
+		endless &
 		last=$!
 		hogs="$hogs $last"
 	done

@@ -79,7 +79,7 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
             ("unknown_class", 10, "no class /nowhere"),
             ("yes", 0, "4 ms every 10 ms"),
             ("again", 25, "already"),
-            ("holders", 23, "held by sh ("),
+            ("holders", 23, "held by endless ("),
             ("dry_run", 0, "2 ms every 10 ms"),
             ("unknown_contract", 26, "nobody"),
             ("released", 0, "released"),

@@ -14,7 +14,7 @@ echo "REPORT released $(share $loop 4)"
 echo "REPORT contracts $(contracts)"
 
 # A program that executes another keeps its contract; a child process has none.
-andante exec --reserve 4ms/10ms -- sh -c 'sleep 0.5; exec sh -c "(while :; do :; done) & while :; do :; done"' &
+andante exec --reserve 4ms/10ms -- sh -c 'sleep 0.5; exec sh -c "endless & exec endless"' &
 sleep 1
 executed=$(field process)
 read -r child _ <"/proc/$executed/task/$executed/children"
@@ -52,11 +52,11 @@ echo "REPORT contracts $(contracts)"
 
 # The tasks of a class, those that come later too.
 andante class create film
-sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; while :; do :; done' &
+sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; exec endless' &
 first=$!
 sleep 0.2
 andante reserve film 4ms/10ms
-sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; while :; do :; done' &
+sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; exec endless' &
 second=$!
 # By its share alone the class would have half of the CPU.
 andante class set film --weight 10
@@ -72,8 +72,8 @@ echo "REPORT contracts $(contracts)"
 andante reserve $loop 4ms/10ms --flexible
 andante status | sed 's/^/STATUS /'
 andante top --once | sed 's/^/TOP /'
-echo "REPORT in_status $(andante status --interval 0.1 | grep -c "^sh-$loop ")"
-echo "REPORT in_top $(andante top --once --interval 0.1 | grep -c "^sh-$loop ")"
+echo "REPORT in_status $(andante status --interval 0.1 | grep -c "^endless-$loop ")"
+echo "REPORT in_top $(andante top --once --interval 0.1 | grep -c "^endless-$loop ")"
 kill -INT $scheduler
 wait $scheduler
 echo "REPORT left_with $?"

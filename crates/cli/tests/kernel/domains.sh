@@ -13,7 +13,7 @@ loops() { # CLASS COUNT CPUS: loops that begin on these CPUs
 		(
 			read -r own _ </proc/self/stat
 			echo "$own" >"$groups/$1/cgroup.procs"
-			while :; do :; done
+			exec endless
 		) &
 		taskset -p "$3" $! >/dev/null
 		hogs="$hogs $!"

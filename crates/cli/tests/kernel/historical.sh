@@ -5,8 +5,8 @@
 cpus=$(nproc)
 idle() { awk '/^cpu / { print $5, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat; } # and all [ticks]
 
-endless() { # NICE: an endless loop; its process is $last
-	nice -n "$1" sh -c 'while :; do :; done' &
+loop() { # NICE: an endless loop; its process is $last
+	nice -n "$1" endless &
 	last=$!
 	hogs="$hogs $last"
 }
@@ -15,9 +15,9 @@ for policy in svr4-ts svr4-rt svr4-new linux-2.2 rr; do
 	in_charge --policy $policy
 	echo "REPORT ops $policy $(cat /sys/kernel/sched_ext/root/ops)"
 	hogs=
-	endless 0
+	loop 0
 	first=$last
-	for _ in $(seq 2 $((cpus + 1))); do endless 19; done
+	for _ in $(seq 2 $((cpus + 1))); do loop 19; done
 	sleep 0.5
 	before=$(idle)
 	begun=$(sample "$first")

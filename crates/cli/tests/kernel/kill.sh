@@ -19,7 +19,7 @@ hogs=
 for class in a b; do
 	for n in 1 2 3; do
 		mkdir $cgroup/$class$n
-		sh -c "echo 0 >$cgroup/$class$n/cgroup.procs; while :; do :; done" &
+		sh -c "echo 0 >$cgroup/$class$n/cgroup.procs; exec endless" &
 		hogs="$hogs $!"
 	done
 done

@@ -25,8 +25,10 @@ static void *loop(void *unused)
 	(void)unused;
 	printf("%d\n", gettid());
 	fflush(stdout);
-	while (!run_ms || used.tv_sec * 1000 + used.tv_nsec / 1000000 < run_ms)
+	while (!run_ms || used.tv_sec * 1000 + used.tv_nsec / 1000000 < run_ms) {
+		__asm__ volatile(".rept 500; nop; .endr"); /* as endless.c */
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	}
 	return NULL;
 }
 

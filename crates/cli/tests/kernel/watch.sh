@@ -5,9 +5,9 @@
 in_charge
 andante class create light --weight 100
 andante class create heavy --weight 300
-andante exec --class light -- sh -c 'while :; do :; done' &
+andante exec --class light -- endless &
 hogs=$!
-andante exec --class heavy -- sh -c 'while :; do :; done' &
+andante exec --class heavy -- endless &
 hogs="$hogs $!"
 sh -c 'while :; do sleep 0.03; done' &
 waits=$!
