@@ -11,10 +11,15 @@
  *      an answer    before it has another's request, or anybody else wakes it, that thread sends
  *                   to the connecting end of one, whose process is the one that asked
  *
- * Wake-ups alone would not do. A full pipe's reader wakes its writer, so that a pipe looks like
- * question and answer; and a server that is quick enough answers before its client has gone to
- * sleep, and wakes nobody. Only what is accepted can answer, so of two that talk to each other it
- * is clear who serves.
+ * A process that a thread has answered often enough is a *client* of that thread's process. All
+ * threads of that are bound by its requests then, and by its wake-ups alone: sound servers talk to
+ * their clients over a socket, and pass them the eventfds, pipes or futexes by which they wake each
+ * other in every period.
+ *
+ * Of a stranger wake-ups alone would not do. A full pipe's reader wakes its writer, so that a pipe
+ * looks like question and answer; and a server that is quick enough answers before its client has
+ * gone to sleep, and wakes nobody. Only what is accepted can answer, so of two that talk to each
+ * other it is clear who serves.
  *
  * From a request on (one received while it runs: from when it is queued next) until another's, or
  * until it is woken by something else, the server's thread is *bound*: its leaf is the client's,
@@ -41,6 +46,41 @@ static __always_inline s32 socket_peer_process(struct sock *sk)
 	return sk->sk_peer_pid ? BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr) : 0;
 }
 
+/* A process, and a server that has answered it. The number of one that has ended may come again:
+ * then another that wakes the server's threads is taken for its client. */
+struct client {
+	u32 process, server;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct client);
+	__type(value, u8);
+} clients SEC(".maps");
+
+u32 clients_seen SEC(".bss.contracts"); /* how many have ever come into the map */
+
+/* The thread has answered the process so often that it is a client of its process. */
+static __noinline void client_noted(struct task_struct *server, u32 process)
+{
+	struct client client = {.process = process, .server = server->tgid};
+	u8 seen = 1;
+
+	if (bpf_map_lookup_elem(&clients, &client))
+		return;
+	if (!bpf_map_update_elem(&clients, &client, &seen, 0))
+		__sync_fetch_and_add(&clients_seen, 1);
+}
+
+/* Is the thread one of a client of this one's process? */
+static __always_inline bool client_known(struct task_struct *server, struct task_struct *p)
+{
+	struct client client = {.process = p->tgid, .server = server->tgid};
+
+	return bpf_map_lookup_elem(&clients, &client);
+}
+
 /* Something is sent to this socket; who waits for it is about to be woken. */
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(andante_data_ready, struct sock *sk)
@@ -62,6 +102,8 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	if (!to->peer || !ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
 		return 0;
 	an_binding_answer(&ts->binding);
+	if (an_binding_answers(&ts->binding))
+		client_noted(sender, ts->asked_by);
 	return 0;
 }
 
@@ -117,7 +159,12 @@ static __noinline bool binding_asked(struct task_struct *p, struct task_state *t
 	if (!leaf || leaf == home || client->tgid == p->tgid || !binding_holds(leaf, generation))
 		return false;
 	ts->asked_by = client->tgid;
-	return binding_ask(ts, leaf | generation << 16);
+	if (binding_ask(ts, leaf | generation << 16))
+		return true;
+	if (!client_known(p, client))
+		return false;
+	an_binding_vouch(&ts->binding);
+	return true;
 }
 
 /* The task, which is not queued, works for who has asked last from now on; in its own class, if
@@ -188,6 +235,21 @@ int BPF_PROG(andante_received, struct sock *sk, int length)
 	return 0;
 }
 
+/* Is the thread that wakes the task one of a client's? */
+static __noinline bool client_wakes(struct task_struct *p, struct task_state *ts,
+				    struct task_struct *waker)
+{
+	u32 process = waker->tgid, seen = clients_seen;
+
+	if (process == p->tgid || (process == ts->stranger && seen == ts->stranger_of))
+		return false;
+	if (client_known(p, waker))
+		return true;
+	ts->stranger = process;
+	ts->stranger_of = seen;
+	return false;
+}
+
 /*
  * The task, of this leaf so far, is woken on this CPU. Returns the leaf that it works for from now
  * on: that of whoever has woken it, or its own.
@@ -195,11 +257,13 @@ int BPF_PROG(andante_received, struct sock *sk, int length)
 static __always_inline u32 binding_wake(struct task_struct *p, struct task_state *ts, u32 leaf,
 					struct cpu_state *c)
 {
-	if (c->asks) {
+	if ((c->asks || clients_seen) && !an_kin_interrupt()) {
 		struct task_struct *waker = bpf_get_current_task_btf();
+		bool asks = c->asks == waker->pid;
 
-		if (c->asks == waker->pid && !an_kin_interrupt()) {
+		if (asks)
 			c->asks = 0;
+		if (asks || client_wakes(p, ts, waker)) {
 			binding_turns(ts, binding_asked(p, ts, ts->home ? ts->home : leaf, waker));
 			return ts->leaf;
 		}

@@ -17,6 +17,8 @@ struct task_state {
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */
 	u32 domain;   /* where it was queued, or ran, last */
+	u32 stranger; /* process that has woken it and is no client of its process's (binding.h), */
+	u32 stranger_of; /* as of so many clients; 0: none known */
 	struct an_learner learner;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;

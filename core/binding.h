@@ -189,6 +189,13 @@ an_inline void an_binding_answer(struct an_binding *b)
 		client->answers += client->answers < AN_BINDING_ANSWERS;
 }
 
+/* Another thread of its process has shown that it answers the one that it is bound to. */
+an_inline void an_binding_vouch(struct an_binding *b)
+{
+	if (b->count)
+		an_bound(b, b->now)->answers = AN_BINDING_ANSWERS;
+}
+
 /* It has run for so long since the last such call or an_binding_bind(). Returns who pays, or 0. */
 an_inline u32 an_binding_charge(struct an_binding *b, u64 ran_ns, u64 now_ns)
 {

@@ -155,6 +155,20 @@ TEST(a_client_is_one_until_it_leaves_the_set)
 	CHECK(!an_binding_ask(&b, 1, now_ns += AN_BINDING_KEEP_NS));
 }
 
+/* One of several threads of a server, another of which has answered. */
+TEST(who_is_vouched_for_is_a_client)
+{
+	struct an_binding b = {0};
+
+	an_binding_vouch(&b); /* nobody has asked */
+	CHECK_EQ(b.count, 0);
+	CHECK(!an_binding_ask(&b, 1, MS));
+	an_binding_vouch(&b);
+	CHECK(an_binding_answers(&b));
+	CHECK(an_binding_ask(&b, 1, 2 * MS));
+	CHECK(!an_binding_ask(&b, 2, 2 * MS));
+}
+
 /* Whatever is done: nobody twice, the payer in the set, shares that add up. */
 TEST(random_bindings_stay_sound)
 {

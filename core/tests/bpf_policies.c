@@ -95,5 +95,6 @@ PROGRAM int call_binding(void *context)
 	an_binding_reset(&binding, now_ns);
 	result(15, an_binding_ask(&binding, container, now_ns));
 	an_binding_answer(&binding);
+	an_binding_vouch(&binding);
 	return 0;
 }

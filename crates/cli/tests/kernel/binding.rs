@@ -13,14 +13,14 @@ const OWN: f64 = 4.5;
 fn a_server_works_with_the_share_of_the_client_that_it_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = in_vm_with("binding", 1, &[compiled("peers", &folder)]);
-    for key in ["answers", "late", "brief"] {
+    for key in ["answers", "late", "woken", "brief"] {
         for share in &report[key] {
             let share: f64 = share.parse().expect("a share");
             assert!((share - HALF).abs() <= TOLERANCE, "{key}: {report:?}");
         }
     }
     assert_eq!(report["brief"].len(), 3);
-    for key in ["silent", "unbound"] {
+    for key in ["silent", "stranger", "unbound"] {
         assert!(number(&report, key) <= OWN, "{key}: {report:?}");
     }
     assert_eq!(report["removed"].len(), 3);

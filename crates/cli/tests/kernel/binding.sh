@@ -18,7 +18,7 @@ pair() {
 	in_class client peers "$3" /tmp/$1
 	client=$last
 	settle
-	echo "REPORT $1 $(share $server 1)"
+	echo "REPORT $1 $(share $server 4)"
 	kill $client $server
 }
 
@@ -32,6 +32,8 @@ hogs=$last
 pair answers serve ask
 pair late late ask
 pair silent swallow feed
+pair woken sound play
+pair stranger sound intrude
 
 # Clients whose class goes while the server is at work for them: it goes on for the next.
 in_class server peers serve /tmp/server
@@ -41,7 +43,7 @@ for _ in 1 2 3; do
 	echo 100 >$cgroup/brief/cpu.weight
 	in_class brief peers ask /tmp/server
 	settle
-	echo "REPORT brief $(share $server 1)"
+	echo "REPORT brief $(share $server 4)"
 	kill -KILL $last
 	wait $last
 	rmdir $cgroup/brief && echo "REPORT removed 1"

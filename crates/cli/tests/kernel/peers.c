@@ -7,15 +7,27 @@
  *      peers ask PATH         sends a byte, waits for the answer, and again
  *      peers swallow PATH     works as much for every byte, and never answers
  *      peers feed PATH        sends bytes for ever
+ *
+ * or over two pipes as well, as a sound server does with its clients:
+ *
+ *      peers sound PATH       answers over the socket; a thread of its works for every byte of the
+ *                             pipe PATH.in, and then writes one to PATH.out
+ *      peers play PATH        asks a few times over the socket, then over the pipes
+ *      peers intrude PATH     asks over the pipes only
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WORK 2000   /* turns of 500 instructions: a ms of virtual time */
-#define BEFORE 8    /* such works */
+#define WORK 2000 /* turns of 500 instructions: a ms of virtual time */
+#define BEFORE 8  /* such works */
 #define RETRY_US 1000
+#define GREETINGS 8
 
 static void work(void)
 {
@@ -23,7 +35,7 @@ static void work(void)
 		__asm__ volatile(".rept 500; nop; .endr"); /* as endless.c */
 }
 
-/* The server of one client at a time. */
+/* Answers one client at a time. */
 static void serve(int listener, int answers)
 {
 	for (;;) {
@@ -39,11 +51,44 @@ static void serve(int listener, int answers)
 	}
 }
 
-static int ask(int server, int answered)
+static int open_pipe(const char *path, const char *which)
+{
+	char name[128];
+
+	snprintf(name, sizeof name, "%s.%s", path, which);
+	mkfifo(name, 0600);
+	return open(name, O_RDWR); /* for both: nobody waits for the other side */
+}
+
+static void *serve_pipes(void *path)
+{
+	int in = open_pipe(path, "in"), out = open_pipe(path, "out");
+	char byte;
+
+	while (read(in, &byte, 1) == 1) {
+		work();
+		if (write(out, &byte, 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+static int ask_over_pipes(const char *path)
+{
+	int in = open_pipe(path, "in"), out = open_pipe(path, "out");
+	char byte = 0;
+
+	while (write(in, &byte, 1) == 1 && read(out, &byte, 1) == 1)
+		;
+	return 1;
+}
+
+static int ask(int server, int answered, int times) /* below 0: for ever */
 {
 	char byte = 0;
 
-	while (write(server, &byte, 1) == 1 && (!answered || read(server, &byte, 1) == 1))
+	while (times-- && write(server, &byte, 1) == 1 &&
+	       (!answered || read(server, &byte, 1) == 1))
 		;
 	return 1;
 }
@@ -57,16 +102,27 @@ int main(int argc, char **argv)
 	if (argc != 3 || fd < 0)
 		return 2;
 	strncpy(address.sun_path, argv[2], sizeof address.sun_path - 1);
-	if (!strcmp(does, "serve") || !strcmp(does, "late") || !strcmp(does, "swallow")) {
+	if (!strcmp(does, "intrude"))
+		return ask_over_pipes(argv[2]);
+	if (!strcmp(does, "serve") || !strcmp(does, "late") || !strcmp(does, "swallow") ||
+	    !strcmp(does, "sound")) {
+		pthread_t thread;
+
 		unlink(argv[2]);
 		if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 8))
 			return 1;
 		if (!strcmp(does, "late"))
 			for (int i = 0; i < BEFORE; i++)
 				work();
+		if (!strcmp(does, "sound"))
+			pthread_create(&thread, NULL, serve_pipes, argv[2]);
 		serve(fd, strcmp(does, "swallow"));
 	}
 	while (connect(fd, (struct sockaddr *)&address, sizeof address))
 		usleep(RETRY_US);
-	return ask(fd, !strcmp(does, "ask"));
+	if (!strcmp(does, "play")) {
+		ask(fd, 1, GREETINGS);
+		return ask_over_pipes(argv[2]);
+	}
+	return ask(fd, strcmp(does, "feed"), -1);
 }
