@@ -49,7 +49,7 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
         kernel: &kernel,
         qemu: &qemu,
         cpus,
-        memory_mib: 512,
+        memory_mib: 1024, // of which the verifier of 6.18 takes half for a while
         image: None,
         initrd_files: vec![file("common.sh"), file(&script)],
         programs: programs.iter().cloned().chain(own).collect(),
