@@ -148,9 +148,9 @@ fn terminal_is_gone() -> bool {
             .is_some_and(|events| events.intersects(gone))
 }
 
-/// One picture as text, as wide as the terminal (80 columns without one) and as tall as needed.
+/// One picture as text, as wide as the terminal (100 columns without one) and as tall as needed.
 fn picture(state: &mut State) -> Result<String> {
-    let width = ratatui::crossterm::terminal::size().map_or(80, |(columns, _)| columns.max(80));
+    let width = ratatui::crossterm::terminal::size().map_or(100, |(columns, _)| columns.max(80));
     let height = u16::try_from(state.rows().len())
         .unwrap_or(u16::MAX)
         .saturating_add(4)
