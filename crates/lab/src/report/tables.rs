@@ -8,37 +8,52 @@ use super::{Check, Page};
 use crate::figures::{Block, Detail, MEASURES, blocks, scheduler_title};
 use crate::result::{ProgramResult, RunResult};
 
+/// More checks than this are a wall: those that passed go behind a fold.
+const MOST_CHECKS: usize = 20;
+
 /// What was expected and what came out; nothing without checks.
 pub(super) fn checks(checks: &[Check]) -> Markup {
-    let failed = checks.iter().filter(|check| !check.passed).count();
-    let summary = match (failed, checks.len()) {
+    let failed: Vec<&Check> = checks.iter().filter(|check| !check.passed).collect();
+    let summary = match (failed.len(), checks.len()) {
         (0, 1) => "The one check passed.".into(),
         (0, all) => format!("All {all} checks passed."),
         (failed, all) => format!("{failed} of {all} checks failed."),
     };
-    let says_what = checks.iter().any(|check| !check.what.is_empty());
+    let all: Vec<&Check> = checks.iter().collect();
     html! {
         @if !checks.is_empty() {
             section {
                 h2 { "Checks" }
                 p { (summary) }
-                div.scroll tabindex="0" role="region" aria-label="Checks" {
-                    table.checks {
-                        thead { tr {
-                            @if says_what { th scope="col" { "case" } }
-                            th scope="col" { "wanted" }
-                            th scope="col" { "measured" }
-                            th scope="col" { "outcome" }
-                        } }
-                        tbody { @for check in checks { tr {
-                            @if says_what { td { (check.what) } }
-                            th scope="row" { (check.wanted) }
-                            td { (check.measured) }
-                            @if check.passed { td.passed { "✓ passed" } }
-                            @else { td.failed { "✗ failed" } }
-                        } } }
-                    }
+                @if checks.len() <= MOST_CHECKS {
+                    (check_table(&all))
+                } @else {
+                    @if !failed.is_empty() { (check_table(&failed)) }
+                    details { summary { "Every check" } (check_table(&all)) }
                 }
+            }
+        }
+    }
+}
+
+fn check_table(checks: &[&Check]) -> Markup {
+    let says_what = checks.iter().any(|check| !check.what.is_empty());
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Checks" {
+            table.checks {
+                thead { tr {
+                    @if says_what { th scope="col" { "case" } }
+                    th scope="col" { "wanted" }
+                    th scope="col" { "measured" }
+                    th scope="col" { "outcome" }
+                } }
+                tbody { @for check in checks { tr {
+                    @if says_what { td.what { (check.what) } }
+                    th scope="row" { (check.wanted) }
+                    td { (check.measured) }
+                    @if check.passed { td.passed { "✓ passed" } }
+                    @else { td.failed { "✗ failed" } }
+                } } }
             }
         }
     }

@@ -94,6 +94,17 @@ fn names_are_escaped() {
     );
 }
 
+/// Of many checks only those that failed stand before the figures; all are behind a fold.
+#[test]
+fn many_checks_are_folded() {
+    let checks: Vec<Check> = (0..8).flat_map(|_| fixture::checks()).collect();
+    let page = parse(&[fixture::film()], &checks);
+    assert_eq!(texts(&page, "section > .scroll .checks tbody tr").len(), 8);
+    assert_eq!(texts(&page, "details .checks tbody tr").len(), 24);
+    let few = parse(&[fixture::film()], &fixture::checks());
+    assert!(texts(&few, "details .checks").is_empty());
+}
+
 #[test]
 fn shares_alone_make_a_report() {
     let page = parse(&[fixture::tree()], &[]);
