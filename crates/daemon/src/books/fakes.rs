@@ -176,6 +176,11 @@ impl FakeHost {
         self.threads.retain(|_, thread| thread.pid != pid);
     }
 
+    /// Removes the cgroup; the kernel has not looked yet.
+    pub fn remove_class(&mut self, path: &str) {
+        self.classes.remove(path).expect("it was made");
+    }
+
     pub fn class_facts(&mut self, path: &str) -> &mut ClassFacts {
         self.classes.get_mut(path).expect("it was made")
     }

@@ -88,8 +88,9 @@ impl Books {
         }
     }
 
-    /// Contracts that the kernel has ended, and those without a place whose holders are gone.
-    fn drop_the_gone(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
+    /// Contracts that the kernel has ended, or is about to (it keeps a removed class for some tenths
+    /// of a second), and those without a place whose holders are gone.
+    fn drop_the_gone(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
         if self.held.is_empty() {
             return;
         }
@@ -97,6 +98,11 @@ impl Books {
         let system = &mut self.system;
         self.held.retain(|held| {
             let there = match &held.place {
+                Some(place) if held.by.is_class() && !held.by.is_alive(host) => {
+                    // If it fails, the kernel has been quicker.
+                    let _ = kernel.remove(place.kernel);
+                    false
+                }
                 Some(place) => live.contains(&place.kernel),
                 None => held.by.is_alive(host),
             };

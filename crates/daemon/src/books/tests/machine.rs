@@ -141,6 +141,19 @@ fn a_class_moves_with_a_new_contract_too() {
 }
 
 #[test]
+fn with_a_removed_class_its_contract_is_gone_before_the_kernel_notices() {
+    let mut world = World::new(1);
+    world.class("/film", 0);
+    world.try_reserve(Holder::Class("/film".into()), 5, 10);
+    assert_eq!(world.kernel.made.len(), 1);
+    world.host.remove_class("/film");
+    assert!(world.list().contracts.is_empty());
+    assert!(world.kernel.made.is_empty());
+    world.host.process(7, "p", &[]);
+    world.reserve(7, 8, 10);
+}
+
+#[test]
 fn a_contract_follows_its_holder_to_the_cpus_that_it_may_use() {
     let mut world = with_halves(3, 1);
     world.class("/film", 0);
