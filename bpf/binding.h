@@ -61,24 +61,22 @@ struct {
 
 u32 clients_seen SEC(".bss.contracts"); /* how many have ever come into the map */
 
+/* Is the process a client of this thread's? */
+static __always_inline bool client_known(struct task_struct *server, u32 process)
+{
+	struct client client = {.process = process, .server = server->tgid};
+
+	return bpf_map_lookup_elem(&clients, &client);
+}
+
 /* The thread has answered the process so often that it is a client of its process. */
 static __noinline void client_noted(struct task_struct *server, u32 process)
 {
 	struct client client = {.process = process, .server = server->tgid};
 	u8 seen = 1;
 
-	if (bpf_map_lookup_elem(&clients, &client))
-		return;
-	if (!bpf_map_update_elem(&clients, &client, &seen, 0))
+	if (!client_known(server, process) && !bpf_map_update_elem(&clients, &client, &seen, 0))
 		__sync_fetch_and_add(&clients_seen, 1);
-}
-
-/* Is the thread one of a client of this one's process? */
-static __always_inline bool client_known(struct task_struct *server, struct task_struct *p)
-{
-	struct client client = {.process = p->tgid, .server = server->tgid};
-
-	return bpf_map_lookup_elem(&clients, &client);
 }
 
 /* Something is sent to this socket; who waits for it is about to be woken. */
@@ -161,7 +159,7 @@ static __noinline bool binding_asked(struct task_struct *p, struct task_state *t
 	ts->asked_by = client->tgid;
 	if (binding_ask(ts, leaf | generation << 16))
 		return true;
-	if (!client_known(p, client))
+	if (!client_known(p, client->tgid))
 		return false;
 	an_binding_vouch(&ts->binding);
 	return true;
@@ -243,7 +241,7 @@ static __noinline bool client_wakes(struct task_struct *p, struct task_state *ts
 
 	if (process == p->tgid || (process == ts->stranger && seen == ts->stranger_of))
 		return false;
-	if (client_known(p, waker))
+	if (client_known(p, process))
 		return true;
 	ts->stranger = process;
 	ts->stranger_of = seen;
@@ -259,7 +257,7 @@ static __always_inline u32 binding_wake(struct task_struct *p, struct task_state
 {
 	if ((c->asks || clients_seen) && !an_kin_interrupt()) {
 		struct task_struct *waker = bpf_get_current_task_btf();
-		bool asks = c->asks == waker->pid;
+		bool asks = c->asks && c->asks == waker->pid; /* the idle task's is 0 */
 
 		if (asks)
 			c->asks = 0;

@@ -73,24 +73,22 @@ static void *serve_pipes(void *path)
 	return NULL;
 }
 
-static int ask_over_pipes(const char *path)
+#define NOBODY (-1)
+#define FOR_EVER (-1)
+
+/* Sends bytes and waits for the answer to each, if there is any to come. */
+static int ask(int to, int from, int times)
 {
-	int in = open_pipe(path, "in"), out = open_pipe(path, "out");
 	char byte = 0;
 
-	while (write(in, &byte, 1) == 1 && read(out, &byte, 1) == 1)
+	while (times-- && write(to, &byte, 1) == 1 && (from == NOBODY || read(from, &byte, 1) == 1))
 		;
 	return 1;
 }
 
-static int ask(int server, int answered, int times) /* below 0: for ever */
+static int ask_over_pipes(const char *path)
 {
-	char byte = 0;
-
-	while (times-- && write(server, &byte, 1) == 1 &&
-	       (!answered || read(server, &byte, 1) == 1))
-		;
-	return 1;
+	return ask(open_pipe(path, "in"), open_pipe(path, "out"), FOR_EVER);
 }
 
 int main(int argc, char **argv)
@@ -121,8 +119,8 @@ int main(int argc, char **argv)
 	while (connect(fd, (struct sockaddr *)&address, sizeof address))
 		usleep(RETRY_US);
 	if (!strcmp(does, "play")) {
-		ask(fd, 1, GREETINGS);
+		ask(fd, fd, GREETINGS);
 		return ask_over_pipes(argv[2]);
 	}
-	return ask(fd, strcmp(does, "feed"), -1);
+	return ask(fd, strcmp(does, "feed") ? fd : NOBODY, FOR_EVER);
 }
