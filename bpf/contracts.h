@@ -193,9 +193,8 @@ static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 
 	if (cpu_state(cpu)->gone)
 		return false;
-	/* What was promised comes first, for as long as it likes: then a share is better. */
-	if (an_has(k, AN_LEARNT) && (q->holders || !an_learnt_left_ns(&contracts, q, k, now_ns)))
-		return false;
+	if (an_has(k, AN_LEARNT) && !an_learnt_would_run(&contracts, q, k, now_ns))
+		return false; /* a share is better */
 	return an_contract_would_have_budget(k, now_ns);
 }
 
@@ -570,6 +569,17 @@ static __always_inline bool contract_continues(const struct cpu_state *c)
 	return c->contract && !c->first_noted && !c->over && c->used_ns < quantum_ns;
 }
 
+/*
+ * Has no contract of this CPU anything to run, as far as can be told without looking? All that have
+ * something wait for budget, and the CPU's timer for that.
+ */
+static __always_inline bool contracts_wait(const struct cpu_state *c, u32 cpu)
+{
+	return !(c->contract | c->first_noted | c->contract_ns) && !c->over &&
+	       c->used_ns < quantum_ns &&
+	       !an_heap_count(an_contract_cpu(&contracts, cpu), AN_READY);
+}
+
 /* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
 static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
 {
@@ -636,6 +646,8 @@ static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 ind
 
 	if (h->leaf && !here)
 		return class_contract_ends(h->leaf);
+	if (h->leaf && h->active)
+		return; /* as it always is while it has no budget */
 	bpf_spin_lock(lock);
 	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
 	bpf_spin_unlock(lock);

@@ -36,6 +36,7 @@ struct cpu_state {
 	u32 charged;	   /* the one that contract_ns is to be charged to */
 	u32 learnt;	   /* what its learnt contracts use on average [1/1024] */
 	u32 first_noted;   /* of its contracts that wake or go to sleep */
+	u32 awaited_by;	   /* the learnt contract queued last for it to serve: contract_name() */
 	u32 sees_to;	   /* it has, or may have, something to do for its contracts */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 unpicked;	   /* it was not picked for that quantum: its debt for it is bounded */
@@ -90,11 +91,15 @@ static __noinline void cpu_arm(s32 cpu, u64 now, u64 at)
 static __always_inline void cpu_check_at(s32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *c = cpu_state(cpu);
+	u64 soonest = now + AN_TIMER_MIN_NS;
 
 	if (c->check_ns && c->check_ns <= at)
 		return;
-	if (at < now + AN_TIMER_MIN_NS)
-		at = now + AN_TIMER_MIN_NS;
+	/* The timer fires anyway, and tasks that switch more often must not put off every check. */
+	if (c->timer_ns && c->timer_ns < soonest)
+		soonest = c->timer_ns;
+	if (at < soonest)
+		at = soonest;
 	c->check_ns = at;
 	if (!c->timer_ns || c->timer_ns > at)
 		cpu_arm(cpu, now, at);

@@ -9,32 +9,6 @@
 #include "pull.h"
 #include "service.h"
 
-/* How far into a queue to look for a task that may run on a certain CPU. */
-#define QUEUE_LOOK 8
-
-/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
-an_global bool queue_head(u32 cpu, u64 queue)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-	u32 looks = QUEUE_LOOK;
-	bool found = false;
-
-	bpf_iter_scx_dsq_new(&it, queue, 0);
-	an_while(looks--) {
-		p = bpf_iter_scx_dsq_next(&it);
-		if (!p)
-			break;
-		if (nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-			cpu_state(cpu)->head_tag = p->scx.dsq_vtime;
-			found = true;
-			break;
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return found;
-}
-
 /*
  * While this CPU held the pick of a class it cannot serve, a CPU that can may have found nothing
  * and gone idle: wake it.
@@ -234,12 +208,18 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
 	u32 wanting = AN_NONE;
 
+	if (contracts_wait(c, cpu) && !cpus_awaited)
+		return TREES_TURN;
 	if (ts && (held || comes_first(c, cpu, at, old, ts)))
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
 	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
 	if (!index) {
+		contracts_settle(cpu);
+		index = contract_pick(cpu, wanting, goes_on);
+	}
+	if (!index && cpus_awaited && learn_pulls(cpu)) {
 		contracts_settle(cpu);
 		index = contract_pick(cpu, wanting, goes_on);
 	}
@@ -279,7 +259,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if (c->sees_to && !contracts_rest(c, cpu)) {
+	if ((c->sees_to && !contracts_rest(c, cpu)) || cpus_awaited) {
 		enum contract_turn turn = contract_turn(c, cpu, &at, old, ts);
 
 		if (turn == CONTRACT_GOES_ON)

@@ -105,6 +105,8 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	if (!takes)
 		return false;
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
+	if (nr_cpus > 1 && !served)
+		learn_awaits(contract);
 	if (news)
 		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
 	return true;

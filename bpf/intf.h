@@ -80,6 +80,7 @@ struct an_stats {
 	u64 bound;    /* wake-ups of a server by a client whose class pays for it */
 	u64 starving; /* tasks that were taken before their turn, for they had waited too long */
 	u64 pulled;   /* tasks that were taken over from another domain */
+	u64 learnt_pulled;   /* learnt contracts that a CPU took over from another */
 	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
 };
 

@@ -95,6 +95,21 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	bpf_spin_unlock(lock);
 }
 
+/* The contract is that CPU's from now on, and notes it there. With the lock held, not noted yet. */
+static __always_inline void learn_goes_to(u32 index, u32 cpu)
+{
+	struct an_holder *h = an_holder(index);
+
+	if (!h->changed)
+		h->next = an_contract(&contracts, index)->promise;
+	cpu_state(h->cpu)->learnt -= h->part;
+	cpu_state(cpu)->learnt += h->part;
+	h->cpu = cpu;
+	h->next.cpu = cpu;
+	h->changed = 1;
+	contract_note(index);
+}
+
 /* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it
  * goes there. */
 static __noinline void learn_move(struct task_struct *p, u32 index)
@@ -120,15 +135,73 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	if (!left)
 		return;
 	bpf_spin_lock(lock);
-	if (!h->changed)
-		h->next = an_contract(&contracts, index)->promise;
-	cpu_state(h->cpu)->learnt -= h->part;
-	cpu_state(cpu)->learnt += h->part;
-	h->cpu = cpu;
-	h->next.cpu = cpu;
-	h->changed = 1;
-	contract_note(index);
+	learn_goes_to(index, cpu);
 	bpf_spin_unlock(lock);
+}
+
+/* ---- a CPU that would turn to its tree takes over what waits for another ---- */
+
+u64 cpus_awaited SEC(".bss.contracts"); /* bit n: learnt contracts may wait for CPU n */
+
+/* The task of this contract, if learnt, has been queued for a CPU that does not serve it. */
+static __always_inline void learn_awaits(u32 index)
+{
+	u32 cpu = an_holder(index)->cpu;
+
+	if (an_holder(index)->kind != AN_LEARNT_OF_THREAD)
+		return;
+	cpu_state(cpu)->awaited_by = contract_name(index);
+	__sync_fetch_and_or(&cpus_awaited, 1ULL << (cpu & 63));
+}
+
+/* Takes the contract that waits for the CPU from over to this one, if there is one and it may. */
+static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
+	struct cpu_state *its = cpu_state(from);
+	u32 index = contract_named(its->awaited_by);
+	struct an_holder *h = an_holder(index);
+	bool pulls;
+
+	if (from == cpu || !index || h->cpu != from || !h->active || contract_is_served(index)) {
+		__sync_fetch_and_and(&cpus_awaited, ~(1ULL << (from & 63)));
+		return false;
+	}
+	if (!queue_head(cpu, contract_queue(index)) ||
+	    !an_learnt_would_run(&contracts, q, an_contract(&contracts, index), now_ns))
+		return false;
+	bpf_spin_lock(lock);
+	pulls = !h->noted || its->first_noted == index;
+	if (pulls && h->noted) {
+		its->first_noted = h->next_noted;
+		h->noted = 0;
+	}
+	if (pulls)
+		learn_goes_to(index, cpu);
+	bpf_spin_unlock(lock);
+	return pulls;
+}
+
+/*
+ * The CPU has no contract to serve: a learnt one that waits for another CPU, which serves an
+ * earlier one or has yet to hear of it, is its own from now on. True if there is one.
+ */
+an_global bool learn_pulls(u32 cpu)
+{
+	u64 awaited = cpus_awaited, now_ns = scx_bpf_now();
+	u32 from = 0;
+
+	if (!serves_contracts(cpu))
+		return false;
+	an_while(from < nr_cpus && from < AN_MAX_CONTRACT_CPUS) {
+		if (awaited >> from & 1 && learn_pull(cpu, from, now_ns)) {
+			stats.learnt_pulled++;
+			return true;
+		}
+		from = an_opaque(from + 1);
+	}
+	return false;
 }
 
 /* The contract that has been learnt of the task, or AN_NONE: it holds none, or was promised one. */

@@ -7,6 +7,32 @@
 #include "domain.h"
 #include "task_state.h"
 
+/* How far into a queue to look for a task that may run on a certain CPU. */
+#define QUEUE_LOOK 8
+
+/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
+an_global bool queue_head(u32 cpu, u64 queue)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
+	bool found = false;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p)
+			break;
+		if (nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			cpu_state(cpu)->head_tag = p->scx.dsq_vtime;
+			found = true;
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
 /* The quantum in progress, if any, is over. With the tree's lock held. */
 static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_state *c)
 {

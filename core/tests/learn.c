@@ -167,6 +167,12 @@ static u32 create_learnt(u64 service_ns, u32 part, u64 now_ns)
 	return index;
 }
 
+/* Could it run on CPU 0? */
+static bool would_run(u32 index, u64 now_ns)
+{
+	return an_learnt_would_run(&set, an_contract_cpu(&set, 0), contract(index), now_ns);
+}
+
 TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 {
 	u64 now_ns = 1000 * MS;
@@ -178,10 +184,13 @@ TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 	key = create_learnt(2 * MS, 10, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), key);
 	CHECK_EQ(rule, AN_RULE_LEARNT);
+	CHECK(would_run(key, now_ns));
 	promised = create_on(0, 5 * MS, 100 * MS, 0, 0, AN_HARD);
 	an_contract_wake(&set, promised, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), promised);
+	CHECK(!would_run(key, now_ns));
 	an_contract_sleep(&set, promised, now_ns);
+	CHECK(would_run(key, now_ns));
 	an_contract_sleep(&set, key, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
 	check_contracts(1);
@@ -215,6 +224,9 @@ TEST(what_is_learnt_gets_the_bound_and_no_more)
 		}
 	}
 	CHECK(contracts[7] != AN_NONE);
+	CHECK(would_run(contracts[7], now_ns + 1000 * MS));
+	while (would_run(contracts[7], now_ns))
+		an_contract_charge(&set, contracts[7], MS, now_ns);
 	CHECK(used_ns >= 9900 * MS && used_ns <= 10000 * MS + AN_BUCKET_NS);
 }
 
