@@ -136,7 +136,7 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		return -12; /* ENOMEM */
 	if (!cgrp->level) {
 		cs->leaf = AN_ROOT_LEAF;
-		an_node(&trees[0], AN_ROOT)->cgroup_id = id;
+		an_root(&trees[0])->cgroup_id = id;
 		return 0;
 	}
 	parent = parent_leaf(cgrp);
@@ -232,6 +232,7 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 	an_learn_begin(&ts->learner, bpf_ktime_get_ns());
 	if (args->fork)
 		contract_inherit(p, ts);
+	contracts_make_room();
 	return 0;
 }
 

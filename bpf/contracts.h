@@ -503,7 +503,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
-	alone = !an_node(&trees[0], AN_ROOT)->ready && !starving && (!wanting || goes_on);
+	alone = !an_root(&trees[0])->ready && !starving && (!wanting || goes_on);
 	if (!c->tree_ns)
 		c->learnt_ns = now_ns;
 	if (alone || !c->tree_ns)

@@ -68,13 +68,13 @@ struct {
 /* A check that would come sooner is put off until then: a timer is not free. */
 #define AN_TIMER_MIN_NS 50000
 
-static __always_inline struct cpu_state *cpu_state(s32 cpu)
+static __always_inline struct cpu_state *cpu_state(u32 cpu)
 {
 	return &cpus[an_bounded(cpu, AN_MAX_CPUS)];
 }
 
 /* Sets the CPU's timer, whatever it was set to before. */
-static __noinline void cpu_arm(s32 cpu, u64 now, u64 at)
+static __noinline void cpu_arm(u32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct cpu_timer *t;
@@ -88,9 +88,8 @@ static __noinline void cpu_arm(s32 cpu, u64 now, u64 at)
 }
 
 /* Look at the CPU's choice again at that time, if it was not to be looked at sooner. */
-static __always_inline void cpu_check_at(s32 cpu, u64 now, u64 at)
+static __always_inline void cpu_check_at(struct cpu_state *c, u32 cpu, u64 now, u64 at)
 {
-	struct cpu_state *c = cpu_state(cpu);
 	u64 soonest = now + AN_TIMER_MIN_NS;
 
 	if (c->check_ns && c->check_ns <= at)
@@ -107,7 +106,7 @@ static __always_inline void cpu_check_at(s32 cpu, u64 now, u64 at)
 
 static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 {
-	s32 cpu = *key;
+	u32 cpu = *key;
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now = scx_bpf_now(), at = c->check_ns;
 

@@ -119,7 +119,7 @@ an_global bool take_task(u32 cpu, u32 wanting)
 
 		if (an_kmove_to_local(queue_of(domain, leaf))) {
 			stats.picks++;
-			if (nr_cpus > 1 && an_node(t, AN_ROOT)->ready)
+			if (nr_cpus > 1 && an_root(t)->ready)
 				kick_idle_cpus();
 			return true;
 		}
@@ -147,7 +147,7 @@ static __always_inline bool quantum_over(const struct cpu_state *c)
 }
 
 /* Does this task, which wants to go on, come before all of its class that are queued? */
-static __always_inline bool comes_first(struct cpu_state *c, s32 cpu, const struct place *at,
+static __always_inline bool comes_first(struct cpu_state *c, u32 cpu, const struct place *at,
 					u32 leaf, const struct task_state *ts)
 {
 	return !an_node(at->tree, leaf)->queued || !queue_head(cpu, queue_of(at->domain, leaf)) ||
@@ -164,7 +164,7 @@ enum slice_end {
  * The slice of a task of this leaf that wants to go on has ended: it competes with its classmates,
  * and when the quantum is over, its class with the others.
  */
-static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
+static __always_inline enum slice_end slice_ends(struct cpu_state *c, u32 cpu,
 						 const struct place *at, u32 leaf,
 						 const struct task_state *ts)
 {
@@ -186,7 +186,7 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, s32 cpu,
 }
 
 /* The task that runs on this CPU goes on. */
-static __always_inline void keep(struct cpu_state *c, s32 cpu, const struct place *at,
+static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct place *at,
 				 struct task_struct *prev, const struct task_state *ts)
 {
 	stats.kept++;
@@ -201,7 +201,7 @@ enum contract_turn {
 };
 
 /* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
-static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32 cpu,
+static __always_inline enum contract_turn contract_turn(struct cpu_state *c, u32 cpu,
 							const struct place *at, u32 old,
 							const struct task_state *ts)
 {
@@ -228,7 +228,7 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, s32
 			return CONTRACT_GOES_ON;
 		if (an_kmove_to_local(contract_queue(index))) {
 			stats.contract_picks++;
-			if (nr_cpus > 1 && an_node(&trees[0], AN_ROOT)->ready)
+			if (nr_cpus > 1 && an_root(&trees[0])->ready)
 				kick_idle_cpus();
 			return CONTRACT_TAKEN;
 		}
@@ -283,11 +283,11 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		if (nr_domains > 1 && pull_owed(cpu, AN_NONE))
 			return;
-		if (!c->serving && !an_node(at.tree, AN_ROOT)->ready) {
+		if (!c->serving && !an_root(at.tree)->ready) {
 			if (nr_domains > 1 && pull_any(cpu))
 				return;
 			if (c->sees_to && c->contract_check_ns != AN_NEVER)
-				cpu_check_at(cpu, scx_bpf_now(), c->contract_check_ns);
+				cpu_check_at(c, cpu, scx_bpf_now(), c->contract_check_ns);
 			return;
 		}
 		next_quantum(cpu, AN_NONE);

@@ -40,9 +40,9 @@ struct {
 	__type(value, struct domain_lock);
 } domain_locks SEC(".maps");
 
-static __always_inline u32 cpu_domain(s32 cpu)
+static __always_inline u32 cpu_domain(u32 cpu)
 {
-	return (u32)cpu >> domain_shift;
+	return cpu >> domain_shift;
 }
 
 /* Of each domain; of the only one it does not matter. */
@@ -121,7 +121,7 @@ static struct bpf_spin_lock tree_lock SEC(".bss.lock");
 
 #define nr_domains 1u
 
-static __always_inline u32 cpu_domain(s32 cpu)
+static __always_inline u32 cpu_domain(u32 cpu)
 {
 	return 0;
 }
@@ -206,7 +206,7 @@ static __always_inline bool place_in(struct place *at, u32 domain)
 }
 
 /* That of this CPU; false: there is none, which cannot be. To be asked once in a program. */
-static __always_inline bool place_of(struct place *at, s32 cpu)
+static __always_inline bool place_of(struct place *at, u32 cpu)
 {
 	return place_in(at, cpu_domain(cpu));
 }

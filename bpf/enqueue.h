@@ -34,13 +34,13 @@ static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 
 		/* Its tasks take turns, as classmates do. */
 		if (now_ns - c->since_ns < in_class_wake_ns ||
 		    !classmate_comes_first(c, tag, now_ns)) {
-			cpu_check_at(cpu, now_ns, now_ns + quantum_ns);
+			cpu_check_at(c, cpu, now_ns, now_ns + quantum_ns);
 			return;
 		}
 		stats.wake_preemptions++;
 		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
-		cpu_check_at(cpu, now_ns, now_ns + WAKER_GRACE_NS);
+		cpu_check_at(c, cpu, now_ns, now_ns + WAKER_GRACE_NS);
 	} else {
 		kick_contract_cpu(cpu);
 	}
@@ -144,7 +144,7 @@ static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
  * When the task that runs on this CPU should make way for the one just queued: when that much of
  * its quantum is used [ns], all of it at most.
  */
-static __always_inline u64 makes_way_after(const struct cpu_state *c, s32 cpu, u32 serving,
+static __always_inline u64 makes_way_after(const struct cpu_state *c, u32 cpu, u32 serving,
 					   u32 leaf, u64 tag, u64 now)
 {
 	if (serving != leaf)
@@ -155,7 +155,7 @@ static __always_inline u64 makes_way_after(const struct cpu_state *c, s32 cpu, u
 }
 
 /* Kicks the CPU if its task should make way for the woken one now. */
-static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
+static __always_inline bool preempt_now(u32 cpu, struct cpu_state *c, u32 leaf, u64 used, u64 after)
 {
 	if (used < after)
 		return false;
@@ -170,7 +170,7 @@ static __always_inline bool preempt_now(s32 cpu, struct cpu_state *c, u32 leaf, 
  * should yield? */
 static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
-	s32 cpu = an_ktask_cpu(p);
+	u32 cpu = an_ktask_cpu(p);
 	u32 domain = cpu_domain(cpu);
 	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
 
@@ -180,7 +180,7 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 		u64 used;
 
 		left--;
-		if (++cpu >= (s32)nr_cpus)
+		if (++cpu >= nr_cpus)
 			cpu = 0;
 		c = cpu_state(cpu);
 		serving = c->serving;
@@ -199,7 +199,7 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf, u64 tag, u64 now,
 				     bool woken)
 {
-	s32 cpu = an_ktask_cpu(p);
+	u32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 serving = c->serving;
 	u64 used, after;
@@ -218,7 +218,7 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 	after = woken ? makes_way_after(c, cpu, serving, leaf, tag, now) : quantum_ns;
 	if (preempt_now(cpu, c, leaf, used, after))
 		return;
-	cpu_check_at(cpu, now, now + (after - used));
+	cpu_check_at(c, cpu, now, now + (after - used));
 	if (nr_cpus > 1 && woken)
 		preempt_elsewhere(p, leaf, tag, now);
 }

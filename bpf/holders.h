@@ -67,6 +67,51 @@ static __always_inline void holder_init(struct an_holder *h, u32 kind)
 	h->kind = kind;
 }
 
+/* ---- room for more ---- */
+
+/* Contracts that room is made for at a time, when it is for less than half as many. */
+#define CONTRACT_ROOM 32
+
+/*
+ * Makes room for more contracts if little is left: queues, for those that threads hold. Where one
+ * is learnt no queue can be made, so room is made ahead: here, at first; whenever a thread is new;
+ * and before user space makes a contract. Not for all at once, for the kernel finds every queue by
+ * its hash, and each makes that a little slower.
+ */
+an_global s32 contracts_make_room(void)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u32 index = contracts.slots, end = index + CONTRACT_ROOM;
+	s32 error = 0;
+
+	if (end > AN_MAX_CONTRACTS)
+		end = AN_MAX_CONTRACTS;
+	if (index - contracts.count > CONTRACT_ROOM / 2)
+		return 0;
+	an_while(index < end && !error) {
+		error = scx_bpf_create_dsq(AN_MAX_NODES + index, -1);
+		if (error == -17) /* EEXIST: another CPU is at it too */
+			error = 0;
+		index = an_opaque(index + 1);
+	}
+	if (error)
+		return error;
+	bpf_spin_lock(lock);
+	if (contracts.slots < end)
+		contracts.slots = end;
+	bpf_spin_unlock(lock);
+	return 0;
+}
+
+static __always_inline s32 contracts_begin(void)
+{
+	an_contracts_init(&contracts, 0);
+	contracts.bound = contract_bound;
+	contracts.learn_bound = learn_bound;
+	contracts.slots = 1; /* index 0 is nobody */
+	return contracts_make_room();
+}
+
 /* ---- what user space asks for ---- */
 
 struct an_contract_call contract_call SEC(".bss.contracts");
@@ -78,6 +123,7 @@ static __always_inline s32 call_create(void)
 	u32 leaf = call->kind == AN_HELD_BY_CLASS ? call->leaf : AN_NONE, index = AN_NONE;
 	struct an_holder *h;
 
+	contracts_make_room();
 	bpf_spin_lock(lock);
 	if (!leaf || !*leaf_contract(leaf))
 		index = an_contract_create(&contracts, &call->promise);
@@ -208,24 +254,6 @@ int andante_contract(void *ctx)
 	default:
 		return call_change();
 	}
-}
-
-/* The queues of contracts that threads hold: where one is taken, no queue can be made. */
-static __always_inline s32 contract_queues_create(void)
-{
-	u32 index = 1;
-	s32 error;
-
-	an_contracts_init(&contracts, 0);
-	contracts.bound = contract_bound;
-	contracts.learn_bound = learn_bound;
-	an_while(index < AN_MAX_CONTRACTS) {
-		error = scx_bpf_create_dsq(AN_MAX_NODES + index, -1);
-		if (error)
-			return error;
-		index = an_opaque(index + 1);
-	}
-	return 0;
 }
 
 #endif

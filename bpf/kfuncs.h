@@ -134,7 +134,7 @@ static __always_inline void an_kset_slice(struct task_struct *p, u64 slice)
 }
 
 /* Where the task runs, or ran last: read, where a task carries it, for that saves a call. */
-static __always_inline s32 an_ktask_cpu(const struct task_struct *p)
+static __always_inline u32 an_ktask_cpu(const struct task_struct *p)
 {
 	if (bpf_core_field_exists(p->thread_info.cpu))
 		return p->thread_info.cpu;

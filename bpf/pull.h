@@ -114,7 +114,7 @@ an_global bool pull_owed(u32 cpu, u32 wanting)
 	u32 own = next_below(domain, AN_ROOT, wanting);
 	u32 from = an_looks_at(tree_of(domain), own, domain, nr_domains);
 
-	if (!an_node(tree_of(from), AN_ROOT)->ready)
+	if (!an_root(tree_of(from))->ready)
 		return false;
 	an_while(own && at) {
 		u32 leaf = next_below(from, at, AN_NONE);

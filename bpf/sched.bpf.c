@@ -41,7 +41,7 @@ SEC("struct_ops/andante_running")
 void BPF_PROG(andante_running, struct task_struct *p)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-	s32 cpu = an_ktask_cpu(p);
+	u32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf, contract, old = c->serving;
 	struct place at;
@@ -171,7 +171,7 @@ s32 BPF_PROG(andante_init)
 	err = trees_create();
 	if (err)
 		return err;
-	err = contract_queues_create();
+	err = contracts_begin();
 	if (err)
 		return err;
 	err = starving_init();

@@ -14,7 +14,7 @@
 #include "learn.h"
 
 /* A task of the class whose quantum it is starts to run, or goes on. */
-static __always_inline void service_begins(struct cpu_state *c, s32 cpu, const struct place *at,
+static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
 					   struct task_struct *p, const struct task_state *ts)
 {
 	u64 now = scx_bpf_now();
@@ -28,10 +28,10 @@ static __always_inline void service_begins(struct cpu_state *c, s32 cpu, const s
 	c->held = ts->contract | ts->counted;
 	if (!c->contract || c->contract_leaf)
 		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? contract_shares(c) : an_node(at->tree, AN_ROOT)->ready)
-		cpu_check_at(cpu, now, now + quantum_ns - c->used_ns);
+	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
+		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
 	if (c->sees_to && c->contract_check_ns != AN_NEVER)
-		cpu_check_at(cpu, now, c->contract_check_ns);
+		cpu_check_at(c, cpu, now, c->contract_check_ns);
 }
 
 /* The running task stops, or its slice does: the quantum of its class is charged. */

@@ -214,6 +214,7 @@ struct an_contracts {
 	u32 learn_bound; /* part of each CPU that learnt contracts may use [1/1024] */
 	u32 free_next;	 /* list of free slots */
 	u32 unused;	 /* every index from here on has never been used */
+	u32 slots;	 /* indices from here on may not be used; at most AN_MAX_CONTRACTS */
 	u32 count;
 	u32 split_free;
 	u32 split_unused;

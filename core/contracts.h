@@ -22,6 +22,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	cs->bound = cs->learn_bound = 0;
 	cs->free_next = cs->split_free = AN_NONE;
 	cs->unused = cs->split_unused = 1;
+	cs->slots = AN_MAX_CONTRACTS;
 	cs->count = 0;
 	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
@@ -193,7 +194,7 @@ an_outline u32 an_contract_create(struct an_contracts *cs, const struct an_promi
 	if (index) {
 		cs->free_next = an_contract(cs, index)->next_free;
 	} else {
-		if (cs->unused >= AN_MAX_CONTRACTS)
+		if (cs->unused >= cs->slots)
 			return AN_NONE;
 		index = cs->unused++;
 	}

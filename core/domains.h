@@ -264,7 +264,7 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 	owed_max = AN_OWED_IN_VAIN_QUANTA * n->step;
 	if (an_tag_diff(vtime, n->start) > (s64)owed_max)
 		n->start = vtime - owed_max;
-	others = an_node(t, AN_ROOT)->ready > an_node(t, n->parent)->ready ||
+	others = an_root(t)->ready > an_node(t, n->parent)->ready ||
 		 (wanting && !an_child_towards(t, n->parent, wanting));
 	return others ? leaf : AN_NONE;
 }

@@ -120,6 +120,14 @@ an_inline void an_queue_add(struct an_tree *t, u32 leaf)
 		an_leaf_ready(t, leaf);
 }
 
+/* The leaf, which is n, has only so many tasks queued. */
+an_inline void an_queue_shrink(struct an_tree *t, u32 leaf, struct an_node *n, u32 queued)
+{
+	n->queued = queued;
+	if (!queued && n->ready)
+		an_leaf_unready(t, leaf);
+}
+
 /*
  * Corrects the number of tasks queued in the leaf, when the shell knows better. Never more than
  * was believed.
@@ -128,20 +136,22 @@ an_inline void an_queue_correct(struct an_tree *t, u32 leaf, u32 queued)
 {
 	struct an_node *n = an_node(t, leaf);
 
-	if (queued >= n->queued)
-		return;
-	n->queued = queued;
-	if (!queued && n->ready)
-		an_leaf_unready(t, leaf);
+	if (queued < n->queued)
+		an_queue_shrink(t, leaf, n, queued);
 }
 
-/* A task that was queued and not picked is queued no more: it left, or it never really was. */
-an_inline void an_queue_withdraw(struct an_tree *t, u32 leaf)
+/*
+ * A task that was queued and not picked is queued no more: it left, or it never really was. False
+ * if there was none.
+ */
+an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 {
-	u32 queued = an_node(t, leaf)->queued;
+	struct an_node *n = an_node(t, leaf);
 
-	if (queued)
-		an_queue_correct(t, leaf, queued - 1);
+	if (!n->queued)
+		return false;
+	an_queue_shrink(t, leaf, n, n->queued - 1);
+	return true;
 }
 
 /* Ready leaves below (or at) this node that are excluded. */
@@ -269,10 +279,7 @@ an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
  */
 an_inline bool an_continue(struct an_tree *t, u32 leaf)
 {
-	if (!an_node(t, leaf)->queued)
-		return false;
-	an_queue_withdraw(t, leaf);
-	return true;
+	return an_queue_withdraw(t, leaf);
 }
 
 /* A task of the leaf runs without having been picked: on an idle CPU, or by the kernel's order. */

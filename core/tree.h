@@ -91,6 +91,11 @@ an_inline struct an_node *an_node(struct an_tree *t, u32 index)
 	return &t->nodes[an_bounded(index, AN_MAX_NODES)];
 }
 
+an_inline struct an_node *an_root(struct an_tree *t)
+{
+	return &t->nodes[AN_ROOT];
+}
+
 /* Does anything below this node want or have a CPU? */
 an_inline bool an_node_runnable(const struct an_node *n)
 {
@@ -200,7 +205,7 @@ an_inline void an_tree_init(struct an_tree *t, u64 quantum_ns, u32 cpus)
 	t->classes = 1;
 	an_node_alloc(t);
 	an_node_alloc(t);
-	root = an_node(t, AN_ROOT);
+	root = an_root(t);
 	root->kind = AN_INNER;
 	an_node_weigh(t, root, AN_WEIGHT_DEFAULT);
 	leaf = an_node(t, AN_ROOT_LEAF);
