@@ -50,6 +50,16 @@ kill $process
 sleep 0.2
 echo "REPORT contracts $(contracts)"
 
+# Contracts of more threads than there is room for at first; more is made when a process starts.
+threads 40 1 200 >/tmp/threads &
+process=$!
+sleep 3
+sleep 3
+echo "REPORT learnt $(andante why --pid $process | grep -c 'learnt contract on CPU 0')"
+kill $process
+sleep 0.2
+echo "REPORT contracts $(contracts)"
+
 # The tasks of a class, those that come later too.
 andante class create film
 sh -c 'echo 0 >/sys/fs/cgroup/film/cgroup.procs; exec endless' &

@@ -4,6 +4,7 @@
  *
  *      threads N           N threads that loop for ever; the first one sleeps
  *      threads N MS        ... that end after so many milliseconds of their own CPU time
+ *      threads N MS PAUSE  ... that pause then for so many milliseconds, and begin anew
  *
  * Prints the id of each thread on a line of its own, the sleeping one's first. A new thread is
  * started by SIGUSR1, and its id printed.
@@ -16,20 +17,26 @@
 #include <time.h>
 #include <unistd.h>
 
-static long run_ms;
+static long run_ms, pause_ms;
 
 static void *loop(void *unused)
 {
 	struct timespec used = {};
+	long until_ms = run_ms;
 
 	(void)unused;
 	printf("%d\n", gettid());
 	fflush(stdout);
-	while (!run_ms || used.tv_sec * 1000 + used.tv_nsec / 1000000 < run_ms) {
-		__asm__ volatile(".rept 500; nop; .endr"); /* as endless.c */
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	for (;;) {
+		while (!run_ms || used.tv_sec * 1000 + used.tv_nsec / 1000000 < until_ms) {
+			__asm__ volatile(".rept 500; nop; .endr"); /* as endless.c */
+			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+		}
+		if (!pause_ms)
+			return NULL;
+		until_ms += run_ms;
+		usleep(pause_ms * 1000);
 	}
-	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -39,6 +46,7 @@ int main(int argc, char **argv)
 	sigset_t more;
 
 	run_ms = argc > 2 ? atol(argv[2]) : 0;
+	pause_ms = argc > 3 ? atol(argv[3]) : 0;
 	printf("%d\n", getpid());
 	fflush(stdout);
 	sigemptyset(&more);
