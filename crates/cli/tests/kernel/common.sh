@@ -3,8 +3,10 @@
 
 state() { cat /sys/kernel/sched_ext/state; }
 
-sample() { # PID or PID/task/TID: CPU time that it has used, and the time, in ticks of 10 ms
-	awk 'FILENAME ~ /stat/ { used = $14 + $15 } END { print used, $1 * 100 }' "/proc/$1/stat" /proc/uptime
+sample() { # PID or PID/task/TID: CPU time that its threads have used, and the time [s]
+	threads=/proc/$1
+	[ ! -d "$threads/task" ] || threads=$threads/task/*
+	cat $threads/schedstat /proc/uptime | awk 'NF == 3 { used += $1 / 1e9 } END { print used, $1 }'
 }
 
 share() { # PID or PID/task/TID, SECONDS: the part of a CPU that it uses meanwhile [%]
