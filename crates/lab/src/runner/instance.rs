@@ -118,7 +118,9 @@ impl<'a> Instance<'a> {
 
     /// Notes CPU time, and what is counted, at the beginning (0) or the end (1) of the measurement.
     pub fn note(&mut self, edge: usize) {
-        self.cpu_ns[edge] = self.process.as_ref().map_or(0, Process::cpu_ns);
+        let has_children = self.program.kind.has_children();
+        let cpu_ns = |process: &Process| process.cpu_ns(has_children);
+        self.cpu_ns[edge] = self.process.as_ref().map_or(0, cpu_ns);
         self.counted[edge] = match (&self.program.kind, &self.process) {
             (Kind::Make { .. }, _) => assets::count_objects(&self.folder),
             (Kind::Jack { .. }, Some(process)) => real::count_xruns(&process.output),

@@ -242,6 +242,21 @@ impl Kind {
         }
     }
 
+    /// Whether it may start other processes.
+    pub(crate) fn has_children(&self) -> bool {
+        !matches!(
+            self,
+            Self::Player { .. }
+                | Self::Typist { .. }
+                | Self::Audio { .. }
+                | Self::Server
+                | Self::Client { .. }
+                | Self::Loop
+                | Self::Dhrystone
+                | Self::Waker { .. }
+        )
+    }
+
     /// Whether it comes to an end of its own.
     pub(crate) fn ends_by_itself(&self) -> bool {
         matches!(self, Self::Mpv { untimed: false, .. })
