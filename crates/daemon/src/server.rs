@@ -67,7 +67,7 @@ impl<H: Host> Daemon<H> {
         if ready.contains(&0) {
             self.accept();
         }
-        if self.books.is_busy() && self.looked.elapsed() >= LOOK {
+        if self.looked.elapsed() >= LOOK {
             self.looked = Instant::now();
             self.books.refresh(kernel, &self.host);
         }

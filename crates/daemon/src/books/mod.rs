@@ -97,8 +97,6 @@ pub struct Books {
     /// In the order in which they were made.
     held: Vec<Held>,
     events: Vec<Event>,
-    /// Looks to come after the last contract has ended.
-    sweeps_left: u32,
 }
 
 impl Books {
@@ -114,14 +112,7 @@ impl Books {
             online,
             held: Vec::new(),
             events: Vec::new(),
-            sweeps_left: 0,
         })
-    }
-
-    /// Whether there is anything to look after: contracts, or what the kernel has not yet freed of
-    /// those that ended.
-    pub fn is_busy(&self) -> bool {
-        !self.held.is_empty() || self.sweeps_left > 0
     }
 
     /// What happened to contracts since this was last called.

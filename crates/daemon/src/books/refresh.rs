@@ -10,10 +10,6 @@ use super::{Books, Held, Place, cpus, empty_system, enforce, judge};
 use crate::host::{CpuMask, Host};
 use crate::kernel::Kernel;
 
-/// Looks that are taken after the last contract has ended: until then its tasks have gone back to
-/// their class, and the kernel can free what it kept for them.
-const LAST_SWEEPS: u32 = 5;
-
 /// Something that happened to a contract without anybody asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -69,14 +65,11 @@ impl fmt::Display for Event {
 }
 
 impl Books {
-    /// Looks at the kernel and the machine. To be called every second while there are contracts.
+    /// Looks at the kernel and the machine. To be called every second, though nothing be promised:
+    /// contracts that were learnt, and have ended, keep their slots until they are swept.
     pub fn refresh(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
         // Frees slots only; if it fails they are freed the next time.
         let _ = kernel.sweep();
-        self.sweeps_left = match self.held.is_empty() {
-            true => self.sweeps_left.saturating_sub(1),
-            false => LAST_SWEEPS,
-        };
         let had = self.held.len();
         self.drop_the_gone(kernel, host);
         let online = host.online_cpus();
