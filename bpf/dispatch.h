@@ -191,7 +191,7 @@ static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct plac
 {
 	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
-	service_begins(c, cpu, at, prev, ts, scx_bpf_now());
+	service_begins(c, cpu, at, prev, ts);
 }
 
 enum contract_turn {

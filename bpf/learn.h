@@ -241,16 +241,6 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 	}
 }
 
-/* The task starts to run: as long as it was queued it did not sleep. */
-static __always_inline void learn_starts(struct task_state *ts, u64 now_ns)
-{
-	if (!learn_bound)
-		return;
-	if (now_ns > ts->queued_ns) /* clocks of CPUs may differ by a little */
-		an_learn_waited(&ts->learner, now_ns - ts->queued_ns);
-	ts->queued_ns = now_ns; /* the kernel may let it make way and go on, without queueing it */
-}
-
 /* The task has run. */
 static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 {

@@ -45,7 +45,6 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf, contract, old = c->serving;
 	struct place at;
-	u64 now;
 
 	if (!ts || !place_of(&at, cpu))
 		return;
@@ -76,9 +75,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	}
 	if (contract && !c->contract)
 		contract_unpicked(ts, cpu, contract);
-	now = scx_bpf_now();
-	learn_starts(ts, now);
-	service_begins(c, cpu, &at, p, ts, now);
+	service_begins(c, cpu, &at, p, ts);
 }
 
 SEC("struct_ops/andante_stopping")

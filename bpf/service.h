@@ -15,9 +15,10 @@
 
 /* A task of the class whose quantum it is starts to run, or goes on. */
 static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
-					   struct task_struct *p, const struct task_state *ts,
-					   u64 now)
+					   struct task_struct *p, const struct task_state *ts)
 {
+	u64 now = scx_bpf_now();
+
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
 	c->start_tag = ts->sfq.start;

@@ -12,7 +12,7 @@ struct task_state {
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
-	u64 queued_ns;	/* when it was queued, or started to run, last */
+	u64 queued_ns;	/* when it was queued last */
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */

@@ -13,15 +13,12 @@
  *                                   but not for long: what took longer once, for it came late,
  *                                   would be served late again. A window ends after two seconds.
  *      mean service, distance       exponential averages over some sixteen jobs
- *      slept                        for how long in all: neither worked, nor waited for a CPU
  *
- * After AN_LEARN_JOBS jobs, and AN_LEARN_SLEPT_NS of sleep, a task is *interactive* if it used at
- * most a given part of the CPU on average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and
- * before that if it has used very little and slept for AN_LEARN_SOON_NS or more, as one that waits
- * for its first key has. A batch program never gets so far, for what it waits for is a CPU: a
- * compiler among many looks as if it wanted little, and blocks for a moment on each of its first
- * pages; its children live for one job. Who is interactive is offered a contract of rank EXTRA:
- * after all that were promised, before all shares, in the order of
+ * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
+ * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
+ * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program
+ * never gets so far, for it does not wait: its children live for one job. It is offered a contract
+ * of rank EXTRA: after all that were promised, before all shares, in the order of
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
@@ -47,7 +44,6 @@
 #include "contract.h"
 
 #define AN_LEARN_JOBS 6u
-#define AN_LEARN_SLEPT_NS 10000000u
 #define AN_LEARN_SOON_NS 100000000u
 #define AN_LEARN_SOON_PART 128u /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL
@@ -78,8 +74,6 @@ struct an_learner {
 	u32 window_jobs; /* likewise */
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
-	u32 waited_ns;	 /* for a CPU, in the job in progress */
-	u32 slept_ns;	 /* in all, at most AN_LEARN_SOON_NS */
 };
 
 /* The average over so many samples, of which this is the last. */
@@ -90,24 +84,13 @@ an_inline u32 an_learn_average(u32 average, u32 sample, u32 samples)
 	return average - (average - sample) / samples;
 }
 
-/* Times of a job are counted up to here. */
-an_inline void an_learn_count(u32 *total_ns, u64 more_ns)
-{
-	u64 sum_ns = *total_ns + more_ns;
-
-	*total_ns = sum_ns < AN_LEARN_DISTANCE_MAX_NS ? sum_ns : AN_LEARN_DISTANCE_MAX_NS;
-}
-
 /* The task ran for ran_ns. */
 an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 {
-	an_learn_count(&l->service_ns, ran_ns);
-}
+	u64 service_ns = l->service_ns + ran_ns;
 
-/* The task has been queued for so long, and runs now. */
-an_inline void an_learn_waited(struct an_learner *l, u64 waited_ns)
-{
-	an_learn_count(&l->waited_ns, waited_ns);
+	l->service_ns =
+		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
 
 /* The task is new, or was not watched before now. */
@@ -116,7 +99,6 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->window_ns = l->window_jobs = l->within_ns = l->before_ns = 0;
-	l->waited_ns = l->slept_ns = 0;
 }
 
 /* A job took so long, and was so far from the next. */
@@ -133,13 +115,6 @@ an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distan
 	l->window_ns = l->window_jobs = l->within_ns = 0;
 }
 
-an_inline void an_learn_slept(struct an_learner *l, u32 slept_ns)
-{
-	u32 left_ns = AN_LEARN_SOON_NS - l->slept_ns;
-
-	l->slept_ns += slept_ns < left_ns ? slept_ns : left_ns;
-}
-
 /*
  * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
  * the task has been talking for long, and still does.
@@ -147,11 +122,10 @@ an_inline void an_learn_slept(struct an_learner *l, u32 slept_ns)
 an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 {
 	u64 distance_ns = now_ns - l->woken_ns;
-	u64 awake_ns = (u64)l->service_ns + l->waited_ns;
 	u32 service_ns = l->service_ns, deviation_ns;
 
 	l->woken_ns = now_ns;
-	l->service_ns = l->waited_ns = 0;
+	l->service_ns = 0;
 	if (distance_ns < AN_LEARN_TALKS_NS && l->distance_ns < AN_LEARN_TALKS_NS &&
 	    l->jobs >= AN_LEARN_AVERAGED)
 		return false;
@@ -161,8 +135,6 @@ an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 		l->jobs++;
 	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
 						    : l->distance_ns - distance_ns;
-	if (distance_ns > awake_ns)
-		an_learn_slept(l, distance_ns - awake_ns);
 	an_learn_largest(l, service_ns, distance_ns);
 	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
 	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
@@ -197,9 +169,9 @@ an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u
 	part = an_learn_part(l);
 	if (part > bound)
 		return AN_LEARN_MUCH;
-	if (l->jobs >= AN_LEARN_JOBS && l->slept_ns >= AN_LEARN_SLEPT_NS)
+	if (l->jobs >= AN_LEARN_JOBS)
 		return AN_LEARN_NONE;
-	if (part <= AN_LEARN_SOON_PART && l->slept_ns >= AN_LEARN_SOON_NS)
+	if (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS)
 		return AN_LEARN_NONE;
 	return AN_LEARN_NEW;
 }

@@ -38,41 +38,17 @@ TEST(who_waits_more_than_it_works_is_interactive)
 	CHECK(!is_interactive(16, 10000, 100000));     /* talks all the time */
 }
 
-/*
- * One of eight compilers: it is started, waits for a CPU for long, blocks on its first pages for a
- * tenth of a millisecond each, and waits again. What it waits for says nothing about what it wants.
- */
-TEST(who_waits_for_a_cpu_does_not_sleep)
-{
-	struct an_learner l;
-	u64 now_ns = 1000 * MS;
-
-	an_learn_begin(&l, now_ns);
-	for (u32 page = 0; page < 32; page++) {
-		an_learn_waited(&l, 100 * MS);
-		an_learn_service(&l, MS / 5);
-		now_ns += 100 * MS + MS / 5 + MS / 10;
-		CHECK(an_learn_wake(&l, now_ns));
-		CHECK(!an_learn_interactive(&l, BOUND));
-	}
-	CHECK_EQ(l.slept_ns, 32 * MS / 10);
-}
-
 TEST(what_keeps_a_task_from_being_interactive_is_named)
 {
 	const struct {
 		struct an_learner seen;
 		enum an_learn_obstacle obstacle;
 	} cases[] = {
-		{{.jobs = 16, .slept_ns = 100 * MS, .distance_ns = 33 * MS, .mean_ns = 7 * MS},
-		 AN_LEARN_NONE},
+		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NONE},
 		{{.jobs = 16, .distance_ns = 100000, .mean_ns = 10000}, AN_LEARN_TALKS},
 		{{.jobs = 16, .distance_ns = 500 * MS, .largest_ns = 50 * MS}, AN_LEARN_LONG},
 		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 20 * MS}, AN_LEARN_MUCH},
-		{{.jobs = 2, .slept_ns = 50 * MS, .distance_ns = 33 * MS, .mean_ns = 7 * MS},
-		 AN_LEARN_NEW},
-		{{.jobs = 16, .slept_ns = 5 * MS, .distance_ns = 33 * MS, .mean_ns = 7 * MS},
-		 AN_LEARN_NEW},
+		{{.jobs = 2, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NEW},
 		{{.jobs = 0}, AN_LEARN_NEW},
 	};
 

@@ -31,10 +31,6 @@ pub struct Learner {
     pub within_ns: u32,
     /// The largest of the window before [ns].
     pub before_ns: u32,
-    /// Waited for a CPU in the job in progress [ns].
-    pub waited_ns: u32,
-    /// Slept in all, up to as much as is asked [ns].
-    pub slept_ns: u32,
 }
 
 /// What keeps a task from being taken for an interactive one: `enum an_learn_obstacle`.
@@ -83,7 +79,6 @@ mod tests {
             distance_ns: 33 * MS,
             mean_ns: 7 * MS,
             largest_ns: 16 * MS,
-            slept_ns: 100 * MS,
             ..Learner::default()
         };
         assert_eq!(film.obstacle(512), None);

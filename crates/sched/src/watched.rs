@@ -115,8 +115,6 @@ fn look(
             window_jobs: seen.window_jobs,
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
-            waited_ns: seen.waited_ns,
-            slept_ns: seen.slept_ns,
         },
         bound: contracts.contracts.learn_bound,
         contract: held(contracts, state.contract),

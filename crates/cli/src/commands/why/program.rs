@@ -208,7 +208,6 @@ mod tests {
                 distance_ns: 33_300_000,
                 mean_ns: 7_200_000,
                 largest_ns: 16_100_000,
-                slept_ns: 100_000_000,
                 ..Learner::default()
             },
             bound: 512,
