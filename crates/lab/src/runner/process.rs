@@ -149,7 +149,7 @@ impl Process {
     }
 
     /// CPU time so far, of all threads and, if it may have any, of the children waited for [ns].
-    /// Those take a hundred times as long to find out, during which no program runs on this CPU.
+    /// Those take far longer to find out, and meanwhile no program runs on this CPU.
     pub fn cpu_ns(&self, has_children: bool) -> u64 {
         if let Some(ended) = &self.ended {
             return ended.cpu_ns;
