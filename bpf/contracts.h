@@ -255,7 +255,9 @@ an_global u32 contract_update(u32 cpu)
 	if (an_contract(&contracts, index)->parked && h->leaf &&
 	    !an_node(&trees[0], h->leaf)->queued)
 		h->active = 0;
-	if (h->active && !h->ended)
+	if (h->ended)
+		an_contract_end(&contracts, index, now_ns);
+	else if (h->active)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);

@@ -110,6 +110,17 @@ an_outline void an_contract_sleep(struct an_contracts *cs, u32 index, u64 now_ns
 }
 
 /*
+ * Nobody holds the contract any more: it sleeps for good, and others may be sure of what it was
+ * sure of. Its slot is taken until an_contract_remove(), for which a shell may have to wait.
+ */
+an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	an_contract_sleep(cs, index, now_ns);
+	if (an_has(an_contract(cs, index), AN_LEARNT))
+		an_learnt_assure(cs, an_contract(cs, index), 0);
+}
+
+/*
  * The contract's job has ended, and the next one, which arrived at released_ns <= now_ns while it
  * was in service, goes on with what budget there is (rule 5 of cbs.h).
  */

@@ -289,6 +289,25 @@ TEST(who_takes_more_than_it_is_sure_of_makes_way)
 	check_contracts(2);
 }
 
+/* Short-lived programs are many, and their slots may stay taken for a while. */
+TEST(what_is_left_by_ended_contracts_others_can_be_sure_of)
+{
+	u64 now_ns = 0;
+	u32 sound;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	for (u32 i = 0; i < 40; i++, now_ns += MS) {
+		u32 index = create_learnt(2 * MS, 60, now_ns);
+
+		CHECK(contract(index)->sure > 60);
+		an_contract_end(&set, index, now_ns);
+	}
+	sound = create_learnt(700000, 260, now_ns);
+	CHECK(contract(sound)->sure > 260);
+	check_contracts(41);
+}
+
 /* Overload of contracts with windows leaves the others their part, unless nobody wants it. */
 TEST(overload_keeps_within_what_contracts_may_have)
 {

@@ -50,6 +50,13 @@ kill $process
 sleep 0.2
 echo "REPORT contracts $(contracts)"
 
+# More threads than there can be contracts, 40 at a time, are learnt, and end.
+for _ in $(seq 27); do
+	threads 40 1 60 >/dev/null &
+	sleep 0.2
+	kill $!
+done
+
 # Contracts of more threads than there is room for at first; more is made when a process starts.
 threads 40 1 200 >/tmp/threads &
 process=$!
