@@ -70,6 +70,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 			if (!c->started)
 				c->own.filled_ns = now_ns;
 			c->throttled &= !an_learnt_overdrew(c);
+			c->ran_ns = 0;
 		}
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);
@@ -156,10 +157,8 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
 
 	if (an_has(c, AN_LEARNT)) {
-		bool postponed = an_learnt_charge(cs, q, c, ran_ns, now_ns);
-		enum an_rule rule = an_server_charge(c, ran_ns);
-
-		return !rule && postponed ? AN_RULE_POSTPONED : rule;
+		an_learnt_charge(cs, q, c, ran_ns, now_ns);
+		return an_server_charge(c, ran_ns);
 	}
 	q->promised.left_ns -= ran_ns;
 	if (an_has(c, AN_WINDOW))
@@ -357,6 +356,32 @@ an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_n
 	return index;
 }
 
+/* Most that one pick may find to be behind others that wait. */
+#define AN_MAX_DEFERRED 32u
+
+/* The first of the ready on this CPU, among learnt ones by the deadlines that they have now. */
+an_outline u32 an_contracts_first(struct an_contracts *cs, u32 cpu, u64 now_ns)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+	u32 left = AN_MAX_DEFERRED, index = an_heap_first(q, AN_READY);
+
+	an_while(left && an_heap_count(q, AN_READY) > 1) {
+		struct an_contract *c = an_contract(cs, index);
+		u64 deadline_ns;
+
+		if (!an_has(c, AN_LEARNT))
+			break;
+		deadline_ns = an_learnt_deadline_ns(c, now_ns);
+		if (deadline_ns == c->job_deadline_ns)
+			break;
+		c->job_deadline_ns = deadline_ns;
+		an_contract_place(cs, index);
+		index = an_heap_first(q, AN_READY);
+		left = an_opaque(left - 1);
+	}
+	return index;
+}
+
 /*
  * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged,
  * everything due expired, and learnt ones that are overdrawn throttled. Without background those
@@ -368,7 +393,7 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 				 u32 *rule)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
-	u32 index = an_heap_first(q, AN_READY);
+	u32 index = an_contracts_first(cs, cpu, now_ns);
 	struct an_contract *c = an_contract(cs, index);
 
 	*rule = AN_RULE_NONE;
@@ -436,6 +461,9 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 
 		if (left_ns < run_ns)
 			run_ns = left_ns;
+		if (an_heap_count(an_contract_cpu(cs, c->cpu), AN_READY) > 1 &&
+		    an_learnt_sure_ns(c, now_ns) < run_ns)
+			run_ns = an_learnt_sure_ns(c, now_ns);
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

@@ -58,6 +58,7 @@
 #define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
 #define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
+#define AN_LEARN_LOOK_NS 500000LL /* between two looks at who lives on what others leave */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
 #define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
@@ -207,6 +208,12 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 	p->flags = AN_HARD | AN_LEARNT;
 }
 
+/* How long a job of a task takes that is offered this, at most [ns]. */
+an_inline u64 an_learn_job_ns(const struct an_promise *p)
+{
+	return p->budget_ns > 1 ? p->budget_ns / 2 : 1;
+}
+
 /* Has the job in progress taken so much that the task is not what it seemed to be? It is promised
  * nothing any more. */
 an_inline bool an_learn_overran(const struct an_learner *l, const struct an_promise *p)
@@ -266,30 +273,48 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 
 /*
  * It has run for ran_ns, until now_ns. What it is not sure of it owes only when nothing is left
- * that all may use; but its deadline is postponed by as long as it should have taken, at most to
- * what it would be if the task woke only now: it is not to stand before those that keep to what
- * they are sure of. True if it is postponed.
+ * that all may use.
  */
-an_inline bool an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
+an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
 				struct an_contract *c, u64 ran_ns, u64 now_ns)
 {
 	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
 	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
-	u64 beyond_ns = own_ns <= 0 ? ran_ns : ran_ns > (u64)own_ns ? ran_ns - own_ns : 0;
-	u64 late_ns = beyond_ns * 1024 / (c->sure ? c->sure : 1);
-	u64 anew_ns = now_ns + c->job_rel_ns;
 
+	c->ran_ns += ran_ns;
 	q->learnt.left_ns = all_ns - (s64)ran_ns;
 	own_ns -= ran_ns;
 	if (own_ns < 0 && (all_ns > 0 || !c->sure))
 		own_ns = 0;
 	c->own.left_ns = own_ns;
-	if (!beyond_ns || c->job_deadline_ns >= anew_ns)
-		return false;
-	c->job_deadline_ns += late_ns;
-	if (c->job_deadline_ns > anew_ns)
-		c->job_deadline_ns = anew_ns;
-	return true;
+}
+
+/*
+ * The deadline that the job in service has among learnt ones at this instant [ns]. With waiting it
+ * comes nearer only as far as the contract is sure of what the job still needs: a job that lives on
+ * what others leave is ordered as though that part of it had begun now, and so does not come before
+ * shorter ones that keep to what they are sure of, however long it has waited for them.
+ */
+an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
+{
+	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	u64 job_ns = an_learn_job_ns(&c->promise);
+	u64 needs_ns = c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns, anew_ns;
+
+	if (own_ns >= (s64)needs_ns)
+		return c->job_deadline_ns;
+	if (own_ns > 0)
+		needs_ns -= own_ns;
+	anew_ns = now_ns + c->job_rel_ns * needs_ns / job_ns;
+	return c->job_deadline_ns > anew_ns ? c->job_deadline_ns : anew_ns;
+}
+
+/* For how long the contract, which is served, is sure to come before others that wait [ns]. */
+an_inline u64 an_learnt_sure_ns(const struct an_contract *c, u64 now_ns)
+{
+	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
+
+	return own_ns > AN_LEARN_LOOK_NS ? own_ns : AN_LEARN_LOOK_NS;
 }
 
 #endif

@@ -265,8 +265,8 @@ TEST(what_one_is_sure_of_others_cannot_use)
 	check_contracts(9);
 }
 
-/* A newcomer, whose deadline has passed, does not stand before one that keeps to what it uses. */
-TEST(who_takes_more_than_it_is_sure_of_makes_way)
+/* A newcomer, however long it waits, does not stand before one that keeps to what it uses. */
+TEST(who_is_not_sure_of_its_time_does_not_gain_by_waiting)
 {
 	u64 now_ns = 1000 * MS;
 	u32 sound, newcomer, rule;
@@ -278,14 +278,42 @@ TEST(who_takes_more_than_it_is_sure_of_makes_way)
 	now_ns += 10 * MS;
 	newcomer = create_learnt(2 * MS, 200, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), newcomer);
-	now_ns += 3 * MS;
+	now_ns += 3 * MS; /* its deadline has passed */
 	an_contract_wake(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), newcomer);
-	CHECK_EQ(an_contract_charge(&set, newcomer, 3 * MS, now_ns), AN_RULE_POSTPONED);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	/* Nor may it go on for long when sound, though later, is to come before it soon. */
+	CHECK(an_contract_run_ns(&set, newcomer, now_ns) <= MS);
 	an_contract_charge(&set, sound, 700000, now_ns + 700000);
 	an_contract_sleep(&set, sound, now_ns + 700000);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns + 700000, false, &rule), newcomer);
+	check_contracts(2);
+}
+
+/* But what it has saved up counts: then its deadline comes nearer, and it goes first. */
+TEST(who_is_sure_of_its_time_is_served_by_its_deadline)
+{
+	u64 now_ns = 1000 * MS;
+	u32 sound, film, rule;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	sound = create_learnt(700000, 260, now_ns);
+	film = create_learnt(4 * MS, 150, now_ns);
+	an_contract_sleep(&set, sound, now_ns);
+	an_contract_sleep(&set, film, now_ns);
+	now_ns += 100 * MS; /* they save all that they may */
+	an_contract_wake(&set, film, now_ns);
+	an_contract_wake(&set, sound, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	an_contract_sleep(&set, sound, now_ns);
+	now_ns += 5 * MS;
+	an_contract_wake(&set, sound, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
+	/* The job in service has what it needs up to its end, and then is as one that begins. */
+	an_contract_charge(&set, film, 3 * MS, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
+	an_contract_charge(&set, film, 2 * MS, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
 	check_contracts(2);
 }
 
