@@ -48,6 +48,7 @@ struct cpu_state {
 	u32 held;	   /* that task holds a contract, or is active under one */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
 	u32 gone;	   /* it is offline, and serves no contract */
+	u32 at_once;	   /* a thread of the kernel's runs next, before everybody else */
 	/* Of the dispatch in progress. Not on the stack, whose every value the verifier follows. */
 	struct an_exclusion excluded;
 } __attribute__((aligned(64)));

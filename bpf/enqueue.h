@@ -225,11 +225,8 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 
 /*
  * A thread of the kernel that belongs to this CPU, and wakes: it runs at once, for the rest of the
- * system waits for it. When it has had so much it competes like any other: sound in periods of 64
- * samples cannot wait for one that frees all that a compiler leaves.
+ * system waits for it, for AT_ONCE_NS at most.
  */
-#define OF_CPU_NS 500000
-
 static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags)
 {
 	const u32 of_cpu = PF_KTHREAD | PF_NO_SETAFFINITY;
@@ -249,7 +246,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct place at;
 
 	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
-		an_kqueue_local(p, here->gone ? quantum_ns : OF_CPU_NS, enq_flags);
+		cpu_state(an_ktask_cpu(p))->at_once = 1;
+		an_kqueue_local(p, quantum_ns, enq_flags);
 		return;
 	}
 	ts->queued_ns = now;

@@ -76,6 +76,8 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	if (contract && !c->contract)
 		contract_unpicked(ts, cpu, contract);
 	service_begins(c, cpu, &at, p, ts);
+	if (c->at_once)
+		at_once_begins(c, cpu);
 }
 
 SEC("struct_ops/andante_stopping")

@@ -17,10 +17,8 @@
 static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
 					   struct task_struct *p, const struct task_state *ts)
 {
-	u64 now = scx_bpf_now(), turn_ns = c->used_ns < quantum_ns ? quantum_ns - c->used_ns : 0;
+	u64 now = scx_bpf_now();
 
-	if (p->scx.slice < turn_ns)
-		turn_ns = p->scx.slice; /* of a thread of the kernel's that went first */
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
 	c->start_tag = ts->sfq.start;
@@ -30,10 +28,25 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->held = ts->contract | ts->counted;
 	if (!c->contract || c->contract_leaf)
 		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
-	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready | c->first_noted)
-		cpu_check_at(c, cpu, now, now + turn_ns);
+	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
+		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
 	if (c->sees_to && c->contract_check_ns != AN_NEVER)
 		cpu_check_at(c, cpu, now, c->contract_check_ns);
+}
+
+/*
+ * How long a thread of the kernel's goes before everybody else when it wakes. Then it competes like
+ * any other: sound in periods of 64 samples cannot wait for one that frees what compilers leave.
+ */
+#define AT_ONCE_NS 500000
+
+/* The task that starts to run was put before all others. */
+static __noinline void at_once_begins(struct cpu_state *c, u32 cpu)
+{
+	u64 now = scx_bpf_now();
+
+	c->at_once = 0;
+	cpu_check_at(c, cpu, now, now + AT_ONCE_NS);
 }
 
 /* The running task stops, or its slice does: the quantum of its class is charged. */

@@ -10,7 +10,8 @@ use libbpf_cargo::SkeletonBuilder;
 const CLANGS: &[&str] = &["clang-19", "clang-20", "clang-21", "clang-22", "clang"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // From this package, where cargo runs us: what was built is not tied to where it was built.
+    let root = Path::new("../..");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     for dir in ["bpf", "core"] {
         println!("cargo:rerun-if-changed={}", root.join(dir).display());
