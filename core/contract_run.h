@@ -462,8 +462,8 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 		if (left_ns < run_ns)
 			run_ns = left_ns;
 		if (an_heap_count(an_contract_cpu(cs, c->cpu), AN_READY) > 1 &&
-		    an_learnt_sure_ns(c, now_ns) < run_ns)
-			run_ns = an_learnt_sure_ns(c, now_ns);
+		    an_learnt_keeps_ns(c) < run_ns)
+			run_ns = an_learnt_keeps_ns(c);
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

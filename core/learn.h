@@ -59,7 +59,7 @@
 #define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
 #define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
-#define AN_LEARN_LOOK_NS 500000LL /* between two looks at who lives on what others leave */
+#define AN_LEARN_LOOK_NS 500000ULL /* between two looks at whether one keeps its place */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
 #define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
@@ -310,12 +310,17 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 	return c->job_deadline_ns > anew_ns ? c->job_deadline_ns : anew_ns;
 }
 
-/* For how long the contract, which is served, is sure to come before others that wait [ns]. */
-an_inline u64 an_learnt_sure_ns(const struct an_contract *c, u64 now_ns)
+/*
+ * How long the contract, which is served, keeps its place before those that wait now [ns]: up to
+ * the end of the job as it is expected, for what that still needs shrinks at least as fast as time
+ * goes on; and beyond it for as long again, but not for so short that looking is all that is done.
+ */
+an_inline u64 an_learnt_keeps_ns(const struct an_contract *c)
 {
-	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	u64 job_ns = an_learn_job_ns(&c->promise);
+	u64 keeps_ns = c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
 
-	return own_ns > AN_LEARN_LOOK_NS ? own_ns : AN_LEARN_LOOK_NS;
+	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
 }
 
 #endif
