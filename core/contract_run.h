@@ -337,25 +337,6 @@ an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu
 	return q->held;
 }
 
-/*
- * If the next one on this CPU was learnt, and has used what it may, it is throttled until there is
- * more of that: the contract, or AN_NONE. Before every pick, until it is AN_NONE.
- */
-an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_ns)
-{
-	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
-	u32 index = an_heap_first(q, AN_READY);
-	struct an_contract *c = an_contract(cs, index);
-
-	if (!index || !an_has(c, AN_LEARNT) || an_learnt_left_ns(cs, q, c, now_ns))
-		return AN_NONE;
-	c->exhaustions++;
-	an_learnt_charge(cs, q, c, 0, now_ns);
-	an_server_throttle(c, now_ns + an_learnt_wait_ns(cs, q, c));
-	an_contract_place(cs, index);
-	return index;
-}
-
 /* Most that one pick may find to be behind others that wait. */
 #define AN_MAX_DEFERRED 32u
 
@@ -379,6 +360,25 @@ an_outline u32 an_contracts_first(struct an_contracts *cs, u32 cpu, u64 now_ns)
 		index = an_heap_first(q, AN_READY);
 		left = an_opaque(left - 1);
 	}
+	return index;
+}
+
+/*
+ * If the next one on this CPU was learnt, and has used what it may, it is throttled until there is
+ * more of that: the contract, or AN_NONE. Before every pick, until it is AN_NONE.
+ */
+an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_ns)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
+	u32 index = an_contracts_first(cs, cpu, now_ns);
+	struct an_contract *c = an_contract(cs, index);
+
+	if (!index || !an_has(c, AN_LEARNT) || an_learnt_left_ns(cs, q, c, now_ns))
+		return AN_NONE;
+	c->exhaustions++;
+	an_learnt_charge(cs, q, c, 0, now_ns);
+	an_server_throttle(c, now_ns + an_learnt_wait_ns(cs, q, c));
+	an_contract_place(cs, index);
 	return index;
 }
 

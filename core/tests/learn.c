@@ -320,6 +320,26 @@ TEST(who_is_sure_of_its_time_is_served_by_its_deadline)
 	check_contracts(2);
 }
 
+/* Who may run nothing is not in the way of who may, though what is left of that be little. */
+TEST(who_has_used_all_that_it_may_is_not_waited_for)
+{
+	u64 now_ns = 1000 * MS;
+	u32 sound = sound_alone(now_ns), newcomer, rule;
+	struct an_contract_cpu *q = an_contract_cpu(&set, 0);
+
+	an_contract_wake(&set, sound, now_ns);
+	now_ns += MS;
+	newcomer = create_learnt(100000, 0, now_ns);
+	q->learnt.left_ns = 0;
+	contract(sound)->own.left_ns = 200000; /* of the 0.7 ms that it needs */
+	q->learnt.filled_ns = contract(sound)->own.filled_ns = now_ns;
+	while (an_contracts_overdrawn(&set, 0, now_ns))
+		;
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK(!would_run(newcomer, now_ns));
+	check_contracts(2);
+}
+
 /* Short-lived programs are many, and their slots may stay taken for a while. */
 TEST(what_is_left_by_ended_contracts_others_can_be_sure_of)
 {
