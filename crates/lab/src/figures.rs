@@ -439,6 +439,13 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "eevdf-deadline" => "SCHED_DEADLINE, mean budget".into(),
         "eevdf-deadline-max" => "SCHED_DEADLINE, full budget".into(),
         "fair" => "model of EEVDF without weights".into(),
+        "andante-svr4-ts" | "svr4" => "SVR4, time sharing".into(),
+        "andante-svr4-rt" => "SVR4, with real time".into(),
+        "andante-svr4-new" | "svr4-new" => "Solaris 2.3, time sharing".into(),
+        "andante-linux-2.2" | "linux-2.2" => "Linux 2.2".into(),
+        "andante-fifo" | "fifo" => "FIFO for all tasks".into(),
+        "andante-rr" | "rr" => "round robin".into(),
+        "andante-dwcs" => "plain DWCS".into(),
         other => other.into(),
     }
 }

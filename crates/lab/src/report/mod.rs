@@ -71,7 +71,7 @@ pub(crate) fn series_colour(number: usize) -> String {
 }
 
 /// Colours the style sheet has for schedulers other than Andante and the stock one.
-const OTHER_COLOURS: usize = 3;
+const OTHER_COLOURS: usize = 5;
 
 /// The report of `results`, the cases of one scenario, as a whole HTML document.
 ///

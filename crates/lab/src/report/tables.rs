@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::{Check, Page};
-use crate::figures::{Block, Detail, MEASURES, blocks, scheduler_title};
+use crate::figures::{Block, Detail, MEASURES, blocks};
 use crate::result::{ProgramResult, RunResult};
+use crate::runner::Choice;
 
 /// More checks than this are a wall: those that passed go behind a fold.
 const MOST_CHECKS: usize = 20;
@@ -162,9 +163,7 @@ pub(super) fn reproduction(results: &[RunResult]) -> Markup {
         .iter()
         .flat_map(|r| &r.schedulers)
         .map(|s| s.name.as_str());
-    let files: BTreeSet<&str> = names
-        .filter(|name| scheduler_title(name) == **name)
-        .collect();
+    let files: BTreeSet<&str> = names.filter(|name| Choice::named(name).is_none()).collect();
     let files: Vec<&str> = files.into_iter().collect();
     html! {
         section {

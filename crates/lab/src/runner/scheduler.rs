@@ -83,34 +83,38 @@ impl Choice {
         ]
     };
 
+    /// The one that Andante brings along or every kernel has, of a kernel's or of the simulator's.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "andante" => Some(Self::Andante),
+            "andante-dwcs" => Some(Self::Dwcs),
+            "eevdf" => Some(Self::Eevdf),
+            "stock" => Some(Self::Stock),
+            "containers" => Some(Self::Containers(false)),
+            "containers-ticked" => Some(Self::Containers(true)),
+            _ => {
+                let historical = HISTORICAL.iter().find(|(known, _)| *known == name);
+                ByHand::named(name)
+                    .map(Self::ByHand)
+                    .or_else(|| PolicyKind::named(name).map(Self::Policy))
+                    .or_else(|| historical.map(|(_, policy)| Self::Historical(*policy)))
+            }
+        }
+    }
+
     /// Reads one of [`Choice::OF_KERNEL`], the name of a simulated policy, or the path of a program.
     ///
     /// # Errors
     /// If it is none of these.
     pub fn parse(name: &str) -> Result<Self, LabError> {
-        match name {
-            "andante" => Ok(Self::Andante),
-            "andante-dwcs" => Ok(Self::Dwcs),
-            "eevdf" => Ok(Self::Eevdf),
-            "stock" => Ok(Self::Stock),
-            "containers" => Ok(Self::Containers(false)),
-            "containers-ticked" => Ok(Self::Containers(true)),
-            name if ByHand::named(name).is_some() => {
-                Ok(Self::ByHand(ByHand::named(name).expect("it is known")))
-            }
-            name if PolicyKind::named(name).is_some() => {
-                Ok(Self::Policy(PolicyKind::named(name).expect("it is known")))
-            }
-            name if HISTORICAL.iter().any(|(known, _)| *known == name) => {
-                let known = HISTORICAL.iter().find(|(known, _)| *known == name);
-                Ok(Self::Historical(known.expect("it is known").1))
-            }
-            path => match fs::canonicalize(path) {
-                Ok(file) if file.is_file() => Ok(Self::Program(file)),
-                _ => Err(LabError::NoScheduler {
-                    name: path.to_owned(),
-                }),
-            },
+        if let Some(known) = Self::named(name) {
+            return Ok(known);
+        }
+        match fs::canonicalize(name) {
+            Ok(file) if file.is_file() => Ok(Self::Program(file)),
+            _ => Err(LabError::NoScheduler {
+                name: name.to_owned(),
+            }),
         }
     }
 
@@ -334,6 +338,7 @@ fn other_in_charge(name: &str, state: &str) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::scheduler_title;
 
     #[test]
     fn each_historical_policy_has_a_name() {
@@ -343,5 +348,14 @@ mod tests {
             assert_eq!(choice.name(), name);
             assert!(Choice::OF_KERNEL.contains(&name));
         }
+    }
+
+    #[test]
+    fn each_scheduler_that_is_at_hand_has_a_title() {
+        for name in Choice::OF_KERNEL {
+            assert_eq!(Choice::named(name).unwrap().name(), name);
+            assert_ne!(scheduler_title(name), name);
+        }
+        assert_eq!(Choice::named("scx_bpfland"), None);
     }
 }
