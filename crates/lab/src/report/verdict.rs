@@ -214,7 +214,8 @@ fn film(runs: &[Run]) -> Vec<Highlight> {
         }
     };
     let mut all = Vec::new();
-    if let Some((lost, of, what)) = runs.iter().map(lost).max_by(|a, b| a.0.total_cmp(&b.0)) {
+    let with_film = runs.iter().filter(|run| !run.players().0.is_empty());
+    if let Some((lost, of, what)) = with_film.map(lost).max_by(|a, b| a.0.total_cmp(&b.0)) {
         let (lost, of) = (number(lost, 0), number(of, 0));
         let phrase = format!("{lost} of {of} {what}");
         all.push(Highlight {

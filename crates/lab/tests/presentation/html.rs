@@ -58,6 +58,21 @@ fn a_film_is_judged_in_one_sentence() {
 }
 
 #[test]
+fn a_case_without_the_film_says_nothing_of_its_frames() {
+    let mut alone = fixture::film();
+    alone.case = Some("build-alone".into());
+    for scheduler in &mut alone.schedulers {
+        scheduler.programs.retain(|p| p.frames.is_none());
+    }
+    let page = parse(&[fixture::film(), alone], &[]);
+    let lead = &texts(&page, ".lead")[0];
+    assert!(
+        lead.starts_with("Andante: 0 of 360 frames dropped"),
+        "{lead}"
+    );
+}
+
+#[test]
 fn every_player_is_plotted_under_every_scheduler() {
     let film = fixture::film();
     let page = parse(std::slice::from_ref(&film), &[]);
