@@ -290,6 +290,14 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 	c->own.left_ns = own_ns;
 }
 
+/* What the job in service is expected to need still; if it takes longer, as long again [ns]. */
+an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
+{
+	u64 job_ns = an_learn_job_ns(&c->promise);
+
+	return c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
+}
+
 /*
  * The deadline that the job in service has among learnt ones at this instant [ns]. With waiting it
  * comes nearer only as far as the contract is sure of what the job still needs: a job that lives on
@@ -299,14 +307,13 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	u64 job_ns = an_learn_job_ns(&c->promise);
-	u64 needs_ns = c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns, anew_ns;
+	u64 needs_ns = an_learnt_needs_ns(c), anew_ns;
 
 	if (own_ns >= (s64)needs_ns)
 		return c->job_deadline_ns;
 	if (own_ns > 0)
 		needs_ns -= own_ns;
-	anew_ns = now_ns + c->job_rel_ns * needs_ns / job_ns;
+	anew_ns = now_ns + c->job_rel_ns * needs_ns / an_learn_job_ns(&c->promise);
 	return c->job_deadline_ns > anew_ns ? c->job_deadline_ns : anew_ns;
 }
 
@@ -317,8 +324,7 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
  */
 an_inline u64 an_learnt_keeps_ns(const struct an_contract *c)
 {
-	u64 job_ns = an_learn_job_ns(&c->promise);
-	u64 keeps_ns = c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
+	u64 keeps_ns = an_learnt_needs_ns(c);
 
 	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
 }
