@@ -134,7 +134,7 @@ static __always_inline bool binding_holds(u32 leaf, u32 generation)
 /* See an_binding_ask(). The clocks of two CPUs may differ by a little; its must not go back. */
 an_global bool binding_ask(struct task_state *ts, u32 container)
 {
-	u64 now_ns = scx_bpf_now();
+	u64 now_ns = an_kclock_ns();
 
 	if (!ts)
 		return false;
@@ -299,12 +299,12 @@ static __always_inline u32 binding_queue(struct bpf_iter_scx_dsq *it, struct tas
  */
 static __noinline void binding_closes(u32 domain, u32 leaf)
 {
-	u64 until_ns = bpf_ktime_get_ns() + BINDING_QUEUEING_NS, queue = queue_of(domain, leaf);
+	u64 until_ns = an_kclock_ns() + BINDING_QUEUEING_NS, queue = queue_of(domain, leaf);
 	struct bpf_iter_scx_dsq it;
 
 	binding_closing = leaf;
 	if (nr_cpus > 1)
-		an_while(queue_grows(queue) && bpf_ktime_get_ns() < until_ns)
+		an_while(queue_grows(queue) && an_kclock_ns() < until_ns)
 			;
 	bpf_iter_scx_dsq_new(&it, queue, 0);
 	an_while(true) {

@@ -229,7 +229,7 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 
 	if (!ts)
 		return -12; /* ENOMEM */
-	an_learn_begin(&ts->learner, bpf_ktime_get_ns());
+	an_learn_begin(&ts->learner, an_kclock_ns());
 	if (args->fork)
 		contract_inherit(p, ts);
 	contracts_make_room();

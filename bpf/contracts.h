@@ -218,7 +218,7 @@ an_global u32 contract_charge(u32 cpu)
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index = c->charged & 0xffff;
-	u64 ran_ns = c->contract_ns, now_ns = scx_bpf_now();
+	u64 ran_ns = c->contract_ns, now_ns = an_kclock_ns();
 
 	c->contract_ns = 0;
 	bpf_spin_lock(lock);
@@ -233,7 +233,7 @@ an_global u32 contract_update(u32 cpu)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = scx_bpf_now();
+	u64 now_ns = an_kclock_ns();
 	struct an_holder *h;
 	u32 index;
 
@@ -271,7 +271,7 @@ an_global u32 contract_update(u32 cpu)
 an_global u32 contract_expire(u32 cpu)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	u64 now_ns = scx_bpf_now();
+	u64 now_ns = an_kclock_ns();
 	u32 index;
 
 	bpf_spin_lock(lock);
@@ -284,7 +284,7 @@ an_global u32 contract_expire(u32 cpu)
 an_global u32 contract_overdrawn(u32 cpu)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	u64 now_ns = scx_bpf_now();
+	u64 now_ns = an_kclock_ns();
 	u32 index;
 
 	bpf_spin_lock(lock);
@@ -498,7 +498,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = scx_bpf_now();
+	u64 now_ns = an_kclock_ns();
 	u32 index, leaf, rule;
 	bool alone;
 

@@ -109,7 +109,7 @@ static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 {
 	u32 cpu = *key;
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now = scx_bpf_now(), at = c->check_ns;
+	u64 now = an_kclock_ns(), at = c->check_ns;
 
 	c->timer_ns = 0;
 	if (!at)

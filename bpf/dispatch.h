@@ -97,7 +97,7 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	c->used_ns = 0;
 	c->over = 0;
 	if (c->sees_to)
-		c->tree_ns = scx_bpf_now();
+		c->tree_ns = an_kclock_ns();
 	return leaf;
 }
 
@@ -287,7 +287,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 			if (nr_domains > 1 && pull_any(cpu))
 				return;
 			if (c->sees_to && c->contract_check_ns != AN_NEVER)
-				cpu_check_at(c, cpu, scx_bpf_now(), c->contract_check_ns);
+				cpu_check_at(c, cpu, an_kclock_ns(), c->contract_check_ns);
 			return;
 		}
 		next_quantum(cpu, AN_NONE);

@@ -240,7 +240,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_contract, for_class;
 	u32 leaf, contract;
 	struct place at;

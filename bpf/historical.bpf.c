@@ -213,7 +213,7 @@ void BPF_PROG(historical_dispatch, s32 cpu, struct task_struct *prev)
 		an_kmove_to_local(QUEUE_USERS);
 		return;
 	}
-	now = scx_bpf_now();
+	now = an_kclock_ns();
 	bpf_spin_lock(&policy_lock);
 	requeue(c, s, now);
 	key = queue_key(s);
@@ -236,7 +236,7 @@ void BPF_PROG(historical_running, struct task_struct *p)
 	struct cpu *c = cpu_at(an_ktask_cpu(p));
 	u32 slot = slot_of(p);
 	struct slot *s = slot_at(slot);
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 
 	c->slot = AN_NONE;
 	if (!slot)
@@ -255,7 +255,7 @@ void BPF_PROG(historical_stopping, struct task_struct *p, bool runnable)
 	struct cpu *c = cpu_at(an_ktask_cpu(p));
 	u32 slot = c->slot;
 	struct slot *s = slot_at(slot);
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 
 	if (!slot)
 		return; /* a thread of the kernel, or dispatch has settled it */
@@ -291,7 +291,7 @@ static int tick(void *map, u32 *key, struct clock *clock)
 	s32 cpu = *key;
 	struct cpu *c = cpu_at(cpu);
 	bool over = false;
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 
 	bpf_spin_lock(&policy_lock);
 	if (c->slot) {
@@ -337,7 +337,7 @@ static __noinline int requeue_moved(void)
 
 static int age(void *map, u32 *key, struct clock *clock)
 {
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 	u32 slot = 1;
 	bool moved = false;
 
@@ -459,7 +459,7 @@ SEC("struct_ops.s/historical_init")
 s32 BPF_PROG(historical_init)
 {
 	struct clock *clock;
-	u64 now = bpf_ktime_get_ns();
+	u64 now = an_kclock_ns();
 	u32 cpu = 0;
 	s32 err;
 

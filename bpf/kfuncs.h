@@ -60,7 +60,6 @@ bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
 bool bpf_cpumask_empty(const struct cpumask *mask) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
-u64 scx_bpf_now(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
@@ -131,6 +130,16 @@ static __always_inline void an_kset_slice(struct task_struct *p, u64 slice)
 		scx_bpf_task_set_slice(p, slice);
 	else
 		p->scx.slice = slice;
+}
+
+/*
+ * The time [ns]. Not scx_bpf_now(): a CPU that takes a task over from another one leaves the clock
+ * that this reads there standing still, for all who do not hold that CPU's run queue, such as its
+ * timer, until its next tick or longer. Nor does it cost more.
+ */
+static __always_inline u64 an_kclock_ns(void)
+{
+	return bpf_ktime_get_ns();
 }
 
 /* Where the task runs, or ran last: read, where a task carries it, for that saves a call. */

@@ -189,7 +189,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
  */
 an_global bool learn_pulls(u32 cpu)
 {
-	u64 awaited = cpus_awaited, now_ns = scx_bpf_now();
+	u64 awaited = cpus_awaited, now_ns = an_kclock_ns();
 	u32 from = 0;
 
 	if (!serves_contracts(cpu))

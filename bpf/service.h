@@ -17,7 +17,7 @@
 static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
 					   struct task_struct *p, const struct task_state *ts)
 {
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
@@ -43,7 +43,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 /* The task that starts to run was put before all others. */
 static __noinline void at_once_begins(struct cpu_state *c, u32 cpu)
 {
-	u64 now = scx_bpf_now();
+	u64 now = an_kclock_ns();
 
 	c->at_once = 0;
 	cpu_check_at(c, cpu, now, now + AT_ONCE_NS);

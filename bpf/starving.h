@@ -38,7 +38,7 @@ an_global int starving_in(u32 queue)
 	u32 domain = queue_domain(queue), leaf = queue_leaf(queue);
 	struct an_tree *t = tree_of(domain);
 	struct bpf_spin_lock *lock = lock_of(domain);
-	u64 now_ns = scx_bpf_now(), vtime = an_node(t, leaf)->vtime;
+	u64 now_ns = an_kclock_ns(), vtime = an_node(t, leaf)->vtime;
 	struct bpf_iter_scx_dsq it;
 	u32 left = STARVING_MOVES;
 

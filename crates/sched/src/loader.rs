@@ -32,7 +32,6 @@ pub const NEEDED_KFUNCS: &[&str] = &[
     "scx_bpf_dsq_move_to_local",
     "scx_bpf_dsq_nr_queued",
     "scx_bpf_kick_cpu",
-    "scx_bpf_now",
     "scx_bpf_task_cgroup",
     "scx_bpf_pick_idle_cpu",
     "scx_bpf_task_cpu",

@@ -135,14 +135,14 @@ fn contracts_are_split_and_follow_cpus_that_come_and_go() {
     at_least("gone", 1);
     assert_eq!(number(&report, "homeless_again"), 0.0);
     at_least("after", 3);
-    // Measured in ticks of 10 ms over 0.3 s, so to within 7 %.
+    // Timers that come late give some too much, and others too little: none gets more either. A
+    // sample's time and its CPU time are read one after the other, by a program without a contract.
     let anew = &report["anew"];
     assert_eq!(anew.len(), 30);
-    assert!(
-        anew.iter()
-            .all(|share| share.parse::<f64>().unwrap() > 40.0),
-        "{anew:?}"
-    );
+    for share in anew {
+        let share: f64 = share.parse().unwrap();
+        assert!((share - 50.0).abs() <= 1.5 * TOLERANCE, "{anew:?}");
+    }
     assert_eq!(report["contracts"], ["3", "0"]);
     assert_eq!(report["state"], ["enabled"]);
     assert_eq!(number(&report, "left_with"), 0.0);

@@ -23,22 +23,16 @@ for loop in $three; do
 	andante reserve "$loop" 5ms/10ms
 done
 echo "REPORT split $(andante reserve --list --json | grep -c '"split"')"
-for loop in $three; do
-	echo "REPORT before $(share "$loop" 2)"
-done
+shares before 2 $three
 cpu 1 0
 sleep 2.5
 echo "REPORT contracts $(contracts)"
 echo "REPORT homeless $(andante reserve --list --json | grep -c '"placement": null')"
-for loop in $three; do
-	echo "REPORT gone $(share "$loop" 2)"
-done
+shares gone 2 $three
 cpu 1 1
 sleep 2.5
 echo "REPORT homeless_again $(andante reserve --list --json | grep -c '"placement": null')"
-for loop in $three; do
-	echo "REPORT after $(share "$loop" 2)"
-done
+shares after 2 $three
 echo "REPORT state $(state)"
 
 # Again and again, since what CPUs do to each other meanwhile is a matter of nanoseconds.
@@ -49,11 +43,8 @@ for _ in $(seq 10); do
 	for loop in $three; do
 		andante reserve "$loop" 5ms/10ms
 	done
-	for loop in $three; do
-		echo "REPORT anew $(share "$loop" 0.3)"
-	done
-done >/tmp/anew
-grep REPORT /tmp/anew
+	shares anew 2 $three
+done | grep REPORT
 kill $hogs
 sleep 0.5
 echo "REPORT contracts $(contracts)"
