@@ -10,8 +10,8 @@ the system calls and the machine's own interrupts take, 60 µs.
 
 Four virtual CPUs share one instruction budget: the same instructions take four times as long, though
 not always, so work is CPU time by the players' clocks, and four times 60 µs are left of a budget. And
-each stands still while others have their turns, with its clock going on, longer if one of them holds a
-lock that it needs: as much again is left for that.
+each stands still while others have their turn, up to 120 µs, with its clock going on: twice that is left
+too, for the beginning and the end of a frame.
 
 Contracts ask in the order of their utilisation, the largest first. 95 % of four CPUs, with 5 % left, is
 all that there is: the seeds of those are the first whose sets `andante admit` finds places for.
