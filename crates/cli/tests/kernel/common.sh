@@ -9,19 +9,17 @@ sample() { # PID or PID/task/TID: CPU time that its threads have used, and the t
 	cat $threads/schedstat /proc/uptime | awk 'NF == 3 { used += $1 / 1e9 } END { print used, $1 }'
 }
 
-shares() { # KEY SECONDS PID…: reports the part of a CPU that each uses meanwhile, in a line each [%]
-	key=$1 seconds=$2
-	shift 2
+parts() { # SECONDS PID…: the part of a CPU that each uses meanwhile, in a line each [%]
+	seconds=$1
+	shift
 	for pid; do sample "$pid"; done >/tmp/before
 	sleep "$seconds"
 	for pid; do sample "$pid"; done | paste -d ' ' /tmp/before - |
-		awk -v key="$key" '{ print "REPORT", key, ($3 - $1) * 100 / ($4 - $2) }'
+		awk '{ print ($3 - $1) * 100 / ($4 - $2) }'
 }
 
 share() { # PID or PID/task/TID, SECONDS: the part of a CPU that it uses meanwhile [%]
-	before=$(sample "$1")
-	sleep "$2"
-	echo "$before $(sample "$1")" | awk '{ print ($3 - $1) * 100 / ($4 - $2) }'
+	parts "$2" "$1"
 }
 
 contracts() { # how many there are

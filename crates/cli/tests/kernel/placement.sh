@@ -23,16 +23,16 @@ for loop in $three; do
 	andante reserve "$loop" 5ms/10ms
 done
 echo "REPORT split $(andante reserve --list --json | grep -c '"split"')"
-shares before 2 $three
+parts 2 $three | sed 's/^/REPORT before /'
 cpu 1 0
 sleep 2.5
 echo "REPORT contracts $(contracts)"
 echo "REPORT homeless $(andante reserve --list --json | grep -c '"placement": null')"
-shares gone 2 $three
+parts 2 $three | sed 's/^/REPORT gone /'
 cpu 1 1
 sleep 2.5
 echo "REPORT homeless_again $(andante reserve --list --json | grep -c '"placement": null')"
-shares after 2 $three
+parts 2 $three | sed 's/^/REPORT after /'
 echo "REPORT state $(state)"
 
 # Again and again, since what CPUs do to each other meanwhile is a matter of nanoseconds.
@@ -43,7 +43,7 @@ for _ in $(seq 10); do
 	for loop in $three; do
 		andante reserve "$loop" 5ms/10ms
 	done
-	shares anew 2 $three
+	parts 2 $three | sed 's/^/REPORT anew /'
 done | grep REPORT
 kill $hogs
 sleep 0.5
