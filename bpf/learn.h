@@ -16,20 +16,22 @@ static __always_inline bool serves_contracts(u32 cpu)
 	return cpu < AN_MAX_CONTRACT_CPUS && !cpu_domain(cpu);
 }
 
-/* A CPU for this part of one, the task's own if it has room; -1: there is none. Needs no lock. */
-static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
+/* The CPU with the most room for this part of one; -1: there is no room. Needs no lock. */
+static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 {
 	u32 cpu = an_ktask_cpu(p);
 	s32 best = -1;
 	u32 left = nr_cpus < LEARN_SCAN_CPUS ? nr_cpus : LEARN_SCAN_CPUS;
-	u32 least = part > AN_LEARN_SMALL_PART ? learn_bound : ~0u;
+	u32 least = ~0u;
 
 	an_while(left) {
-		u32 learnt = cpu_state(cpu)->learnt;
+		u32 taken = cpu_state(cpu)->learnt;
 
-		if (serves_contracts(cpu) && learnt + part <= least && !cpu_state(cpu)->gone &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-			least = learnt + part;
+		if (serves_contracts(cpu) && taken < least && !cpu_state(cpu)->gone &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+		    an_learnt_has_room(&contracts, an_contract_cpu(&contracts, cpu), taken, part,
+				       now_ns)) {
+			least = taken;
 			best = cpu;
 		}
 		cpu = an_opaque(cpu + 1);
@@ -40,12 +42,12 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part)
 	return best;
 }
 
-static __noinline void learn_contract(struct task_struct *p, struct task_state *ts)
+static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	u32 part = an_learn_part(&ts->learner), index;
 	struct an_promise promise = {};
-	s32 cpu = learn_cpu(p, part);
+	s32 cpu = learn_cpu(p, part, now_ns);
 
 	if (cpu < 0)
 		return;
@@ -237,7 +239,7 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 		if (nr_cpus > 1)
 			learn_move(p, index);
 	} else if (!contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING))) {
-		learn_contract(p, ts);
+		learn_contract(p, ts, now_ns);
 	}
 }
 

@@ -218,14 +218,32 @@ an_inline void an_contract_forget_residual(struct an_contracts *cs, u32 index)
 }
 
 /*
+ * Of what was promised before, no more is left than one budget of what is now. The deadline stays;
+ * but a learnt contract's period shrinks with its budget, and its deadline was for what is cut too:
+ * it would wait for it with a fraction of what it had until then.
+ */
+an_inline void an_contract_cut(struct an_contract *c, const struct an_promise *before)
+{
+	u64 cut_ns = c->left_ns - c->promise.budget_ns;
+
+	if (c->left_ns <= (s64)c->promise.budget_ns)
+		return;
+	c->left_ns = c->promise.budget_ns;
+	if (an_has(c, AN_LEARNT) && before->budget_ns)
+		c->deadline_ns -= cut_ns * before->period_ns / before->budget_ns;
+}
+
+/*
  * Another promise for a contract that goes on: 0, or -1 when it may not be promised, or would be
  * of another kind (AN_WINDOW, AN_TASK_SERVER, split) or on another CPU. What is in use stays: the
- * deadline, and of the budget what the new one is not below. The window begins anew.
+ * deadline, and of the budget what the new one is not below (an_contract_cut()). The window begins
+ * anew.
  */
 an_outline int an_contract_set(struct an_contracts *cs, u32 index, const struct an_promise *promise)
 {
 	struct an_contract *c = an_contract(cs, index);
-	u32 changed = c->promise.flags ^ promise->flags;
+	struct an_promise before = c->promise;
+	u32 changed = before.flags ^ promise->flags;
 
 	if (!c->used || c->split || promise->cpu != c->promise.cpu ||
 	    changed & (AN_WINDOW | AN_TASK_SERVER) || !an_promise_valid(promise))
@@ -233,8 +251,7 @@ an_outline int an_contract_set(struct an_contracts *cs, u32 index, const struct 
 	an_contract_forget_residual(cs, index);
 	an_contract_exit(cs, c);
 	an_contract_promise(cs, c, promise);
-	if (c->left_ns > (s64)promise->budget_ns)
-		c->left_ns = promise->budget_ns;
+	an_contract_cut(c, &before);
 	if (c->throttled && !an_has(c, AN_HARD)) {
 		c->throttled = 0;
 		an_server_refill(c);

@@ -51,7 +51,8 @@
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
-#define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
+#define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
+#define AN_LEARN_AVERAGED 16u		    /* jobs that averages are over */
 #define AN_LEARN_WINDOW_JOBS 128u
 #define AN_LEARN_WINDOW_NS 2000000000u
 #define AN_LEARN_OVERRUN 2u	     /* budgets that one job may take */
@@ -238,6 +239,21 @@ an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, 
 an_inline bool an_learnt_overdrew(const struct an_contract *c)
 {
 	return an_has(c, AN_LEARNT) && c->throttled && c->left_ns > 0;
+}
+
+/*
+ * Is there room on that CPU for one more, which uses this part of it, where those that have been
+ * taken used so much together, when they ran last [1/1024]? Some of them may have slept ever since,
+ * as those do that wait for a compiler. So there is room as well while much is left in the bucket
+ * that all may use: they use less than the bound.
+ */
+an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				  u32 taken, u32 part, u64 now_ns)
+{
+	if (part <= AN_LEARN_SMALL_PART || taken + part <= cs->learn_bound)
+		return true;
+	return an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns) >
+	       AN_LEARN_ROOM_NS;
 }
 
 /* How long the contract may run, on what it is sure of or on what all may use [ns]. */

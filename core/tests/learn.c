@@ -173,6 +173,37 @@ static bool would_run(u32 index, u64 now_ns)
 	return an_learnt_would_run(&set, an_contract_cpu(&set, 0), contract(index), now_ns);
 }
 
+/*
+ * A program that took long to begin plays sound: once that is forgotten its promise shrinks to a
+ * sixth. Its next job begins anew, and does not live on what is left until the old deadline.
+ */
+TEST(a_promise_that_shrinks_does_not_keep_its_deadline)
+{
+	struct an_promise promise = {0};
+	struct an_learner l = {.largest_ns = 8 * MS, .jobs = AN_LEARN_JOBS};
+	u64 now_ns = 1000 * MS;
+	struct an_contract *c;
+
+	an_contracts_init(&set, 0);
+	an_learn_promise(&l, BOUND, &promise);
+	c = contract(an_contract_create(&set, &promise));
+	an_contract_wake(&set, 1, now_ns);
+	CHECK_EQ(c->left_ns, 16 * MS);
+	CHECK_EQ(c->deadline_ns, now_ns + 32 * MS);
+	l.largest_ns = 1300000;
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK_EQ(an_contract_set(&set, 1, &promise), 0);
+	CHECK_EQ(c->left_ns, 2600000);
+	CHECK_EQ(c->deadline_ns, now_ns + 5200000);
+	for (u32 job = 0; job < 10; job++) {
+		CHECK_EQ(an_contract_charge(&set, 1, 1300000, now_ns + 1300000), AN_RULE_NONE);
+		an_contract_sleep(&set, 1, now_ns + 1300000);
+		now_ns += 5333000;
+		CHECK_EQ(an_contract_wake(&set, 1, now_ns), AN_RULE_RELEASED);
+	}
+	check_contracts(1);
+}
+
 TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 {
 	u64 now_ns = 1000 * MS;
@@ -228,6 +259,25 @@ TEST(what_is_learnt_gets_the_bound_and_no_more)
 	while (would_run(contracts[7], now_ns))
 		an_contract_charge(&set, contracts[7], MS, now_ns);
 	CHECK(used_ns >= 9900 * MS && used_ns <= 10000 * MS + AN_BUCKET_NS);
+}
+
+/* Who has slept ever since it was taken leaves room for others, as those that use it do not. */
+TEST(there_is_room_while_the_bound_is_not_used)
+{
+	struct an_contract_cpu *q = an_contract_cpu(&set, 0);
+	u64 now_ns = 1000 * MS;
+	u32 index;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	index = create_learnt(20 * MS, 60, now_ns);
+	CHECK(an_learnt_has_room(&set, q, BOUND - 100, 100, now_ns));
+	CHECK(an_learnt_has_room(&set, q, BOUND, 100, now_ns)); /* nobody has used anything */
+	an_contract_charge(&set, index, 100 * MS, now_ns);
+	CHECK(!an_learnt_has_room(&set, q, BOUND, 100, now_ns));
+	CHECK(an_learnt_has_room(&set, q, BOUND - 100, 100, now_ns));
+	CHECK(an_learnt_has_room(&set, q, BOUND, AN_LEARN_SMALL_PART, now_ns));
+	CHECK(an_learnt_has_room(&set, q, BOUND, 100, now_ns + 100 * MS));
 }
 
 /* A film has what it uses however many batch programs seem to be interactive. */
