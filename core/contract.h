@@ -213,6 +213,7 @@ struct an_contracts {
 	u32 bound;	 /* part of each CPU for all that were promised, which overload does not
 			  * exceed [1/1024]; 0: no bound */
 	u32 learn_bound; /* part of each CPU that learnt contracts may use [1/1024] */
+	u32 hand;	 /* the one that was looked at last for what it is sure of */
 	u32 free_next;	 /* list of free slots */
 	u32 unused;	 /* every index from here on has never been used */
 	u32 slots;	 /* indices from here on may not be used; at most AN_MAX_CONTRACTS */

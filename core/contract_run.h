@@ -66,11 +66,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 		if (an_has(c, AN_RECLAIM))
 			an_residual_take_back(q, c, index);
 		if (an_has(c, AN_LEARNT)) {
-			an_learnt_assure(cs, c, c->part); /* others may have left some */
-			if (!c->started)
-				c->own.filled_ns = now_ns;
-			c->throttled &= !an_learnt_overdrew(c);
-			c->ran_ns = 0;
+			an_learnt_wake(cs, c, now_ns);
 		}
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);

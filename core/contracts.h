@@ -19,7 +19,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	u32 cpu = 0;
 
 	cs->options = options;
-	cs->bound = cs->learn_bound = 0;
+	cs->bound = cs->learn_bound = cs->hand = 0;
 	cs->free_next = cs->split_free = AN_NONE;
 	cs->unused = cs->split_unused = 1;
 	cs->slots = AN_MAX_CONTRACTS;

@@ -60,7 +60,8 @@
 #define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
 #define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
-#define AN_LEARN_LOOK_NS 500000ULL /* between two looks at whether one keeps its place */
+#define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
+#define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
 #define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
@@ -184,10 +185,16 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 	return an_learn_obstacle(l, bound) == AN_LEARN_NONE;
 }
 
-/* What a task that uses this part of a CPU on average can be sure of, if so much is taken. */
+/* What a task that uses this part of a CPU on average wants to be sure of [1/1024]. */
+an_inline u32 an_learn_wanted(u32 part)
+{
+	return part + (part >> AN_LEARN_MARGIN_SHIFT) + 1;
+}
+
+/* What it can be sure of, if so much is taken [1/1024]. */
 an_inline u32 an_learn_sure(u32 part, u32 bound, u32 taken)
 {
-	u32 wanted = part + (part >> AN_LEARN_MARGIN_SHIFT) + 1;
+	u32 wanted = an_learn_wanted(part);
 	u32 most = bound - (bound >> AN_LEARN_SPARE_SHIFT);
 	u32 left = most > taken ? most - taken : 0;
 
@@ -235,10 +242,40 @@ an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, 
 	q->sure += c->sure;
 }
 
+/*
+ * One more contract is looked at, each in its turn: if it sleeps, and has for long (a compiler's
+ * driver does, which waits for the compiler), others may be sure of what it was sure of. When it
+ * wakes it has of that what is left then.
+ */
+an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
+{
+	struct an_contract *c;
+
+	cs->hand = cs->hand + 1 < cs->unused ? cs->hand + 1 : 1;
+	c = an_contract(cs, cs->hand);
+	if (!c->used || c->runnable || !an_has(c, AN_LEARNT) ||
+	    now_ns < c->own.filled_ns + AN_LEARN_ASLEEP_NS)
+		return;
+	an_contract_cpu(cs, c->promise.cpu)->sure -= c->sure;
+	c->sure = 0;
+}
+
 /* Is it throttled for want of what it may use of the CPU, not of budget? */
 an_inline bool an_learnt_overdrew(const struct an_contract *c)
 {
 	return an_has(c, AN_LEARNT) && c->throttled && c->left_ns > 0;
+}
+
+/* A job of it arrives. Others may have left some of what it wants to be sure of. */
+an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
+{
+	an_learnt_assure(cs, c, c->part);
+	if (c->sure < an_learn_wanted(c->part))
+		an_learnt_look_for_sleepers(cs, now_ns);
+	if (!c->started)
+		c->own.filled_ns = now_ns;
+	c->throttled &= !an_learnt_overdrew(c);
+	c->ran_ns = 0;
 }
 
 /*

@@ -409,6 +409,37 @@ TEST(what_is_left_by_ended_contracts_others_can_be_sure_of)
 	check_contracts(41);
 }
 
+/* Eight compilers' drivers used much when they began, and wait for the compilers now. */
+TEST(what_those_are_sure_of_that_sleep_for_long_others_can_be_sure_of)
+{
+	u64 now_ns = 1000 * MS;
+	u32 sound;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	for (u32 i = 1; i <= 8; i++)
+		CHECK_EQ(create_learnt(2 * MS, 60, now_ns), i);
+	sound = create_learnt(1300000, 250, now_ns);
+	CHECK(contract(sound)->sure < 60);
+	for (u32 i = 1; i <= 8; i++)
+		an_contract_sleep(&set, i, now_ns);
+	for (u32 job = 0; job < 60; job++) {
+		an_contract_charge(&set, sound, 1300000, now_ns + 1300000);
+		an_contract_sleep(&set, sound, now_ns + 1300000);
+		now_ns += 5333000;
+		if (job < 40) /* not for so long */
+			CHECK(contract(sound)->sure < 60);
+		an_contract_wake(&set, sound, now_ns);
+	}
+	CHECK(contract(sound)->sure > 250);
+	for (u32 i = 1; i <= 8; i++)
+		an_contract_wake(&set, i, now_ns);
+	CHECK(contract(1)->sure > 60);
+	CHECK(contract(8)->sure < 60);
+	CHECK(set.cpus[0].sure <= BOUND);
+	check_contracts(9);
+}
+
 /* Overload of contracts with windows leaves the others their part, unless nobody wants it. */
 TEST(overload_keeps_within_what_contracts_may_have)
 {
