@@ -175,6 +175,20 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
+/*
+ * A task of the contract, which sleeps and would have no budget, is queued for its class's share:
+ * the contract's CPU is to wake it when it has, or it would not learn of it before it has something
+ * else to do. It hears of all others at once.
+ */
+static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
+{
+	u32 cpu = an_holder(index)->cpu;
+	u64 from_ns = an_contract_budget_from_ns(an_contract(&contracts, index), now_ns);
+
+	if (from_ns > now_ns && from_ns != AN_NEVER)
+		cpu_check_at(cpu_state(cpu), cpu, now_ns, from_ns);
+}
+
 /* Does its CPU serve it? Then it has budget, as far as is known. */
 static __always_inline bool contract_is_served(u32 index)
 {
@@ -195,7 +209,7 @@ static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 		return false;
 	if (an_has(k, AN_LEARNT) && !an_learnt_would_run(&contracts, q, k, now_ns))
 		return false; /* a share is better */
-	return an_contract_would_have_budget(k, now_ns);
+	return an_contract_budget_from_ns(k, now_ns) <= now_ns;
 }
 
 /*

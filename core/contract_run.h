@@ -274,20 +274,23 @@ an_outline u64 an_contracts_expire(struct an_contracts *cs, u32 cpu, u64 now_ns,
 	return an_contracts_due(cs, cpu);
 }
 
-/* Does the contract hold budget, or would it if it woke now? A shell's hint, not a decision. */
-an_inline bool an_contract_would_have_budget(const struct an_contract *c, u64 now_ns)
+/*
+ * When the contract would hold budget if it woke at now_ns, or from when on; if it is runnable, now
+ * or, for all that is known, AN_NEVER. A shell's hint, not a decision.
+ */
+an_inline u64 an_contract_budget_from_ns(const struct an_contract *c, u64 now_ns)
 {
 	if (c->runnable)
-		return an_contract_has_budget(c);
+		return an_contract_has_budget(c) ? now_ns : AN_NEVER;
 	if (!c->started || an_has(c, AN_EXHAUSTIVE))
-		return true;
+		return now_ns;
 	if (an_has(c, AN_WINDOW))
-		return !c->served || c->deadline_ns <= now_ns;
+		return c->served ? c->deadline_ns : now_ns;
 	if (c->split)
-		return !c->throttled || c->due_ns <= now_ns;
-	if (c->deadline_ns > now_ns && c->left_ns > 0)
-		return true;
-	return !an_has(c, AN_HARD) || an_server_release_ns(c) <= now_ns;
+		return c->throttled ? c->due_ns : now_ns;
+	if (!an_has(c, AN_HARD) || (c->deadline_ns > now_ns && c->left_ns > 0))
+		return now_ns;
+	return an_server_release_ns(c);
 }
 
 /* Why the first of the ready is the first: what sets it apart from the next in line. */
