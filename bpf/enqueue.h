@@ -243,8 +243,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = an_kclock_ns();
-	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP), for_contract, for_class,
-	     wakes;
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP);
+	bool for_contract, for_class, begins;
 	u32 leaf, contract;
 	struct place at;
 
@@ -278,9 +278,9 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(at.lock);
 	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
 	domain_queue_add(at.tree, leaf);
-	wakes = for_class && class_contract_begins(contract);
+	begins = for_class && class_contract_begins(contract);
 	bpf_spin_unlock(at.lock);
-	if (wakes)
+	if (begins)
 		contract_wakes_later(contract, now);
 	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);

@@ -276,6 +276,59 @@ TEST(contract_set_in_use)
 	check_contracts(1);
 }
 
+/* Would it hold budget if it woke then? The set is as it was after that. */
+static bool holds_budget_at(u32 index, u64 now_ns)
+{
+	static struct an_contracts before;
+	bool holds;
+
+	before = set;
+	an_contract_wake(&set, index, now_ns);
+	holds = an_contract_has_budget(contract(index));
+	set = before;
+	return holds;
+}
+
+/* What a shell is told of a contract that sleeps is what comes of it when it wakes. */
+TEST(when_there_will_be_budget_is_foretold)
+{
+	const u32 flags[] = {0, AN_HARD, AN_EXHAUSTIVE, AN_WINDOW};
+	u32 later = 0;
+
+	for (u64 seed = test_seed(); seed < test_seed() + 2000; seed++) {
+		struct random r = {seed};
+		u64 now_ns = 1000, from_ns, budget_ns = 1 + random_below(&r, 10);
+		u64 period_ns = budget_ns + random_below(&r, 20);
+		u32 kind = flags[random_below(&r, 4)], jobs = random_below(&r, 5), index;
+
+		test_scenario(seed);
+		an_contracts_init(&set, 0);
+		index = kind == AN_WINDOW ? create_window(budget_ns, period_ns, 1, 2, kind)
+					  : create_server(budget_ns, period_ns, kind);
+		while (jobs--) {
+			u64 ran_ns = random_below(&r, 2 * budget_ns), kick = 0;
+
+			an_contract_wake(&set, index, now_ns);
+			now_ns += ran_ns;
+			an_contract_charge(&set, index, ran_ns, now_ns);
+			an_contract_sleep(&set, index, now_ns);
+			now_ns += random_below(&r, budget_ns);
+			an_contracts_expire(&set, 0, now_ns, &kick);
+		}
+		from_ns = an_contract_budget_from_ns(contract(index), now_ns);
+		CHECK(from_ns != AN_NEVER);
+		if (from_ns <= now_ns) {
+			CHECK(holds_budget_at(index, now_ns));
+			continue;
+		}
+		later++;
+		CHECK(!holds_budget_at(index, now_ns));
+		CHECK(!holds_budget_at(index, from_ns - 1));
+		CHECK(holds_budget_at(index, from_ns));
+	}
+	CHECK(later > 200);
+}
+
 /* Every rule has a name of its own. */
 TEST(rule_names)
 {
