@@ -16,7 +16,7 @@ static __always_inline bool serves_contracts(u32 cpu)
 	return cpu < AN_MAX_CONTRACT_CPUS && !cpu_domain(cpu);
 }
 
-/* The CPU with the most room for this part of one; -1: there is no room. Needs no lock. */
+/* The CPU with the most room for this part of one; -1: none has any. Needs no lock. */
 static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 {
 	u32 cpu = an_ktask_cpu(p);

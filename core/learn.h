@@ -29,10 +29,10 @@
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time. When that is empty each has what its own task uses on average,
- * and an eighth more, from a bucket of its own. So a program that only seems to be interactive gets
- * the bound and no more, and takes nothing from those that are. Who has used all that it may has
- * its share until there is more; and waiting brings a deadline nearer only as far as that bucket
- * has what the job still needs (an_learnt_deadline_ns()).
+ * and an eighth more, from a bucket of its own, unless it has slept for long. So a program that
+ * only seems to be interactive gets the bound and no more, and takes nothing from those that are.
+ * Who has used all that it may has its share until there is more; and waiting brings a deadline
+ * nearer only as far as that bucket has what the job still needs (an_learnt_deadline_ns()).
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
