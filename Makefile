@@ -21,6 +21,9 @@ SECONDS := 60
 ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
 ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost
 COMPARED  := pingpong qlinux-5-depth
+# What those get who configure nothing: of sound its first seconds, when nothing has been learnt yet.
+DEFAULT   := desktop learnt-imitators
+BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
              qlinux-5-depth
 
@@ -70,6 +73,8 @@ scenarios-alone:
 
 scenarios-compared:
 	$(ANDANTE) lab run --scheduler andante $(ALONE_TOO)
+	$(ANDANTE) lab run --scheduler andante $(DEFAULT)
+	$(ANDANTE) lab run --scheduler andante $(BRIEFLY)
 	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
 
 agreement: scenarios
