@@ -4,8 +4,9 @@
 //! QEMU can run a machine by counting instructions (`-icount`): every instruction then takes
 //! exactly one virtual nanosecond, timers fire at virtual instants, and an idle machine jumps to
 //! its next timer. A real kernel with real programs so becomes an experiment that gives the same
-//! figures, to the last digit, on every run and however busy the host is. Nothing needs root,
-//! nothing is installed, and the network is used only until the cache is filled.
+//! figures, to the last digit, on every run and however busy the host is (with one reservation,
+//! below). Nothing needs root, nothing is installed, and the network is used only until the cache
+//! is filled.
 //!
 //! A run takes four steps, each a call:
 //!
@@ -35,6 +36,12 @@
 //! clock starts at one date; randomness is seeded and addresses are fixed. Two things follow for
 //! experiments: all virtual CPUs share one instruction budget, so with N of them busy each runs at
 //! 1/N of the speed; and figures belong to one kernel, one QEMU and one image.
+//!
+//! One thing is left to chance. When the last virtual CPU halts, QEMU's main thread puts the clock
+//! forward to the next timer. If something else wakes it between the halt and the accounting of the
+//! instructions before it, it seems to do so from a count that is out of date. Nothing does as a
+//! rule; with 20,000 signals a second to that thread, and four busy machines on two cores, 2 of 14
+//! runs gave other figures, and without the signals none of 15.
 //!
 //! Waiting loops are the slow part: each turn of one (a `PAUSE` instruction) leaves and enters
 //! QEMU's interpreter. Half of the host's time for a boot goes into 100 virtual milliseconds in
