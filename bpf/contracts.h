@@ -226,6 +226,9 @@ static __always_inline bool contract_takes(u32 index, bool served, u64 now_ns)
 
 /* ---- a CPU turns to its contracts ---- */
 
+/* Classes with contracts around one another that a contract is charged to. */
+#define CONTRACT_DEPTH 8
+
 /* What has run under this CPU's contract is charged to it; returned is which one that was. */
 an_global u32 contract_charge(u32 cpu)
 {
@@ -240,6 +243,28 @@ an_global u32 contract_charge(u32 cpu)
 		an_contract_charge(&contracts, index, ran_ns, contracts_clock(now_ns));
 	bpf_spin_unlock(lock);
 	return index;
+}
+
+/*
+ * What has run under this contract is charged to those that it is nested in as well. The one that
+ * has no budget left is looked at by its CPU.
+ */
+an_global int contract_charge_around(u32 cpu, u32 index, u64 ran_ns)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u64 now_ns = an_kclock_ns();
+	u32 left = CONTRACT_DEPTH, rule;
+
+	an_while(left && (index = contract_named(an_holder(index)->around))) {
+		bpf_spin_lock(lock);
+		rule = an_contract_charge_around(&contracts, index, ran_ns,
+						 contracts_clock(now_ns));
+		bpf_spin_unlock(lock);
+		if (rule && an_holder(index)->cpu != cpu)
+			kick_contract_cpu(an_holder(index)->cpu);
+		left = an_opaque(left - 1);
+	}
+	return 0;
 }
 
 /* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
@@ -486,8 +511,14 @@ an_global int contracts_settle(u32 cpu)
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index;
 
-	if (c->contract_ns)
-		contract_requeue(cpu, contract_charge(cpu));
+	if (c->contract_ns) {
+		u64 ran_ns = c->contract_ns;
+
+		index = contract_charge(cpu);
+		contract_requeue(cpu, index);
+		if (an_holder(index)->around)
+			contract_charge_around(cpu, index, ran_ns);
+	}
 	an_while(c->first_noted)
 		contract_requeue(cpu, contract_update(cpu));
 	an_while((index = contract_expire(cpu)))

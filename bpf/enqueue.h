@@ -255,15 +255,15 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	ts->queued_ns = now;
 	task_settles(p, ts);
-	if (woken)
-		learn_wake(p, ts, now);
-	else if (nr_cpus > 1 && ts->contract)
-		learn_makes_way(p, ts);
 	leaf = task_leaf(p, ts);
 	if (bindings && trees[0].classes > 1 && woken)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
+	if (woken)
+		learn_wake(p, ts, leaf, now);
+	else if (nr_cpus > 1 && ts->contract)
+		learn_makes_way(p, ts);
 	contract = task_contract(ts, leaf);
 	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
 		return;

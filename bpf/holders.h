@@ -61,7 +61,7 @@ static __always_inline void contract_inherit(struct task_struct *p, struct task_
 
 static __always_inline void holder_init(struct an_holder *h, u32 kind)
 {
-	h->bound = h->active = h->part = 0;
+	h->bound = h->active = h->part = h->around = 0;
 	h->waits_in = AN_NONE;
 	h->waits = h->ended = h->changed = 0;
 	h->kind = kind;
@@ -186,6 +186,17 @@ static __always_inline s32 call_change(void)
 	return error;
 }
 
+/* The contract is nested in contract_call.around from now on, or in none. */
+static __always_inline s32 call_nest(void)
+{
+	u32 index = contract_named(contract_call.name);
+
+	if (!index)
+		return -2; /* ENOENT */
+	an_holder(index)->around = contract_call.around;
+	return 0;
+}
+
 /* The thread contract_call.pid is to hold the contract, or none (name 0). */
 static __always_inline s32 call_bind(void)
 {
@@ -251,6 +262,8 @@ int andante_contract(void *ctx)
 		return call_bind();
 	case AN_CALL_SWEEP:
 		return call_sweep();
+	case AN_CALL_NEST:
+		return call_nest();
 	default:
 		return call_change();
 	}

@@ -40,6 +40,7 @@ struct an_holder {
 	u8 waits;   /* some may wait there still */
 	u8 changed; /* next is to be its promise once it has been seen to */
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
+	u32 around; /* the contract that this one is nested in: contract_name(); 0: in none */
 	struct an_promise next;
 };
 
@@ -50,6 +51,7 @@ enum an_call {
 	AN_CALL_REMOVE = 3, /* name */
 	AN_CALL_BIND = 4,   /* pid holds name from now on; name 0: none */
 	AN_CALL_SWEEP = 5,  /* frees what has ended; every second or so */
+	AN_CALL_NEST = 6,   /* what name runs is charged to around as well; around 0: to none */
 };
 
 /* Written by the one process that loaded the scheduler, before it runs andante_contract. */
@@ -60,6 +62,8 @@ struct an_contract_call {
 	u32 leaf;
 	s32 pid;
 	u32 pieces;
+	u32 around;
+	u32 pad;
 	struct an_promise promise;
 	struct an_piece piece[AN_MAX_PIECES];
 };

@@ -223,15 +223,20 @@ static __always_inline void learn_makes_way(struct task_struct *p, const struct 
 		learn_move(p, index);
 }
 
-/* The task wakes. */
-static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts, u64 now_ns)
+/*
+ * The task, of this leaf, wakes. What its class was promised is better than anything learnt: that
+ * would come behind all promises.
+ */
+static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts, u32 leaf,
+				       u64 now_ns)
 {
+	bool promised = contracts_of_classes && *leaf_contract(leaf);
 	u32 index;
 
 	if (!learn_bound || !an_learn_wake(&ts->learner, now_ns))
 		return;
 	index = learnt_contract(ts);
-	if (!an_learn_interactive(&ts->learner, learn_bound)) {
+	if (promised || !an_learn_interactive(&ts->learner, learn_bound)) {
 		if (index)
 			contract_unbind(ts);
 	} else if (index) {

@@ -48,12 +48,23 @@ an_inline u64 an_server_release_ns(const struct an_contract *c)
 	return untouched ? release_ns : release_ns + c->promise.period_ns;
 }
 
+/* Of the budget that has come, what contracts nested in this one have had already is used. */
+an_inline void an_server_pay(struct an_contract *c)
+{
+	u64 most_ns = c->left_ns - 1; /* a budget that cannot be used is worth no case of its own */
+	u64 pays_ns = c->owes_ns < most_ns ? c->owes_ns : most_ns;
+
+	c->left_ns -= pays_ns;
+	c->owes_ns -= pays_ns;
+}
+
 /* A full budget, and the deadline that goes with a release at this instant. */
 an_inline void an_server_renew(struct an_contract *c, u64 release_ns)
 {
 	c->deadline_ns = release_ns + c->promise.deadline_rel_ns;
 	c->left_ns = c->promise.budget_ns;
 	c->throttled = 0;
+	an_server_pay(c);
 }
 
 /* As many budgets, each a period later than the one before, as make c positive. */
@@ -65,6 +76,7 @@ an_inline void an_server_refill(struct an_contract *c)
 
 	c->left_ns += budgets * budget_ns;
 	c->deadline_ns += budgets * c->promise.period_ns;
+	an_server_pay(c);
 }
 
 /* No budget until that instant, when an_contracts_expire() replenishes it. */
@@ -119,6 +131,8 @@ an_inline enum an_rule an_server_wake_late(struct an_contract *c, u64 now_ns)
 {
 	u64 release_ns = c->started ? an_server_release_ns(c) : now_ns;
 
+	if (now_ns - c->deadline_ns >= c->promise.period_ns)
+		c->owes_ns = 0; /* a budget that it has not used pays for all */
 	if (release_ns <= now_ns) {
 		an_server_renew(c, now_ns);
 		return AN_RULE_RELEASED;

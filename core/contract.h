@@ -114,6 +114,7 @@ struct an_contract {
 	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end;
 			      * split: when the last job ended */
 	s64 left_ns;	     /* budget left; negative when a run went beyond the end */
+	u64 owes_ns;	     /* that contracts nested in it ran for while it had no budget */
 	u64 ran_ns;	     /* AN_WINDOW: served in this period, extra service aside; AN_LEARNT: of
 			      * the job in service */
 	u32 x;		     /* x', y': what is left of the window */

@@ -170,6 +170,7 @@ an_inline void an_contract_clear(struct an_contract *c)
 	c->deadline_ns = c->due_ns = c->job_rel_ns = c->job_deadline_ns = c->release_ns =
 		c->debt_ns = 0;
 	c->left_ns = 0;
+	c->owes_ns = 0;
 	c->ran_ns = c->service_ns = c->extra_ns = c->borrowed_ns = c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
 	c->position[AN_READY] = c->position[AN_TIMERS] = 0;

@@ -31,6 +31,12 @@ pub trait Kernel {
     /// It has ended.
     fn remove(&mut self, name: ContractName) -> Result<(), CallError>;
 
+    /// Charges what runs under one to another around it as well, or to none.
+    ///
+    /// # Errors
+    /// It has ended.
+    fn nest(&mut self, name: ContractName, around: Option<ContractName>) -> Result<(), CallError>;
+
     /// Lets a thread hold one.
     ///
     /// # Errors
@@ -66,6 +72,10 @@ impl Kernel for Scheduler {
 
     fn remove(&mut self, name: ContractName) -> Result<(), CallError> {
         self.contract_remove(name)
+    }
+
+    fn nest(&mut self, name: ContractName, around: Option<ContractName>) -> Result<(), CallError> {
+        self.contract_nest(name, around)
     }
 
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {

@@ -25,8 +25,9 @@
 //!   other only: beside a contract without a window nothing could be promised.
 //! - *Nested in a class fits in its parent's*: where the class of the holder, or one above it, has
 //!   a contract, the utilisations C/T of those below it may not add up to more than its own. This
-//!   is a plain sum, judged when a contract is made. Each of them still takes its own room on the
-//!   CPUs: the kernel charges a contract, and not the one that it is nested in.
+//!   is a plain sum, judged when a contract is made. What runs under them is charged to it as well,
+//!   so that all of them together get what it promises; each still takes its own room on the CPUs,
+//!   for each has deadlines of its own.
 //! - Root and members of the group `andante` may reserve for every process; other users for their
 //!   own, up to a part of the machine ([`Settings::user_quota_per_mille`]).
 //! - When a CPU leaves, contracts on it go to others. None that has its place is moved for that; one

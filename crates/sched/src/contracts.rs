@@ -33,6 +33,7 @@ mod call {
     pub const REMOVE: u32 = 3;
     pub const BIND: u32 = 4;
     pub const SWEEP: u32 = 5;
+    pub const NEST: u32 = 6;
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
@@ -222,6 +223,21 @@ impl Scheduler {
     /// [`CallError::Ended`].
     pub fn contract_remove(&mut self, name: ContractName) -> Result<(), CallError> {
         self.call(named(call::REMOVE, name)).map(drop)
+    }
+
+    /// What runs under the contract is charged to the one around it as well, that of a class, from
+    /// now on; or to none.
+    ///
+    /// # Errors
+    /// [`CallError::Ended`].
+    pub fn contract_nest(
+        &mut self,
+        name: ContractName,
+        around: Option<ContractName>,
+    ) -> Result<(), CallError> {
+        let mut call = named(call::NEST, name);
+        call.around = around.map_or(0, |around| around.0);
+        self.call(call).map(drop)
     }
 
     /// The thread `tid` of the root pid namespace holds the contract from now on, and no other.

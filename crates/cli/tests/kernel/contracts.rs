@@ -47,10 +47,21 @@ fn contracts_hold_beside_endless_loops() {
     assert_eq!(number(&report, "threads"), 4.0);
     let class = number(&report, "class_first") + number(&report, "class_second");
     assert!((class - 40.0).abs() <= TOLERANCE, "{report:?}");
+    let nested: Vec<f64> = report["nested"]
+        .iter()
+        .map(|part| part.parse().unwrap())
+        .collect();
+    assert!(nested[0] >= 20.0 - TOLERANCE, "{report:?}");
+    assert!(
+        (nested.iter().sum::<f64>() - 40.0).abs() <= TOLERANCE,
+        "{report:?}"
+    );
+    assert_eq!(number(&report, "learnt_alone"), 1.0);
+    assert_eq!(number(&report, "learnt_in_class"), 0.0);
     // 27 times as many as this are more than there can be.
     assert!(number(&report, "ending") >= 38.0, "{report:?}");
     assert_eq!(number(&report, "learnt"), 40.0);
-    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0", "0", "0"]);
+    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0", "0", "2", "0"]);
     // It wakes every 20 ms or so, and is never late.
     assert!(number(&report, "jobs") >= 40.0, "{report:?}");
     assert_eq!(number(&report, "missed"), 0.0);

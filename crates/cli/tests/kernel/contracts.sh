@@ -82,8 +82,24 @@ andante class set film --weight 10
 sleep 0.2
 echo "REPORT class_first $(share $first 2)"
 echo "REPORT class_second $(share $second 2)"
+# One of them has a contract of its own besides: it comes out of the class's.
+andante reserve $first 2ms/10ms
+parts 2 $first $second | sed 's/^/REPORT nested /'
+echo "REPORT contracts $(contracts)"
 kill -9 $first $second
 wait $first $second
+
+# Nothing is learnt of those whose class has been promised something better.
+threads 1 2 18 >/tmp/threads &
+process=$!
+sleep 1
+echo "REPORT learnt_alone $(andante why --pid $process | grep -c 'learnt contract on CPU 0')"
+echo $process >/sys/fs/cgroup/film/cgroup.procs
+sleep 0.5
+echo "REPORT learnt_in_class $(andante why --pid $process | grep -c 'learnt contract on CPU 0')"
+andante why --pid $process | sed 's/^/WHY /'
+kill $process
+wait $process
 sleep 0.1
 andante class remove film
 echo "REPORT contracts $(contracts)"

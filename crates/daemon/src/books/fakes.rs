@@ -28,6 +28,7 @@ pub struct Made {
     pub held_by: HeldBy,
     pub pieces: Vec<Piece>,
     pub bound: Vec<i32>,
+    pub around: Option<ContractName>,
 }
 
 /// A kernel that keeps what it is told.
@@ -73,6 +74,7 @@ impl Kernel for FakeKernel {
             held_by,
             pieces: pieces.to_vec(),
             bound: Vec::new(),
+            around: None,
         });
         Ok(name)
     }
@@ -85,6 +87,11 @@ impl Kernel for FakeKernel {
     fn remove(&mut self, name: ContractName) -> Result<(), CallError> {
         self.find(name)?;
         self.made.retain(|made| made.name != name);
+        Ok(())
+    }
+
+    fn nest(&mut self, name: ContractName, around: Option<ContractName>) -> Result<(), CallError> {
+        self.find(name)?.around = around;
         Ok(())
     }
 

@@ -190,8 +190,10 @@ impl Books {
     fn parent(&self, asked: Utilisation, by: &Resolved) -> Option<Limit> {
         let parent = self.parent_of(by)?;
         let nested = self.held.iter().filter(|held| {
-            self.parent_of(&held.by)
-                .is_some_and(|found| found.name == parent.name)
+            let here = self.parent_of(&held.by);
+            // Not those that will be nested in the new one.
+            let below = by.is_class() && is_below(&held.by, &by.class);
+            !below && here.is_some_and(|found| found.name == parent.name)
         });
         let held = sum(nested);
         let limit = utilisation(parent.terms.budget_ns, parent.terms.period_ns);
@@ -227,7 +229,7 @@ impl Books {
     }
 
     /// The contract that one of this holder is nested in: that of the nearest class around it.
-    fn parent_of(&self, by: &Resolved) -> Option<&Held> {
+    pub(super) fn parent_of(&self, by: &Resolved) -> Option<&Held> {
         let classes = self.held.iter().filter(|held| held.by.is_class());
         classes
             .filter(|held| is_below(by, &held.by.class))

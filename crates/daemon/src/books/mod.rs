@@ -85,6 +85,8 @@ struct Place {
     placement: Placement,
     /// Whether the kernel serves it by windows (DWCS), and not as a server of its own.
     window: bool,
+    /// The contract around it that the kernel charges too.
+    around: Option<ContractName>,
 }
 
 /// The contracts of a machine.
@@ -210,8 +212,10 @@ impl Books {
                 kernel: made,
                 placement,
                 window,
+                around: None,
             }),
         });
+        self.nest(kernel);
         Ok(Reply::Reserved(Box::new(reserved)))
     }
 
@@ -296,6 +300,7 @@ impl Books {
             let _ = kernel.remove(place.kernel);
         }
         self.house_the_homeless(kernel, host);
+        self.nest(kernel);
         Ok(Reply::Released { name: held.name })
     }
 

@@ -79,6 +79,23 @@ impl Books {
         } else if self.held.len() < had {
             self.house_the_homeless(kernel, host);
         }
+        self.nest(kernel);
+    }
+
+    /// Tells the kernel which contract each is nested in, where that has changed: one around it was
+    /// made, has ended, or is another one in the kernel since it got a new place.
+    pub(super) fn nest(&mut self, kernel: &mut dyn Kernel) {
+        for at in 0..self.held.len() {
+            let held = &self.held[at];
+            let around = self.parent_of(&held.by).and_then(|found| found.place.as_ref());
+            let around = around.map(|place| place.kernel);
+            if let Some(place) = &mut self.held[at].place
+                && place.around != around
+                && kernel.nest(place.kernel, around).is_ok()
+            {
+                place.around = around;
+            }
+        }
     }
 
     /// Contracts that the kernel has ended, or is about to (it keeps a removed class for some tenths
@@ -179,10 +196,12 @@ impl Books {
             };
             let contract = held.terms.contract(name);
             self.system.restore(contract, admission.placement).ok()?;
+            let kept = kernel_name == place.kernel;
             Some(Place {
                 kernel: kernel_name,
                 placement: to,
                 window,
+                around: place.around.filter(|_| kept),
             })
         });
         if moved.as_ref().is_none_or(|to| to.kernel != place.kernel) {
@@ -227,6 +246,7 @@ impl Books {
                 kernel: made,
                 placement: to,
                 window,
+                around: None,
             });
         }
     }

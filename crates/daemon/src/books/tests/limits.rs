@@ -174,6 +174,34 @@ fn contracts_nested_in_a_class_add_up_to_no_more_than_its_own() {
 }
 
 #[test]
+fn a_contract_is_charged_to_the_nearest_one_around_it() {
+    let mut world = World::new(4);
+    for class in ["/media", "/media/film"] {
+        world.class(class, 0);
+    }
+    world.host.process(100, "p", &[]);
+    world.host.place(100, "/media/film");
+    let class = |path: &str| Holder::Class(path.to_owned());
+    let around = |world: &World, at: usize| {
+        let around = world.kernel.made[at].around;
+        around.map(|around| world.kernel.made.iter().position(|made| made.name == around))
+    };
+    world.reserve(100, 2, 10);
+    assert_eq!(around(&world, 0), None);
+    world.try_reserve(class("/media"), 5, 10);
+    assert_eq!(around(&world, 0), Some(Some(1)));
+    world.try_reserve(class("/media/film"), 4, 10);
+    assert_eq!(around(&world, 0), Some(Some(2)));
+    assert_eq!(around(&world, 2), Some(Some(1)));
+    world.release("/media/film");
+    assert_eq!(around(&world, 0), Some(Some(1)));
+    // A class that goes without a word.
+    world.host.remove_class("/media");
+    world.look();
+    assert_eq!(world.kernel.only().around, None);
+}
+
+#[test]
 fn a_program_bound_to_some_cpus_is_placed_there_and_never_split() {
     let mut world = World::new(4);
     for pid in [100, 200, 300] {
