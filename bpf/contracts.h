@@ -246,25 +246,22 @@ an_global u32 contract_charge(u32 cpu)
 }
 
 /*
- * What has run under this contract is charged to those that it is nested in as well. The one that
- * has no budget left is looked at by its CPU.
+ * What has run under this contract is charged to the one that it is nested in as well, which is
+ * returned (AN_NONE: in none). If that has no budget left its CPU looks at it.
  */
-an_global int contract_charge_around(u32 cpu, u32 index, u64 ran_ns)
+an_global u32 contract_charge_around(u32 cpu, u32 index, u64 ran_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	u64 now_ns = an_kclock_ns();
-	u32 left = CONTRACT_DEPTH, rule;
+	u32 rule;
 
-	an_while(left && (index = contract_named(an_holder(index)->around))) {
-		bpf_spin_lock(lock);
-		rule = an_contract_charge_around(&contracts, index, ran_ns,
-						 contracts_clock(now_ns));
-		bpf_spin_unlock(lock);
-		if (rule && an_holder(index)->cpu != cpu)
-			kick_contract_cpu(an_holder(index)->cpu);
-		left = an_opaque(left - 1);
-	}
-	return 0;
+	index = contract_named(an_holder(index)->around);
+	bpf_spin_lock(lock);
+	rule = an_contract_charge_around(&contracts, index, ran_ns, contracts_clock(now_ns));
+	bpf_spin_unlock(lock);
+	if (rule && an_holder(index)->cpu != cpu)
+		kick_contract_cpu(an_holder(index)->cpu);
+	return index;
 }
 
 /* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
@@ -509,15 +506,16 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 an_global int contracts_settle(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	u32 index;
+	u32 index, left = CONTRACT_DEPTH;
+	u64 ran_ns = c->contract_ns;
 
-	if (c->contract_ns) {
-		u64 ran_ns = c->contract_ns;
-
+	if (ran_ns) {
 		index = contract_charge(cpu);
 		contract_requeue(cpu, index);
-		if (an_holder(index)->around)
-			contract_charge_around(cpu, index, ran_ns);
+		an_while(left && an_holder(index)->around) {
+			index = contract_charge_around(cpu, index, ran_ns);
+			left--;
+		}
 	}
 	an_while(c->first_noted)
 		contract_requeue(cpu, contract_update(cpu));

@@ -198,41 +198,61 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 }
 
 /*
+ * Of what ran in contracts nested in this one it owes what it has no budget for. Returns what there
+ * is for it [ns].
+ */
+an_inline u64 an_contract_owe(struct an_contract *c, u64 ran_ns)
+{
+	u64 left_ns = c->throttled || c->left_ns < 0 ? 0 : c->left_ns;
+
+	if (ran_ns <= left_ns)
+		return ran_ns;
+	c->owes_ns += ran_ns - left_ns;
+	return left_ns;
+}
+
+/* One that sleeps: a budget whose period is over is none; the run begins another one. */
+an_inline void an_contract_charge_asleep(struct an_contracts *cs, u32 index, u64 ran_ns,
+					 u64 began_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+
+	if (!c->started || an_server_release_ns(c) <= began_ns) {
+		an_contract_forget_residual(cs, index);
+		an_server_renew(c, began_ns);
+		c->started = 1;
+	}
+	c->left_ns -= an_contract_owe(c, ran_ns);
+}
+
+/*
  * A contract nested in this one ran for ran_ns, until now_ns, on whichever CPU: that comes out of
- * this one's budget too, or the two would have more together than this one promises. To one that
- * sleeps it is a job of its own, which begins and ends with the run; one without budget owes it, and
- * pays when it has one. Of a split one, or one with AN_WINDOW, whose budgets come and go with the clock, it takes what is
- * being served. With anything but AN_RULE_NONE pick again on its CPU.
+ * this one's budget too, or the two would have more together than this one promises. Where there is
+ * none it is owed, and paid when there is. Of a split one, or one with AN_WINDOW, whose budgets come
+ * and go with the clock, it takes what is being served. With anything but AN_RULE_NONE pick again on
+ * its CPU.
  */
 an_outline enum an_rule an_contract_charge_around(struct an_contracts *cs, u32 index, u64 ran_ns,
 						  u64 now_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
-	u64 began_ns = now_ns > ran_ns ? now_ns - ran_ns : 0, left_ns;
+	bool by_clock = an_has(c, AN_WINDOW) || c->split;
 	enum an_rule rule = AN_RULE_NONE;
 
-	if (!c->used || ran_ns > AN_MAX_RUN_NS)
+	if (!c->used || ran_ns > AN_MAX_RUN_NS || ran_ns > now_ns)
 		return AN_RULE_NONE;
-	if (an_has(c, AN_WINDOW) || c->split) {
-		if (c->rank != AN_RANK_BUDGET)
-			return AN_RULE_NONE;
-		rule = c->split ? an_split_charge(cs, c, ran_ns) : an_window_charge(c, ran_ns);
-	} else {
-		if (!c->runnable) {
-			an_contract_forget_residual(cs, index);
-			an_server_wake(c, began_ns);
-			c->started = 1;
-		}
-		left_ns = c->throttled ? 0 : c->left_ns;
-		if (ran_ns > left_ns) {
-			c->owes_ns += ran_ns - left_ns;
-			ran_ns = left_ns;
-		}
-		if (!c->throttled)
-			rule = an_server_charge(c, ran_ns);
-		if (!c->runnable && an_has(c, AN_RECLAIM))
-			an_residual_leave(an_contract_cpu(cs, c->cpu), c, index, now_ns);
-	}
+	if (!by_clock && !c->runnable)
+		an_contract_charge_asleep(cs, index, ran_ns, now_ns - ran_ns);
+	else if (!by_clock)
+		ran_ns = an_contract_owe(c, ran_ns);
+	if (c->rank != AN_RANK_BUDGET)
+		return AN_RULE_NONE;
+	if (c->split)
+		rule = an_split_charge(cs, c, ran_ns);
+	else if (by_clock)
+		rule = an_window_charge(c, ran_ns);
+	else
+		rule = an_server_charge(c, ran_ns);
 	rule = an_opaque(rule);
 	if (rule) {
 		an_contract_place(cs, index);

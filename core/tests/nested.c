@@ -63,16 +63,22 @@ TEST(nested_run_may_end_the_budget_around_it)
 	CHECK_EQ(contract(outer)->deadline_ns, 20);
 }
 
-TEST(nested_run_takes_back_what_the_one_around_left_to_others)
+TEST(nested_run_is_owed_by_one_that_left_its_budget_to_others)
 {
 	nested_begin(AN_HARD | AN_RECLAIM);
 	an_contract_wake(&set, outer, 0);
 	an_contract_charge(&set, outer, 1, 1);
 	an_contract_sleep(&set, outer, 1);
-	CHECK_EQ(set.cpus[0].residual[0].left_ns, 4);
 	CHECK_EQ(inner_ran(2, 3), AN_RULE_NONE);
-	CHECK_EQ(set.cpus[0].residuals, 1);
-	CHECK_EQ(set.cpus[0].residual[0].left_ns, 2);
+	CHECK_EQ(set.cpus[0].residual[0].left_ns, 4);
+	an_contract_wake(&set, outer, 12);
+	CHECK_EQ(contract(outer)->left_ns, 3);
+	/* Once a whole budget has not been used nothing is owed any more. */
+	an_contract_charge(&set, outer, 3, 15);
+	inner_ran(2, 17);
+	an_contract_sleep(&set, outer, 17);
+	an_contract_wake(&set, outer, 32);
+	CHECK_EQ(contract(outer)->left_ns, C);
 }
 
 TEST(nested_run_takes_of_windows_and_pieces_what_is_being_served)

@@ -30,17 +30,19 @@ pub struct Watched {
     pub seen: Learner,
     /// What contracts that are learnt may have of each CPU [1/1024]; 0: none are.
     pub bound: u32,
-    /// The contract that it holds.
+    /// The contract that it runs under: its own, or its class's.
     pub contract: Option<Held>,
     /// The class of the client that it works for at present, if that is not its own.
     pub works_for: Option<String>,
 }
 
-/// A contract that a thread holds.
+/// A contract that a thread runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     /// Whether it was learnt, and not asked for.
     pub learnt: bool,
+    /// Whether the thread's class holds it, for all its tasks.
+    pub of_class: bool,
     /// CPU time [ns] …
     pub budget_ns: u64,
     /// … in each period of this length [ns].
@@ -117,7 +119,7 @@ fn look(
             before_ns: seen.before_ns,
         },
         bound: contracts.contracts.learn_bound,
-        contract: held(contracts, state.contract),
+        contract: held(contracts, state.contract).or_else(|| held_by_class(contracts, state.leaf)),
         works_for: match state.home {
             0 => None,
             _ => class_of_leaf(state.leaf)?,
@@ -144,11 +146,24 @@ fn held(contracts: &types::bss_contracts, name: u32) -> Option<Held> {
     let current = index != 0 && u32::from(contract.generation) == name >> 16 && holder.ended == 0;
     current.then_some(Held {
         learnt: holder.kind == LEARNT_OF_THREAD,
+        of_class: false,
         budget_ns: contract.promise.budget_ns,
         period_ns: contract.promise.period_ns,
         deadline_ns: contract.promise.deadline_rel_ns,
         cpu: u32::from(contract.cpu),
         sure: contract.sure,
+    })
+}
+
+/// The contract that the class of this leaf holds.
+fn held_by_class(contracts: &types::bss_contracts, leaf: u32) -> Option<Held> {
+    let index = *contracts.leaf_contracts.get(leaf as usize)?;
+    let contract = contracts.contracts.contracts.get(usize::from(index))?;
+    let name = u32::from(index) | u32::from(contract.generation) << 16;
+    let held = held(contracts, name)?;
+    Some(Held {
+        of_class: true,
+        ..held
     })
 }
 

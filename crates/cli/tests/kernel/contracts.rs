@@ -58,10 +58,14 @@ fn contracts_hold_beside_endless_loops() {
     );
     assert_eq!(number(&report, "learnt_alone"), 1.0);
     assert_eq!(number(&report, "learnt_in_class"), 0.0);
+    assert_eq!(number(&report, "promised_in_class"), 1.0);
     // 27 times as many as this are more than there can be.
     assert!(number(&report, "ending") >= 38.0, "{report:?}");
     assert_eq!(number(&report, "learnt"), 40.0);
-    assert_eq!(report["contracts"], ["1", "0", "0", "0", "0", "0", "2", "0"]);
+    assert_eq!(
+        report["contracts"],
+        ["1", "0", "0", "0", "0", "0", "2", "0"]
+    );
     // It wakes every 20 ms or so, and is never late.
     assert!(number(&report, "jobs") >= 40.0, "{report:?}");
     assert_eq!(number(&report, "missed"), 0.0);

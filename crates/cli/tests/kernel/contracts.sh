@@ -97,7 +97,7 @@ echo "REPORT learnt_alone $(andante why --pid $process | grep -c 'learnt contrac
 echo $process >/sys/fs/cgroup/film/cgroup.procs
 sleep 0.5
 echo "REPORT learnt_in_class $(andante why --pid $process | grep -c 'learnt contract on CPU 0')"
-andante why --pid $process | sed 's/^/WHY /'
+echo "REPORT promised_in_class $(andante why --pid $process | grep -c 'contract of its class on CPU 0')"
 kill $process
 wait $process
 sleep 0.1

@@ -87,7 +87,9 @@ impl Books {
     pub(super) fn nest(&mut self, kernel: &mut dyn Kernel) {
         for at in 0..self.held.len() {
             let held = &self.held[at];
-            let around = self.parent_of(&held.by).and_then(|found| found.place.as_ref());
+            let around = self
+                .parent_of(&held.by)
+                .and_then(|found| found.place.as_ref());
             let around = around.map(|place| place.kernel);
             if let Some(place) = &mut self.held[at].place
                 && place.around != around

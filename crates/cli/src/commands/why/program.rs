@@ -54,6 +54,7 @@ struct Told {
 #[derive(Serialize)]
 struct Contract {
     learnt: bool,
+    of_class: bool,
     cpu: u32,
     budget_ns: u64,
     period_ns: u64,
@@ -87,6 +88,7 @@ impl Contract {
     fn of(held: Held) -> Self {
         Self {
             learnt: held.learnt,
+            of_class: held.of_class,
             cpu: held.cpu,
             budget_ns: held.budget_ns,
             period_ns: held.period_ns,
@@ -155,10 +157,10 @@ fn text(threads: &[Told]) -> String {
 
 impl Contract {
     fn text(&self) -> String {
-        let kind = if self.learnt {
-            "learnt contract"
-        } else {
-            "contract"
+        let kind = match self {
+            Self { learnt: true, .. } => "learnt contract",
+            Self { of_class: true, .. } => "contract of its class",
+            _ => "contract",
         };
         let mut text = format!(
             "{} on CPU {}: up to {} in {}, within {} of waking",
@@ -213,6 +215,7 @@ mod tests {
             bound: 512,
             contract: Some(Held {
                 learnt: true,
+                of_class: false,
                 budget_ns: 32_200_000,
                 period_ns: 64_400_000,
                 deadline_ns: 42_000_000,
@@ -236,6 +239,22 @@ mod tests {
              \x20         learnt contract on CPU 1: up to 32.2 ms in 64.4 ms, within 42.0 ms of waking; \
              sure of 24 % of it\n"
         );
+    }
+
+    #[test]
+    fn so_is_that_the_class_holds_one() {
+        let mut thread = film();
+        thread.contract = thread.contract.map(|held| Held {
+            learnt: false,
+            of_class: true,
+            ..held
+        });
+        let told = said(&thread);
+        assert!(
+            told.contains("contract of its class on CPU 1: up to"),
+            "{told}"
+        );
+        assert!(!told.contains("sure of"), "{told}");
     }
 
     #[test]

@@ -184,7 +184,13 @@ fn a_contract_is_charged_to_the_nearest_one_around_it() {
     let class = |path: &str| Holder::Class(path.to_owned());
     let around = |world: &World, at: usize| {
         let around = world.kernel.made[at].around;
-        around.map(|around| world.kernel.made.iter().position(|made| made.name == around))
+        around.map(|around| {
+            world
+                .kernel
+                .made
+                .iter()
+                .position(|made| made.name == around)
+        })
     };
     world.reserve(100, 2, 10);
     assert_eq!(around(&world, 0), None);
