@@ -228,9 +228,9 @@ an_inline void an_contract_charge_asleep(struct an_contracts *cs, u32 index, u64
 /*
  * A contract nested in this one ran for ran_ns, until now_ns, on whichever CPU: that comes out of
  * this one's budget too, or the two would have more together than this one promises. Where there is
- * none it is owed, and paid when there is. Of a split one, or one with AN_WINDOW, whose budgets come
- * and go with the clock, it takes what is being served. With anything but AN_RULE_NONE pick again on
- * its CPU.
+ * none it is owed, and paid when there is. Of a split one, or one with AN_WINDOW, whose budgets
+ * come and go with the clock, it takes what is being served. With anything but AN_RULE_NONE pick
+ * again on its CPU.
  */
 an_outline enum an_rule an_contract_charge_around(struct an_contracts *cs, u32 index, u64 ran_ns,
 						  u64 now_ns)
