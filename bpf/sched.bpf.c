@@ -16,9 +16,9 @@
  *                  or when it wakes (service.h)
  *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
  *
- * Contracts come before the tree in every dispatch (contracts.h): promised ones, held by classes or
- * threads (holders.h), and learnt ones (learn.h). A server works in the class of the client that it
- * answers (binding.h).
+ * Contracts come before the tree in every dispatch (contract_turn.h): promised ones, held by
+ * classes or threads (holders.h), and learnt ones (learn.h). A server works in the class of the
+ * client that it answers (binding.h).
  *
  * With a runnable previous task the kernel calls dispatch, then stopping and enqueue for that
  * task; so dispatch settles its account, and stopping finds nothing left to do.

@@ -10,7 +10,7 @@
 #ifndef ANDANTE_BPF_SERVICE_H
 #define ANDANTE_BPF_SERVICE_H
 
-#include "contracts.h"
+#include "contract_turn.h"
 #include "learn.h"
 
 /* A task of the class whose quantum it is starts to run, or goes on. */

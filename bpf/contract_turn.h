@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A CPU turns to its contracts before the tree: what has run is charged, what was noted and what is
+ * due is done (contracts_settle()), tasks go to the queues where they should wait, and the contract
+ * to run is picked (contract_pick()). Part of sched.bpf.c.
+ *
+ * As long as nothing is noted or due the contract served last goes on, and none of this is looked
+ * at (contract_continues()).
+ */
+#ifndef ANDANTE_BPF_CONTRACT_TURN_H
+#define ANDANTE_BPF_CONTRACT_TURN_H
+
+#include "contracts.h"
+#include "starving.h"
+
+/* Classes with contracts around one another that a contract is charged to. */
+#define CONTRACT_DEPTH 8
+
+/* What has run under this CPU's contract is charged to it; returned is which one that was. */
+an_global u32 contract_charge(u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index = c->charged & 0xffff;
+	u64 ran_ns = c->contract_ns, now_ns = an_kclock_ns();
+
+	c->contract_ns = 0;
+	bpf_spin_lock(lock);
+	if (contract_name(index) == c->charged)
+		an_contract_charge(&contracts, index, ran_ns, contracts_clock(now_ns));
+	bpf_spin_unlock(lock);
+	return index;
+}
+
+/*
+ * What has run under this contract is charged to the one that it is nested in as well, which is
+ * returned (AN_NONE: in none). If that has no budget left its CPU looks at it.
+ */
+an_global u32 contract_charge_around(u32 cpu, u32 index, u64 ran_ns)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u64 now_ns = an_kclock_ns();
+	u32 rule;
+
+	index = contract_named(an_holder(index)->around);
+	bpf_spin_lock(lock);
+	rule = an_contract_charge_around(&contracts, index, ran_ns, contracts_clock(now_ns));
+	bpf_spin_unlock(lock);
+	if (rule && an_holder(index)->cpu != cpu)
+		kick_contract_cpu(an_holder(index)->cpu);
+	return index;
+}
+
+/* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
+an_global u32 contract_update(u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now_ns = an_kclock_ns();
+	struct an_holder *h;
+	u32 index;
+
+	bpf_spin_lock(lock);
+	index = c->first_noted;
+	h = an_holder(index);
+	c->first_noted = h->next_noted;
+	h->noted = 0;
+	now_ns = contracts_clock(now_ns);
+	if (h->changed && !h->ended) {
+		h->changed = 0;
+		if (h->cpu != an_contract(&contracts, index)->cpu)
+			an_contract_move(&contracts, index, h->cpu);
+		an_contract_set(&contracts, index, &h->next);
+		if (h->kind == AN_LEARNT_OF_THREAD)
+			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
+	}
+	/* What its CPU has waited for, in vain: it went another way. */
+	if (an_contract(&contracts, index)->parked && h->leaf &&
+	    !an_node(&trees[0], h->leaf)->queued)
+		h->active = 0;
+	if (h->ended)
+		an_contract_end(&contracts, index, now_ns);
+	else if (h->active)
+		an_contract_wake(&contracts, index, now_ns);
+	else
+		an_contract_sleep(&contracts, index, now_ns);
+	if (an_contract(&contracts, index)->parked)
+		an_contract_park(&contracts, index, false);
+	bpf_spin_unlock(lock);
+	return index;
+}
+
+/* The first thing that is due for this CPU's contracts is done, to the contract returned. */
+an_global u32 contract_expire(u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u64 now_ns = an_kclock_ns();
+	u32 index;
+
+	bpf_spin_lock(lock);
+	index = an_contracts_expire_one(&contracts, cpu, contracts_clock(now_ns));
+	bpf_spin_unlock(lock);
+	return index;
+}
+
+/* A learnt contract that would be next, but has used what it may, has it no more. */
+an_global u32 contract_overdrawn(u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u64 now_ns = an_kclock_ns();
+	u32 index;
+
+	bpf_spin_lock(lock);
+	index = an_contracts_overdrawn(&contracts, cpu, contracts_clock(now_ns));
+	bpf_spin_unlock(lock);
+	return index;
+}
+
+/* How many tasks are moved between two queues at a time. */
+#define CONTRACT_MOVES 64
+
+/* Tasks in the contract's queue go to those of their classes. */
+an_global int contract_lets_go(u32 index)
+{
+	struct bpf_iter_scx_dsq it;
+	u32 left = CONTRACT_MOVES;
+
+	bpf_iter_scx_dsq_new(&it, contract_queue(index), 0);
+	an_while(left) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+		u32 leaf;
+
+		if (!ts)
+			break;
+		leaf = binding_queue(&it, ts);
+		an_holder(index)->waits_in = leaf;
+		an_holder(index)->waits = 1;
+		queue_move(&it, p, 0, leaf);
+		left = an_opaque(left - 1);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
+/* Tasks of the contract that wait in the queue of their class go to the contract's. */
+an_global int contract_gathers(u32 index)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u32 leaf = an_holder(index)->waits_in, name = contract_name(index);
+	struct bpf_iter_scx_dsq it;
+	u32 left = CONTRACT_MOVES;
+
+	bpf_iter_scx_dsq_new(&it, leaf, 0);
+	an_while(left) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+
+		if (!ts)
+			break;
+		if (ts->counted == name &&
+		    scx_bpf_dsq_move_vtime(&it, p, contract_queue(index), 0)) {
+			bpf_spin_lock(lock);
+			an_queue_withdraw(&trees[0], leaf);
+			bpf_spin_unlock(lock);
+		}
+		left = an_opaque(left - 1);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
+/* This CPU has changed something about the contract: its tasks wait where they should. */
+static __always_inline void contract_requeue(u32 cpu, u32 index)
+{
+	struct an_holder *h = an_holder(index);
+	struct an_contract *k = an_contract(&contracts, index);
+	bool budget = an_contract_has_budget(k);
+
+	if (!index)
+		return;
+	if (!h->changed)
+		h->cpu = k->cpu;
+	if (cpu_state(k->cpu)->gone)
+		return;
+	if (k->cpu != cpu)
+		kick_contract_cpu(k->cpu);
+	if (h->leaf)
+		return;
+	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0) {
+		contract_lets_go(index);
+	} else if (budget && h->waits) {
+		h->waits = 0;
+		contract_gathers(index);
+	}
+}
+
+/* Tasks that wait for this CPU go to the queues of their classes; if learnt, those of learnt ones.
+ */
+an_global int contracts_let_go(u32 cpu, bool learnt)
+{
+	u32 index = 1, end = contracts.unused;
+
+	an_while(index < end && index < AN_MAX_CONTRACTS) {
+		struct an_holder *h = an_holder(index);
+
+		if (h->cpu == cpu && !h->leaf && (!learnt || h->kind == AN_LEARNT_OF_THREAD) &&
+		    scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+			contract_lets_go(index);
+		index = an_opaque(index + 1);
+	}
+	return 0;
+}
+
+/*
+ * The CPU is gone: another sees to its contracts, and nobody waits for it any more. User space will
+ * move them.
+ */
+static __noinline void contracts_leave(u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index, heir = 0;
+
+	an_while(heir < nr_cpus && cpu_state(heir)->gone)
+		heir = an_opaque(heir + 1);
+	bpf_spin_lock(lock);
+	contracts_heir = heir;
+	an_while((index = c->first_noted)) {
+		struct an_holder *h = an_holder(index);
+
+		c->first_noted = h->next_noted;
+		h->noted = 0;
+		contract_note(index);
+	}
+	bpf_spin_unlock(lock);
+	kick_contract_cpu(heir);
+	contracts_let_go(cpu, false);
+}
+
+/* When the CPU must turn to its contracts again, if it runs this one (or none). Needs no lock. */
+static __always_inline u64 contract_check(u32 cpu, u32 index, u64 now_ns)
+{
+	u64 check_ns = an_contracts_due(&contracts, cpu);
+
+	if (index) {
+		u64 run_ns = an_contract_run_ns(&contracts, index, now_ns);
+
+		if (run_ns != AN_NEVER && now_ns + run_ns < check_ns)
+			check_ns = now_ns + run_ns;
+	} else {
+		u64 wait_ns = an_contracts_wait_ns(&contracts, cpu);
+
+		if (wait_ns != AN_NEVER && now_ns + wait_ns < check_ns)
+			check_ns = now_ns + wait_ns;
+	}
+	return check_ns;
+}
+
+/*
+ * The CPU is to serve this class, for a contract. Its quantum in progress makes way if it is
+ * another's, or over; a task of the class wanting (if not AN_NONE) wants to go on. With the lock
+ * held.
+ */
+static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 wanting)
+{
+	if (c->serving == leaf && !c->over && c->used_ns < quantum_ns)
+		return;
+	/* A class must not look idle between two quanta. */
+	if (wanting)
+		domain_queue_add(&trees[0], wanting);
+	quantum_ends(&trees[0], c);
+	domain_serve_unpicked(&trees[0], leaf);
+	if (wanting)
+		an_queue_withdraw(&trees[0], wanting);
+	c->serving = leaf;
+	c->unpicked = 1;
+	c->used_ns = 0;
+	c->over = 0;
+}
+
+/*
+ * How long the tree may have had something ready without being served. Admission leaves it its
+ * part; this is for contracts that admission did not see, or saw wrongly: the kernel ejects a
+ * scheduler that starves somebody.
+ */
+#define TREE_WAITS_NS 500000000ULL
+
+/* How long tasks of learnt contracts wait behind promised ones; then they wait for their share. */
+#define LEARNT_WAIT_NS 100000000ULL
+
+/* What has happened to the contracts of this CPU, and what is due, is done. */
+an_global int contracts_settle(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index, left = CONTRACT_DEPTH;
+	u64 ran_ns = c->contract_ns;
+
+	if (ran_ns) {
+		index = contract_charge(cpu);
+		contract_requeue(cpu, index);
+		an_while(left && an_holder(index)->around) {
+			index = contract_charge_around(cpu, index, ran_ns);
+			left--;
+		}
+	}
+	an_while(c->first_noted)
+		contract_requeue(cpu, contract_update(cpu));
+	an_while((index = contract_expire(cpu)))
+		contract_requeue(cpu, index);
+	an_while((index = contract_overdrawn(cpu)))
+		contract_requeue(cpu, index);
+	return 0;
+}
+
+/*
+ * When a contract that was parked is looked at again [ns]: the kernel queues a task when enqueue
+ * has returned, so that the CPU may look for it before, and there is nobody to tell it after.
+ */
+#define PARKED_NS 100000
+
+/*
+ * The contract that is to run, or AN_NONE. Its class is being served then; if it is not goes_on,
+ * the contract of the task that wants to go on, a task of its queue is to be taken.
+ */
+an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
+	struct cpu_state *c = cpu_state(cpu);
+	u64 now_ns = an_kclock_ns();
+	u32 index, leaf, rule;
+	bool alone;
+
+	bpf_spin_lock(lock);
+	now_ns = contracts_clock(now_ns);
+	index = AN_NONE;
+	alone = !an_root(&trees[0])->ready && !starving && (!wanting || goes_on);
+	if (!c->tree_ns)
+		c->learnt_ns = now_ns;
+	if (alone || !c->tree_ns)
+		c->tree_ns = now_ns;
+	if (now_ns - c->tree_ns < TREE_WAITS_NS)
+		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
+	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
+		c->learnt_ns = now_ns;
+	leaf = an_holder(index)->leaf;
+	if (index && index == goes_on) {
+		contract_serves(c, wanting, wanting);
+	} else if (index && leaf) {
+		if (an_node(&trees[0], leaf)->queued) {
+			contract_serves(c, leaf, wanting);
+			an_queue_withdraw(&trees[0], leaf);
+		} else { /* its task is on its way from another CPU, or has gone */
+			an_contract_park(&contracts, index, true);
+			contract_note(index);
+			index = AN_NONE;
+		}
+	}
+	bpf_spin_unlock(lock);
+	c->over |= !index && c->contract;
+	c->contract = index ? contract_name(index) : 0;
+	c->contract_leaf = leaf;
+	c->contract_check_ns = contract_check(cpu, index, now_ns);
+	if (c->first_noted && c->contract_check_ns > now_ns + PARKED_NS)
+		c->contract_check_ns = now_ns + PARKED_NS;
+	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
+		c->learnt_ns = now_ns;
+		contracts_let_go(cpu, true);
+	}
+	return index;
+}
+
+/*
+ * Has this CPU nothing to do for contracts? Then it does not look again before one is noted, or it
+ * is told.
+ */
+static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+
+	if (c->contract | c->first_noted | c->contract_ns || !an_contracts_quiet(&contracts, cpu))
+		return false;
+	bpf_spin_lock(lock);
+	if (!c->first_noted && an_contracts_quiet(&contracts, cpu))
+		c->sees_to = 0;
+	bpf_spin_unlock(lock);
+	c->tree_ns = 0;
+	c->contract_check_ns = AN_NEVER;
+	return true;
+}
+
+/*
+ * Is the contract that this CPU has served last still the one to serve, as far as can be told
+ * without looking? So it is until something is noted, the CPU's timer, set to when something is
+ * due, has fired, or its quantum is over: then there is nothing to charge, to choose, or to compute
+ * anew.
+ */
+static __always_inline bool contract_continues(const struct cpu_state *c)
+{
+	return c->contract && !c->first_noted && !c->over && c->used_ns < quantum_ns;
+}
+
+/*
+ * Has no contract of this CPU anything to run, as far as can be told without looking? All that have
+ * something wait for budget, and the CPU's timer for that.
+ */
+static __always_inline bool contracts_wait(const struct cpu_state *c, u32 cpu)
+{
+	return !(c->contract | c->first_noted | c->contract_ns) && !c->over &&
+	       c->used_ns < quantum_ns &&
+	       !an_heap_count(an_contract_cpu(&contracts, cpu), AN_READY);
+}
+
+/* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
+static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	u32 index = c->contract & 0xffff, leaf = c->contract_leaf;
+	bool queued;
+
+	if (index == goes_on)
+		return wanting && c->serving == wanting ? index : AN_NONE;
+	if (!leaf)
+		return scx_bpf_dsq_nr_queued(contract_queue(index)) > 0 ? index : AN_NONE;
+	if (c->serving != leaf)
+		return AN_NONE;
+	bpf_spin_lock(lock);
+	queued = an_continue(&trees[0], leaf);
+	bpf_spin_unlock(lock);
+	return queued ? index : AN_NONE;
+}
+
+/* Does the contract that the CPU serves have more tasks, which take turns? */
+static __always_inline bool contract_shares(const struct cpu_state *c)
+{
+	if (c->contract_leaf)
+		return an_node(&trees[0], c->contract_leaf)->queued;
+	return an_holder(c->contract & 0xffff)->active > 1;
+}
+
+/*
+ * The queue of the contract gave no task: one is on its way to, or from, another CPU. It is parked,
+ * and tried again in the next dispatch.
+ */
+an_global int contract_missed(u32 cpu, u32 index)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct cpu_state *c = cpu_state(cpu);
+	u32 leaf = an_holder(index)->leaf;
+
+	bpf_spin_lock(lock);
+	if (leaf)
+		an_unpick(&trees[0], leaf);
+	an_contract_park(&contracts, index, true);
+	contract_note(index);
+	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */
+	bpf_spin_unlock(lock);
+	if (leaf)
+		c->serving = AN_NONE;
+	c->contract = 0;
+	c->over = 1;
+	stats.contract_misses++;
+	return 0;
+}
+
+/*
+ * A task of this contract (AN_NONE: of none) starts to run without having been picked for it. On
+ * its contract's CPU, which then turns to its contracts at once, it is active; on another one the
+ * contract sleeps.
+ */
+static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct an_holder *h = an_holder(index);
+	bool here = index && h->cpu == cpu;
+	bool news;
+
+	if (h->leaf && !here)
+		return class_contract_ends(h->leaf);
+	if (h->leaf && h->active)
+		return; /* as it always is while it has no budget */
+	bpf_spin_lock(lock);
+	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
+	bpf_spin_unlock(lock);
+	if (news)
+		kick_contract_cpu(cpu);
+}
+
+#endif
