@@ -19,11 +19,7 @@
 //! cpu = 2                     # only there; without it anywhere
 //! ```
 
-mod section;
-
-use std::fmt;
-
-use section::Section;
+use andante_document::{DocumentError, FromNode, Node, Section, Value};
 
 use crate::contract::{Contract, ContractError, MAX_CONTRACTS, MAX_CPUS, Tolerance};
 use crate::duration::{self, Duration, Unreadable};
@@ -44,39 +40,63 @@ pub struct Request {
     pub contracts: Vec<Contract>,
 }
 
-/// What is wrong with a file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileError {
-    /// File as the user named it.
-    pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Dotted path of the key, e.g. `contract.film.budget`; empty for errors of syntax.
-    pub key: String,
-    /// What is wrong and how to mend it.
-    pub message: String,
+/// A value as its text, with what it should have been if it is something else.
+macro_rules! text {
+    ($name:ident, $expected:expr, $read:expr) => {
+        struct $name(String);
+
+        impl FromNode for $name {
+            const EXPECTED: &'static str = $expected;
+            fn from_node(node: &Node) -> Option<Self> {
+                let read: fn(&Value) -> Option<String> = $read;
+                read(&node.value).map(Self)
+            }
+        }
+    };
 }
 
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.message)
+text!(Time, duration::EXPECTED, string);
+text!(Losses, Tolerance::EXPECTED, string);
+// A decimal as it was written: the shortest that is the same number.
+text!(
+    Part,
+    "a part of every CPU from 0 to 0.999",
+    |value| match value {
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+);
+
+fn string(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
     }
 }
 
-impl std::error::Error for FileError {}
+/// A number of CPUs, or of a CPU.
+struct Cpus<const ONE: bool>(u32);
+
+impl<const ONE: bool> FromNode for Cpus<ONE> {
+    const EXPECTED: &'static str = if ONE {
+        "the number of a CPU, from 0"
+    } else {
+        "a whole number of CPUs"
+    };
+    fn from_node(node: &Node) -> Option<Self> {
+        u32::from_node(node).map(Self)
+    }
+}
 
 /// Reads the text of `file`.
 ///
 /// # Errors
 /// The first thing wrong, be it syntax, an unknown key or a contract that makes no sense.
-pub fn parse(file: &str, text: &str) -> Result<Request, FileError> {
-    let document = section::document(file, text)?;
-    let mut top = Section::top(file, text, document.get_ref());
-    let cpus: u32 = top.need("cpus", "a whole number of CPUs", |value| value.integer())?;
+pub fn parse(file: &str, text: &str) -> Result<Request, DocumentError> {
+    let document = Node::parse(file, text)?;
+    let mut top = Section::new(&document, "")?;
+    let Cpus::<false>(cpus) = top.need("cpus")?;
     if !(1..=MAX_CPUS).contains(&cpus) {
         return Err(top.error(
             "cpus",
@@ -113,10 +133,9 @@ pub fn parse(file: &str, text: &str) -> Result<Request, FileError> {
     })
 }
 
-fn left_for_others(top: &mut Section<'_>) -> Result<u32, FileError> {
+fn left_for_others(top: &mut Section<'_>) -> Result<u32, DocumentError> {
     const KEY: &str = "left_for_others";
-    let expected = "a part of every CPU from 0 to 0.999";
-    let Some(text) = top.get(KEY, expected, |value| value.number())? else {
+    let Some(Part(text)) = top.get(KEY)? else {
         return Ok(DEFAULT_LEFT_FOR_OTHERS_PER_MILLE);
     };
     match duration::decimal(&text, 1000) {
@@ -125,11 +144,14 @@ fn left_for_others(top: &mut Section<'_>) -> Result<u32, FileError> {
             let message = format!("{text} is too fine: give whole thousandths");
             Err(top.error(KEY, message))
         }
-        _ => Err(top.error(KEY, format!("{text} is out of range: give {expected}"))),
+        _ => {
+            let message = format!("{text} is out of range: give {}", Part::EXPECTED);
+            Err(top.error(KEY, message))
+        }
     }
 }
 
-fn policy(top: &mut Section<'_>) -> Result<Policy, FileError> {
+fn policy(top: &mut Section<'_>) -> Result<Policy, DocumentError> {
     let fits = [
         ("first-fit", Fit::First),
         ("best-fit", Fit::Best),
@@ -151,25 +173,23 @@ fn policy(top: &mut Section<'_>) -> Result<Policy, FileError> {
     })
 }
 
-fn least_piece_ns(top: &mut Section<'_>) -> Result<u64, FileError> {
+fn least_piece_ns(top: &mut Section<'_>) -> Result<u64, DocumentError> {
     const KEY: &str = "least_piece";
-    let Some(text) = top.get(KEY, duration::EXPECTED, |value| value.text())? else {
+    let Some(Time(text)) = top.get(KEY)? else {
         return Ok(DEFAULT_LEAST_PIECE_NS);
     };
     // Nothing at all is no piece.
     Ok(time_ns(top, KEY, &text)?.max(1))
 }
 
-fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError> {
-    let name = section.need("name", "a string", |value| value.text())?;
+fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, DocumentError> {
+    let name: String = section.need("name")?;
     section.call(&name);
-    let budget = section.need("budget", duration::EXPECTED, |value| value.text())?;
-    let period = section.need("period", duration::EXPECTED, |value| value.text())?;
-    let deadline = section.get("deadline", duration::EXPECTED, |value| value.text())?;
-    let tolerate = section.get("tolerate", Tolerance::EXPECTED, |value| value.text())?;
-    let cpu = section.get("cpu", "the number of a CPU, from 0", |value| {
-        value.integer()
-    })?;
+    let Time(budget) = section.need("budget")?;
+    let Time(period) = section.need("period")?;
+    let deadline: Option<Time> = section.get("deadline")?;
+    let tolerate: Option<Losses> = section.get("tolerate")?;
+    let cpu: Option<Cpus<true>> = section.get("cpu")?;
     section.finish()?;
 
     let mut contract = Contract::new(
@@ -177,11 +197,11 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError>
         time_ns(section, "budget", &budget)?,
         time_ns(section, "period", &period)?,
     );
-    contract.cpu = cpu;
-    if let Some(deadline) = deadline {
+    contract.cpu = cpu.map(|cpu| cpu.0);
+    if let Some(Time(deadline)) = deadline {
         contract.deadline_ns = time_ns(section, "deadline", &deadline)?;
     }
-    if let Some(tolerate) = tolerate {
+    if let Some(Losses(tolerate)) = tolerate {
         let tolerance: Result<Tolerance, _> = tolerate.parse();
         contract.tolerance =
             tolerance.map_err(|error| section.error("tolerate", error.to_string()))?;
@@ -192,7 +212,7 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, FileError>
     }
 }
 
-fn time_ns(section: &Section<'_>, key: &'static str, text: &str) -> Result<u64, FileError> {
+fn time_ns(section: &Section<'_>, key: &'static str, text: &str) -> Result<u64, DocumentError> {
     let time: Result<Duration, _> = text.parse();
     time.map(|time| time.0)
         .map_err(|error| section.error(key, error.to_string()))

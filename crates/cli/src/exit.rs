@@ -65,6 +65,8 @@ pub enum Status {
     ContractExists,
     /// There is no such contract.
     UnknownContract,
+    /// The configuration cannot be read, or makes no sense.
+    BadConfig,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -147,6 +149,10 @@ impl Status {
             "the holder has a contract already, or its name is taken",
         ),
         (Self::UnknownContract, "there is no such contract"),
+        (
+            Self::BadConfig,
+            "the configuration cannot be read, or makes no sense",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -182,6 +188,7 @@ impl Status {
             Self::BadContracts => 24,
             Self::ContractExists => 25,
             Self::UnknownContract => 26,
+            Self::BadConfig => 27,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,

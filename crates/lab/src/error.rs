@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use andante_sched::class::ClassError;
 
-use crate::scenario::ScenarioError;
+use andante_document::DocumentError;
 
 /// Why a scenario was not carried out, or not to its end.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum LabError {
     },
     /// The scenario is not well formed.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Scenario(#[from] DocumentError),
     /// No paper of this key or path.
     #[error("there is no paper `{name}`; {hint}")]
     NoPaper {

@@ -38,7 +38,7 @@ pub const NEEDED_KFUNCS: &[&str] = &[
 ];
 
 /// What can be set before the scheduler is loaded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Service of one pick [µs]: how long a task runs while others wait.
     pub slice_us: u32,

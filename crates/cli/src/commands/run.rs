@@ -1,10 +1,13 @@
 //! `andante run`: puts the scheduler in charge until told to stop.
 
+mod config;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Domains, Historical, Options, Policy, Scheduler};
+use andante_sched::{Domains, Historical, Policy, Scheduler};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -12,13 +15,12 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::config::Choices;
 use crate::exit::{Refusal, Status};
 use crate::output::{self, BOLD, GOOD, paint};
 
 /// How often to look whether a signal came or the kernel ejected the scheduler.
 const LOOK: Duration = Duration::from_millis(100);
-/// What a user without privilege may reserve [%].
-const USER_QUOTA: u32 = 10;
 
 /// Put the scheduler in charge of all CPUs; stay until ^C.
 ///
@@ -35,6 +37,10 @@ Examples:
   sudo andante run --policy svr4-ts      a policy of the past, to see what it does to a film
   sudo systemctl enable --now andante    as a service, from boot on
 
+What no option says is read from /etc/andante.toml and /etc/andante.d/*.toml, if they are there:
+  learn_percent = 0     # nothing is learnt; likewise leave_percent, user_quota_percent,
+                        # slice_us, domain_cpus, and binding = false
+
 The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
 contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
 that, and a program that has not run for 30 s makes the kernel eject the scheduler: then the stock one
@@ -47,36 +53,41 @@ pub struct Run {
     /// How tasks are ordered: by classes, or by a historical policy.
     #[arg(long, value_name = "NAME", default_value = H_SFQ, value_parser = policy())]
     policy: Named,
-    /// How long a task may run before its class must compete again [µs].
-    #[arg(long, value_name = "N", default_value_t = Options::default().slice_us,
-          value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    slice_us: u32,
+    /// How long a task may run before its class must compete again [µs]; 2000 if nothing is said.
+    #[arg(long, value_name = "N", value_parser = within(config::SLICE_US))]
+    slice_us: Option<u32>,
     /// The part of every CPU that programs may use which nobody has asked a contract for, but which
-    /// behave as if they needed one: they wait, work a little, and wait again [%]. 0: shares alone.
-    #[arg(long, value_name = "PERCENT", default_value_t = Options::default().learn_percent,
-          value_parser = clap::value_parser!(u32).range(0..=90))]
-    learn: u32,
+    /// behave as if they needed one: they wait, work a little, and wait again [%]; 50 if nothing is
+    /// said. 0: shares alone.
+    #[arg(long, value_name = "PERCENT", value_parser = within(config::LEARN_PERCENT))]
+    learn: Option<u32>,
     /// Charge servers for all they do. Otherwise a server that answers a client of another class (a
     /// display server, for a player) works with the share of the client, which pays for it.
     #[arg(long)]
     no_binding: bool,
-    /// The part of every CPU that is left to everybody without a contract [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = Options::default().leave_percent,
-          value_parser = clap::value_parser!(u32).range(1..=95))]
-    leave: u32,
+    /// The part of every CPU that is left to everybody without a contract [%]; 20 if nothing is said.
+    #[arg(long, value_name = "PERCENT", value_parser = within(config::LEAVE_PERCENT))]
+    leave: Option<u32>,
     /// The part of the machine that a user who is neither root nor in the group andante may reserve
-    /// [%].
-    #[arg(long, value_name = "PERCENT", default_value_t = USER_QUOTA,
-          value_parser = clap::value_parser!(u32).range(0..=100))]
-    user_quota: u32,
+    /// [%]; 10 if nothing is said.
+    #[arg(long, value_name = "PERCENT", value_parser = within(config::USER_QUOTA_PERCENT))]
+    user_quota: Option<u32>,
     /// Divide the CPUs into domains of so many, by their numbers; each has a class tree under a lock of
     /// its own, and only the first serves contracts. Up to 32 CPUs are one domain, and with more it is
     /// 16 for each, if nothing is said.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = within(config::DOMAIN_CPUS))]
     domain_cpus: Option<u32>,
+    /// Read this file for what no option says, and not /etc/andante.toml and /etc/andante.d.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
+}
+
+fn within(range: std::ops::RangeInclusive<u32>) -> impl TypedValueParser<Value = u32> {
+    let (least, most) = range.into_inner();
+    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
 /// What `--policy` calls the scheduler of this project.
@@ -140,18 +151,13 @@ impl Run {
 
     /// The classes are served until a signal comes.
     fn serve_classes(&self, signals: &mut Signals) -> Result<()> {
-        let options = Options {
-            slice_us: self.slice_us,
-            leave_percent: self.leave,
-            learn_percent: if self.policy == Named::Dwcs {
-                0
-            } else {
-                self.learn
-            },
-            binding: !self.no_binding,
-            domain_cpus: self.domain_cpus,
-        };
-        let mut daemon = self.daemon()?;
+        let (said, files) = config::from_files(self.config.as_deref())?;
+        let choices = self.choices().or(said);
+        let mut options = choices.options();
+        if self.policy == Named::Dwcs {
+            options.learn_percent = 0;
+        }
+        let mut daemon = self.daemon(&choices)?;
         let mut scheduler = Scheduler::load(&options)?;
         // Without systemd there is nobody to notify, and that is fine.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -162,8 +168,11 @@ impl Run {
         self.say(&format!(
             "{} is in charge of the CPUs{plain}, {} µs at a time; ^C gives them back.",
             paint(BOLD, "Andante"),
-            self.slice_us
+            options.slice_us
         ))?;
+        for file in files {
+            self.say(&format!("It goes by {}.", file.display()))?;
+        }
         while signals.pending().next().is_none() {
             if let Some(exit) = scheduler.exited() {
                 return Err(ejection(&exit).into());
@@ -202,16 +211,28 @@ impl Run {
         Ok(scheduler.detach()?)
     }
 
+    /// What the options say.
+    fn choices(&self) -> Choices {
+        Choices {
+            slice_us: self.slice_us,
+            learn_percent: self.learn,
+            binding: self.no_binding.then_some(false),
+            leave_percent: self.leave,
+            user_quota_percent: self.user_quota,
+            domain_cpus: self.domain_cpus,
+        }
+    }
+
     /// Refuses what only h-sfq knows.
     fn check_options(&self, policy: Policy) -> Result<()> {
-        let known = Options::default();
         let other = [
-            (self.slice_us != known.slice_us, "--slice-us"),
-            (self.learn != known.learn_percent, "--learn"),
+            (self.slice_us.is_some(), "--slice-us"),
+            (self.learn.is_some(), "--learn"),
             (self.no_binding, "--no-binding"),
-            (self.leave != known.leave_percent, "--leave"),
-            (self.user_quota != USER_QUOTA, "--user-quota"),
+            (self.leave.is_some(), "--leave"),
+            (self.user_quota.is_some(), "--user-quota"),
             (self.domain_cpus.is_some(), "--domain-cpus"),
+            (self.config.is_some(), "--config"),
         ];
         match other.into_iter().find(|(given, _)| *given) {
             None => Ok(()),
@@ -227,7 +248,7 @@ impl Run {
 
     /// Who answers those that ask for contracts. They may connect from now on, so that none who sees
     /// the scheduler in charge finds nobody to ask.
-    fn daemon(&self) -> Result<Daemon<LinuxHost>> {
+    fn daemon(&self, choices: &Choices) -> Result<Daemon<LinuxHost>> {
         let path = socket_path();
         let socket = Socket::bind(&path).map_err(|error| {
             let message = format!(
@@ -236,10 +257,10 @@ impl Run {
             );
             Refusal::new(Status::Failure, message)
         })?;
-        let contract_cpus = Domains::here(self.domain_cpus).cpus;
+        let contract_cpus = Domains::here(choices.domain_cpus).cpus;
         let settings = Settings {
-            left_for_others_per_mille: self.leave * 10,
-            user_quota_per_mille: self.user_quota * 10,
+            left_for_others_per_mille: choices.options().leave_percent * 10,
+            user_quota_per_mille: choices.user_quota_percent() * 10,
             plain_dwcs: self.policy == Named::Dwcs,
         };
         Ok(Daemon::new(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::document::{FromNode, Node, ScenarioError, Value};
+use andante_document::{DocumentError, FromNode, Node, Value};
 
 /// The key that names another scenario.
 const BASE: &str = "base";
@@ -15,7 +15,7 @@ const BASE_CASES: &str = "base_cases";
 pub(super) fn with_base(
     file: &str,
     mut document: Node,
-) -> Result<(Node, Vec<PathBuf>), ScenarioError> {
+) -> Result<(Node, Vec<PathBuf>), DocumentError> {
     let mut files = Vec::new();
     if let Some(node) = document.remove(BASE) {
         let mut base = read_base(file, &node)?;
@@ -36,7 +36,7 @@ pub(super) fn with_base(
     Ok((document, files))
 }
 
-fn read_base(file: &str, node: &Node) -> Result<Node, ScenarioError> {
+fn read_base(file: &str, node: &Node) -> Result<Node, DocumentError> {
     let fail = |message: String| Err(node.origin.error(BASE, message));
     let Some(name) = String::from_node(node).filter(|name| !name.contains('/')) else {
         return fail("give the name of a scenario file in the same folder".to_owned());

@@ -2,7 +2,7 @@
 
 use andante_sim::{Promise, Terms};
 
-use super::document::{Node, ScenarioError, Section, suggest};
+use andante_document::{DocumentError, Node, Section, suggest};
 
 /// What every instance of a program is promised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +35,12 @@ const OPTIONS: [(&str, u32); 4] = [
 ];
 
 /// Reads the contract at `path`.
-pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, ScenarioError> {
+pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, DocumentError> {
     const TIME_MS: std::ops::RangeInclusive<f64> = 0.001..=4000.0;
     let mut section = Section::new(node, path)?;
     let time = |section: &mut Section<'_>, key| {
         let ms = section.number(key, 0.0, TIME_MS)?;
-        Ok::<u64, ScenarioError>((ms * 1e6).round() as u64)
+        Ok::<u64, DocumentError>((ms * 1e6).round() as u64)
     };
     section.need::<f64>("budget_ms")?;
     section.need::<f64>("period_ms")?;
@@ -116,7 +116,7 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Scena
 }
 
 /// `[contracts]`: the part of each CPU that is left to those without any [%].
-pub(super) fn read_leave(node: Option<&Node>) -> Result<Option<u32>, ScenarioError> {
+pub(super) fn read_leave(node: Option<&Node>) -> Result<Option<u32>, DocumentError> {
     let Some(node) = node else { return Ok(None) };
     let mut section = Section::new(node, "contracts")?;
     let leave: Option<u32> = section.get("leave_percent")?;
@@ -128,7 +128,7 @@ pub(super) fn read_leave(node: Option<&Node>) -> Result<Option<u32>, ScenarioErr
 }
 
 /// `tolerate = "x/y"`: of every y periods x may be lost.
-fn read_tolerance(section: &mut Section<'_>, flags: u32) -> Result<(u32, u32), ScenarioError> {
+fn read_tolerance(section: &mut Section<'_>, flags: u32) -> Result<(u32, u32), DocumentError> {
     let Some(text) = section.get::<String>("tolerate")? else {
         return Ok((0, 0));
     };

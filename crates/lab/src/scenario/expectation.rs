@@ -16,10 +16,10 @@
 
 use std::fmt;
 
-use super::document::{Node, Origin, ScenarioError, Section, Value, suggest};
 use super::{Case, Instances, Scenario};
 use crate::judge;
 use crate::runner::Choice;
+use andante_document::{DocumentError, Node, Origin, Section, Value, suggest};
 
 /// One expectation.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +180,7 @@ impl fmt::Display for Expectation {
 }
 
 /// Reads all `[[expect]]` tables.
-pub(super) fn read_all(node: Option<&Node>) -> Result<Vec<Expectation>, ScenarioError> {
+pub(super) fn read_all(node: Option<&Node>) -> Result<Vec<Expectation>, DocumentError> {
     let Some(node) = node else {
         return Ok(Vec::new());
     };
@@ -192,7 +192,7 @@ pub(super) fn read_all(node: Option<&Node>) -> Result<Vec<Expectation>, Scenario
     items.iter().map(read).collect()
 }
 
-fn read(node: &Node) -> Result<Expectation, ScenarioError> {
+fn read(node: &Node) -> Result<Expectation, DocumentError> {
     let mut section = Section::new(node, "expect")?;
     let measure: String = section.need("measure")?;
     let scheduler = section
@@ -223,7 +223,7 @@ fn read(node: &Node) -> Result<Expectation, ScenarioError> {
     Ok(expectation)
 }
 
-fn read_over(node: &Node, figure: &Figure) -> Result<Over, ScenarioError> {
+fn read_over(node: &Node, figure: &Figure) -> Result<Over, DocumentError> {
     let mut section = Section::new(node, "expect.over")?;
     let over = Over {
         figure: Figure {
@@ -248,7 +248,7 @@ fn read_over(node: &Node, figure: &Figure) -> Result<Over, ScenarioError> {
 }
 
 /// Reads `class` or `program`.
-pub(crate) fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>, ScenarioError> {
+pub(crate) fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>, DocumentError> {
     let class = section.get("class")?.map(Subject::Class);
     let program = section.get("program")?.map(Subject::Program);
     match (class, program) {
@@ -257,7 +257,7 @@ pub(crate) fn read_subject(section: &mut Section<'_>) -> Result<Option<Subject>,
     }
 }
 
-fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
+fn read_bound(section: &mut Section<'_>) -> Result<Bound, DocumentError> {
     let (min, max) = (section.get("min")?, section.get("max")?);
     let (of, within) = (section.get("of")?, section.get("within")?);
     match (min, max, of, within) {
@@ -271,7 +271,7 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, ScenarioError> {
     }
 }
 
-fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
+fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
     check_measure(figure, section)?;
     // A peer named by its path differs from machine to machine, so no scenario can rely on it.
     const KNOWN: &[&str] = &Choice::OF_KERNEL;
@@ -284,7 +284,7 @@ fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioEr
 }
 
 /// Refuses a measure that does not exist, or not of such a subject.
-pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<(), ScenarioError> {
+pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
     let Some(kind) = judge::measure_kind(&figure.measure) else {
         let hint = suggest(&figure.measure, judge::measures());
         return Err(section.error(
@@ -332,7 +332,7 @@ impl Expectation {
 }
 
 /// Checks that everything the expectations name exists in the cases they hold for.
-pub(super) fn check_all(scenario: &Scenario) -> Result<(), ScenarioError> {
+pub(super) fn check_all(scenario: &Scenario) -> Result<(), DocumentError> {
     for expectation in &scenario.expectations {
         let fail = |message: String| expectation.origin.error("expect", message);
         check_one(scenario, expectation).map_err(fail)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::document::{ScenarioError, Section};
+use andante_document::{DocumentError, Section};
 
 /// How the figures of the instances of a repeated program become one figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Instances {
 
 impl Instances {
     /// Reads the key `instances`, if it is given.
-    pub(crate) fn read(section: &mut Section<'_>) -> Result<Option<Self>, ScenarioError> {
+    pub(crate) fn read(section: &mut Section<'_>) -> Result<Option<Self>, DocumentError> {
         let Some(name) = section.get::<String>("instances")? else {
             return Ok(None);
         };

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::{FromNode, ScenarioError, Section, Value, suggest};
 use super::program::time;
+use andante_document::{DocumentError, FromNode, Section, Value, suggest};
 
 const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;
 /// Most requests that a display server may be behind.
@@ -342,7 +342,7 @@ pub(super) const KINDS: [&str; 17] = [
     "command",
 ];
 
-pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
+pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError> {
     Ok(match name {
         "player" => Kind::Player {
             fps: section.number("fps", 30.0, 0.1..=1000.0)?,
@@ -432,7 +432,7 @@ fn read_times(
     section: &mut Section<'_>,
     key: &'static str,
     default_ms: Option<f64>,
-) -> Result<Vec<f64>, ScenarioError> {
+) -> Result<Vec<f64>, DocumentError> {
     let given: Option<Vec<f64>> = match default_ms {
         None => Some(section.need(key)?),
         Some(_) => section.get(key)?,
@@ -444,7 +444,7 @@ fn read_times(
     Ok(times_ms)
 }
 
-fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
+fn read_display(section: &mut Section<'_>) -> Result<Display, DocumentError> {
     Ok(Display {
         work_ms: section.number("display_ms", 0.0, WORK_MS)?,
         server: section.get("server")?,
@@ -454,7 +454,7 @@ fn read_display(section: &mut Section<'_>) -> Result<Display, ScenarioError> {
 }
 
 /// Sound: `work_ms` per period, or `load`, the part of each period that the work takes.
-fn read_audio(section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
+fn read_audio(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
     let (frames, rate_hz) = read_period(section)?;
     let period_ms = f64::from(frames) / f64::from(rate_hz) * 1e3;
     let load = section.number("load", 0.25, 0.0..=10.0)?;
@@ -466,7 +466,7 @@ fn read_audio(section: &mut Section<'_>) -> Result<Kind, ScenarioError> {
 }
 
 /// A sound card's period [samples], and how many samples there are in a second.
-fn read_period(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
+fn read_period(section: &mut Section<'_>) -> Result<(u32, u32), DocumentError> {
     section.need::<u32>("frames")?;
     let frames = section.number("frames", 0.0, 16.0..=8192.0)? as u32;
     let rate_hz = section.number("rate_hz", 48_000.0, 8_000.0..=192_000.0)? as u32;
@@ -474,7 +474,7 @@ fn read_period(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
 }
 
 /// The work of a player's frames: `work_ms`, or what was recorded of a film.
-fn read_frame_work(section: &mut Section<'_>) -> Result<Vec<f64>, ScenarioError> {
+fn read_frame_work(section: &mut Section<'_>) -> Result<Vec<f64>, DocumentError> {
     let Some(trace) = section.node("work_trace") else {
         return read_times(section, "work_ms", None);
     };
@@ -516,7 +516,7 @@ fn parse_trace(text: &str) -> Result<Vec<f64>, String> {
     }
 }
 
-fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
+fn read_clip(section: &mut Section<'_>) -> Result<Clip, DocumentError> {
     let mut clip = Clip {
         width: 640,
         height: 360,
@@ -532,7 +532,7 @@ fn read_clip(section: &mut Section<'_>) -> Result<Clip, ScenarioError> {
 }
 
 /// `size = "WIDTHxHEIGHT"` [pixels], if it is given.
-fn read_size(section: &mut Section<'_>) -> Result<Option<(u32, u32)>, ScenarioError> {
+fn read_size(section: &mut Section<'_>) -> Result<Option<(u32, u32)>, DocumentError> {
     let Some(size) = section.node("size") else {
         return Ok(None);
     };

@@ -35,7 +35,6 @@
 
 mod base;
 mod contract;
-pub(crate) mod document;
 pub(crate) mod expectation;
 mod instances;
 mod kind;
@@ -48,7 +47,6 @@ mod tuned;
 use std::path::{Path, PathBuf};
 
 pub use contract::Contract;
-pub use document::ScenarioError;
 pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Display, Kind, Screen};
@@ -56,8 +54,8 @@ pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
 
+use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
 use andante_sim::PolicyKind;
-use document::{FromNode, Node, Section, Value, suggest};
 
 /// Longest path a class may have, in steps; what the scheduler supports.
 pub const MAX_DEPTH: usize = 16;
@@ -168,8 +166,8 @@ impl Scenario {
     ///
     /// # Errors
     /// The first mistake, with file, line and key.
-    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ScenarioError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, DocumentError> {
+        let text = std::fs::read_to_string(path).map_err(|error| DocumentError {
             file: path.display().to_string(),
             line: 1,
             key: String::new(),
@@ -182,7 +180,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The first mistake, with file, line and key.
-    pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
+    pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Self, DocumentError> {
         let (mut document, beside) = base::with_base(file, Node::parse(file, text)?)?;
         let variations = document.remove("cases");
         let set: Vec<Node> = overrides
@@ -222,7 +220,7 @@ impl Scenario {
 }
 
 /// A case varies the workload; what the whole scenario says stays out of it.
-fn forbid_outer_keys(variation: &Node, path: &str) -> Result<(), ScenarioError> {
+fn forbid_outer_keys(variation: &Node, path: &str) -> Result<(), DocumentError> {
     for (key, key_path, node) in Section::new(variation, path)?.entries() {
         if ["title", "description", "expect", "cases"].contains(&key) {
             let message = "belongs to the whole scenario; a case can only change the workload";
@@ -233,7 +231,7 @@ fn forbid_outer_keys(variation: &Node, path: &str) -> Result<(), ScenarioError> 
 }
 
 /// Reads a merged document as a scenario of one case.
-fn read_case(document: &Node) -> Result<Scenario, ScenarioError> {
+fn read_case(document: &Node) -> Result<Scenario, DocumentError> {
     let mut root = Section::new(document, "")?;
     let title: String = root.need("title")?;
     let description = root.get("description")?.unwrap_or_default();
@@ -253,7 +251,7 @@ fn read_case(document: &Node) -> Result<Scenario, ScenarioError> {
     })
 }
 
-fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
+fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     let cpus: u32 = root.get("cpus")?.unwrap_or(1);
     if !(1..=64).contains(&cpus) {
         return Err(root.error("cpus", format!("{cpus} is out of range: give 1 to 64")));
@@ -303,7 +301,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, ScenarioError> {
 }
 
 /// All work times `work_scale`.
-fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), ScenarioError> {
+fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), DocumentError> {
     let factor = root.number("work_scale", 1.0, 0.001..=1000.0)?;
     let real = |program: &&mut Program| program.count > 0 && program.kind.is_real();
     if factor != 1.0
@@ -322,7 +320,7 @@ fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), Sc
 }
 
 /// Whoever asks a server must name one.
-fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), ScenarioError> {
+fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), DocumentError> {
     for program in programs.iter().filter(|program| program.count > 0) {
         let Some((name, kind)) = program.kind.asks() else {
             continue;
@@ -341,7 +339,7 @@ fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), Scenari
 }
 
 /// Reads the tree, adding the parents that are left out.
-fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
+fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
     let mut classes: Vec<Class> = Vec::new();
     let Some(node) = node else { return Ok(classes) };
     for (path, key, weight) in Section::new(node, "classes")?.entries() {
@@ -372,7 +370,7 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, ScenarioError> {
 fn read_class(
     node: &Node,
     path: &str,
-) -> Result<(u32, Option<PolicyKind>, Option<u32>), ScenarioError> {
+) -> Result<(u32, Option<PolicyKind>, Option<u32>), DocumentError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
         value.ok_or_else(|| {
@@ -386,7 +384,7 @@ fn read_class(
     }
     let mut section = Section::new(node, path)?;
     let weight = match section.node("weight") {
-        Some(weight) => in_range(weight, &document::join(path, "weight"))?,
+        Some(weight) => in_range(weight, &andante_document::join(path, "weight"))?,
         None => DEFAULT_WEIGHT,
     };
     let policy = match section.get::<String>("policy")? {

@@ -1,7 +1,7 @@
 //! The programs of a scenario: what all of them can be told.
 
-use super::document::{Node, ScenarioError, Section, join};
 use super::{Class, Contract, Kind, Tuned, check_class_known, contract, kind, tuned};
+use andante_document::{DocumentError, Node, Section, join};
 use andante_sim::Priority;
 
 /// Most instances of a program.
@@ -47,7 +47,7 @@ pub(super) fn read(
     path: &str,
     classes: &[Class],
     cpus: u32,
-) -> Result<Program, ScenarioError> {
+) -> Result<Program, DocumentError> {
     let mut section = Section::new(node, path)?;
     let class: String = section.need("class")?;
     check_class_known(&class, classes).map_err(|message| section.error("class", message))?;
@@ -89,7 +89,7 @@ pub(super) fn read(
 }
 
 /// The number of instances: `count`, or so many for each CPU with `per_cpu`.
-fn read_count(section: &mut Section<'_>, cpus: u32) -> Result<u32, ScenarioError> {
+fn read_count(section: &mut Section<'_>, cpus: u32) -> Result<u32, DocumentError> {
     let given: u32 = section.get("count")?.unwrap_or(1);
     let times = match section.get("per_cpu")? {
         Some(true) => cpus,
@@ -109,14 +109,14 @@ pub(super) fn time(
     section: &mut Section<'_>,
     key: &'static str,
     least_s: f64,
-) -> Result<Option<f64>, ScenarioError> {
+) -> Result<Option<f64>, DocumentError> {
     match section.get::<f64>(key)? {
         None => Ok(None),
         Some(_) => section.number(key, 0.0, least_s..=3600.0).map(Some),
     }
 }
 
-fn check_times(program: &Program, section: &Section<'_>) -> Result<(), ScenarioError> {
+fn check_times(program: &Program, section: &Section<'_>) -> Result<(), DocumentError> {
     let steps = [
         ("start_s", program.start_s),
         ("suspend_s", program.suspend_s),
@@ -145,7 +145,7 @@ fn check_affinity(
     program: &Program,
     cpus: u32,
     section: &Section<'_>,
-) -> Result<(), ScenarioError> {
+) -> Result<(), DocumentError> {
     match &program.affinity {
         Some(list) if list.is_empty() => Err(section.error("affinity", "names no CPU")),
         Some(list) => match list.iter().find(|cpu| **cpu >= cpus) {

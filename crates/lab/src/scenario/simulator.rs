@@ -2,7 +2,7 @@
 
 use andante_sim::{Contracts, Costs, EventOptions};
 
-use super::document::{Node, ScenarioError, Section};
+use andante_document::{DocumentError, Node, Section};
 
 /// What only a simulated machine can be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,14 +40,14 @@ impl Default for Simulator {
 pub type InterruptSource = andante_sim::Interrupts;
 
 /// Reads `[simulator]`.
-pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, ScenarioError> {
+pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, DocumentError> {
     let Some(node) = node else {
         return Ok(Simulator::default());
     };
     let mut section = Section::new(node, "simulator")?;
     let mut time = |key: &'static str| {
         let us = section.number(key, 0.0, 0.0..=1e6)?;
-        Ok::<_, ScenarioError>((us * 1e3).round() as u64)
+        Ok::<_, DocumentError>((us * 1e3).round() as u64)
     };
     let costs = Costs {
         switch_ns: time("switch_us")?,
@@ -110,7 +110,7 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Scenario
     })
 }
 
-fn read_interrupts(node: &Node, path: &str, cpus: u32) -> Result<InterruptSource, ScenarioError> {
+fn read_interrupts(node: &Node, path: &str, cpus: u32) -> Result<InterruptSource, DocumentError> {
     let mut section = Section::new(node, path)?;
     let cpu: u32 = section.get("cpu")?.unwrap_or(0);
     if cpu >= cpus {

@@ -1,7 +1,7 @@
 //! `[programs.NAME.tuned]`: what an expert would do for a program by hand under the stock scheduler.
 
 use super::WEIGHTS;
-use super::document::{FromNode, Node, ScenarioError, Section};
+use andante_document::{DocumentError, FromNode, Node, Section};
 
 /// Settings for the schedulers `eevdf-nice`, `eevdf-weight`, `eevdf-fifo`, `eevdf-deadline` and
 /// `eevdf-deadline-max`, each of which takes its own.
@@ -29,7 +29,7 @@ pub struct Reserved {
 }
 
 /// Reads the table at `path`.
-pub(super) fn read(node: &Node, path: &str) -> Result<Tuned, ScenarioError> {
+pub(super) fn read(node: &Node, path: &str) -> Result<Tuned, DocumentError> {
     let mut section = Section::new(node, path)?;
     let tuned = Tuned {
         nice: section.number("nice", -10.0, -20.0..=19.0)? as i32,
@@ -49,12 +49,12 @@ pub(super) fn read(node: &Node, path: &str) -> Result<Tuned, ScenarioError> {
     Ok(tuned)
 }
 
-fn read_reserved(section: &mut Section<'_>) -> Result<Reserved, ScenarioError> {
+fn read_reserved(section: &mut Section<'_>) -> Result<Reserved, DocumentError> {
     // The kernel's bounds are finer than a tenth of a millisecond and wider than 4 s.
     let mut time_ns = |key| {
         section.need::<f64>(key)?;
         let ms = section.number(key, 0.0, 0.1..=4000.0)?;
-        Ok::<u64, ScenarioError>((ms * 1e6).round() as u64)
+        Ok::<u64, DocumentError>((ms * 1e6).round() as u64)
     };
     let reserved = Reserved {
         mean_ns: time_ns("budget_ms")?,

@@ -5,9 +5,9 @@ use super::scenarios::Scenarios;
 use super::table::TableSpec;
 use super::{MAX_LANES, MAX_SLOTS, list};
 use crate::judge::measure_kind;
-use crate::scenario::document::{FromNode, Node, ScenarioError, Section, Value, suggest};
 use crate::scenario::expectation::check_in_case;
 use crate::scenario::{Figure, MeasureKind, Subject};
+use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
 
 /// A figure to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +116,7 @@ pub(super) fn read(
     mut section: Section<'_>,
     tables: &[(String, TableSpec)],
     scenarios: &Scenarios<'_>,
-) -> Result<FigureSpec, ScenarioError> {
+) -> Result<FigureSpec, DocumentError> {
     const KINDS: [&str; 5] = ["lines", "bars", "timeline", "value-contour", "samples"];
     let kind: String = section.need("kind")?;
     let figure = match kind.as_str() {
@@ -138,7 +138,7 @@ pub(super) fn read(
 fn table_of<'a>(
     section: &mut Section<'_>,
     tables: &'a [(String, TableSpec)],
-) -> Result<&'a (String, TableSpec), ScenarioError> {
+) -> Result<&'a (String, TableSpec), DocumentError> {
     let id: String = section.need("table")?;
     tables
         .iter()
@@ -154,7 +154,7 @@ fn column_of(
     table: &TableSpec,
     section: &Section<'_>,
     key: &str,
-) -> Result<usize, ScenarioError> {
+) -> Result<usize, DocumentError> {
     let titles = || table.columns.iter().map(|c| c.column.title.as_str());
     titles().position(|known| known == title).ok_or_else(|| {
         let hint = suggest(title, titles());
@@ -166,7 +166,7 @@ fn read_chart(
     section: &mut Section<'_>,
     tables: &[(String, TableSpec)],
     bars: bool,
-) -> Result<ChartSpec, ScenarioError> {
+) -> Result<ChartSpec, DocumentError> {
     let (id, table) = table_of(section, tables)?;
     let columns = match section.get::<Vec<String>>("columns")? {
         None => (0..table.columns.len()).collect(),
@@ -194,7 +194,7 @@ fn read_chart(
 fn read_contour(
     section: &mut Section<'_>,
     tables: &[(String, TableSpec)],
-) -> Result<ContourSpec, ScenarioError> {
+) -> Result<ContourSpec, DocumentError> {
     let (id, table) = table_of(section, tables)?;
     let Some(baseline) = table.baseline else {
         return Err(section.error("table", "needs a table with a `baseline`"));
@@ -235,7 +235,7 @@ fn read_contour(
 fn read_timeline(
     section: &mut Section<'_>,
     scenarios: &Scenarios<'_>,
-) -> Result<TimelineSpec, ScenarioError> {
+) -> Result<TimelineSpec, DocumentError> {
     let slot_ms = match section.get::<f64>("slot_ms")? {
         None => None,
         Some(_) => Some(section.number("slot_ms", 0.0, 0.001..=60_000.0)?),
@@ -267,7 +267,7 @@ fn read_lane(
     outer: &Keys,
     slot_ms: Option<f64>,
     scenarios: &Scenarios<'_>,
-) -> Result<LaneSpec, ScenarioError> {
+) -> Result<LaneSpec, DocumentError> {
     const PATH: &str = "figure.lane";
     let at = At::of(node, PATH);
     let mut section = Section::new(node, PATH)?;
@@ -329,7 +329,7 @@ fn read_lane(
 fn read_samples(
     section: &mut Section<'_>,
     scenarios: &Scenarios<'_>,
-) -> Result<SamplesSpec, ScenarioError> {
+) -> Result<SamplesSpec, DocumentError> {
     let name: String = section.need("quantity")?;
     let known = Quantity::ALL.into_iter().find(|(known, _)| *known == name);
     let Some((_, quantity)) = known else {
@@ -361,7 +361,7 @@ fn read_series(
     outer: &Keys,
     quantity: Quantity,
     scenarios: &Scenarios<'_>,
-) -> Result<SeriesSpec, ScenarioError> {
+) -> Result<SeriesSpec, DocumentError> {
     const PATH: &str = "figure.series";
     let at = At::of(node, PATH);
     let mut section = Section::new(node, PATH)?;
@@ -408,7 +408,7 @@ fn read_series(
 }
 
 /// Pairs of an instant [s] and a value.
-fn read_points(node: &Node) -> Result<Vec<(f64, f64)>, ScenarioError> {
+fn read_points(node: &Node) -> Result<Vec<(f64, f64)>, DocumentError> {
     let pair = |node: &Node| match Vec::<f64>::from_node(node).as_deref() {
         Some([at_s, value]) => Some((*at_s, *value)),
         _ => None,

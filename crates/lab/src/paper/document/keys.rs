@@ -7,9 +7,9 @@ use std::fmt;
 use super::scenarios::Scenarios;
 use crate::paper::result::{AT_LEAST, AT_MOST};
 use crate::runner::Choice;
-use crate::scenario::document::{FromNode, Node, Origin, ScenarioError, Section, Value};
 use crate::scenario::expectation::{check_in_case, check_measure, read_subject};
 use crate::scenario::{Figure, Instances, Over, Subject};
+use andante_document::{DocumentError, FromNode, Node, Origin, Section, Value};
 
 /// One run: a case of a scenario under a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +140,7 @@ const DEMANDS: &str = "`within`, `within_abs`, `factor`, `at_most`, `at_least` a
 
 impl Keys {
     /// Reads the keys of one level.
-    pub fn read(section: &mut Section<'_>, path: &str) -> Result<Self, ScenarioError> {
+    pub fn read(section: &mut Section<'_>, path: &str) -> Result<Self, DocumentError> {
         let over = match section.node("over") {
             None => None,
             Some(node) => Some(read_over(node, &format!("{path}.over"))?),
@@ -165,7 +165,7 @@ impl Keys {
     }
 
     /// The keys that name a figure of a run.
-    pub fn read_figure(section: &mut Section<'_>) -> Result<Self, ScenarioError> {
+    pub fn read_figure(section: &mut Section<'_>) -> Result<Self, DocumentError> {
         Ok(Self {
             scenario: section.get("scenario")?,
             case: section.get("case")?,
@@ -205,7 +205,7 @@ impl Keys {
     }
 
     /// The run these keys name.
-    pub fn run(&self, scenarios: &Scenarios<'_>, at: At<'_>) -> Result<RunKey, ScenarioError> {
+    pub fn run(&self, scenarios: &Scenarios<'_>, at: At<'_>) -> Result<RunKey, DocumentError> {
         let Some(scenario) = &self.scenario else {
             return Err(at.error("names no `scenario`, and nothing around it does"));
         };
@@ -231,7 +231,7 @@ impl Keys {
         &self,
         scenarios: &Scenarios<'_>,
         at: At<'_>,
-    ) -> Result<Option<Source>, ScenarioError> {
+    ) -> Result<Option<Source>, DocumentError> {
         let Some(measure) = &self.measure else {
             return Ok(None);
         };
@@ -280,7 +280,7 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    pub fn error(&self, message: impl Into<String>) -> ScenarioError {
+    pub fn error(&self, message: impl Into<String>) -> DocumentError {
         self.origin.error(self.path, message)
     }
 }
@@ -293,7 +293,7 @@ impl OverKeys {
         run: &RunKey,
         scenarios: &Scenarios<'_>,
         at: At<'_>,
-    ) -> Result<(Figure, RunKey), ScenarioError> {
+    ) -> Result<(Figure, RunKey), DocumentError> {
         let same = Keys {
             scenario: of.scenario.clone(),
             case: of.case.clone(),
@@ -339,7 +339,7 @@ fn check_figure(
     run: &RunKey,
     scenarios: &Scenarios<'_>,
     at: At<'_>,
-) -> Result<(), ScenarioError> {
+) -> Result<(), DocumentError> {
     let node = Node {
         origin: at.origin.clone(),
         value: Value::Table(Vec::new()),
@@ -350,7 +350,7 @@ fn check_figure(
     })?
 }
 
-fn read_over(node: &Node, path: &str) -> Result<OverKeys, ScenarioError> {
+fn read_over(node: &Node, path: &str) -> Result<OverKeys, DocumentError> {
     let mut section = Section::new(node, path)?;
     let over = OverKeys {
         keys: Box::new(Keys::read_figure(&mut section)?),
@@ -360,7 +360,7 @@ fn read_over(node: &Node, path: &str) -> Result<OverKeys, ScenarioError> {
     Ok(over)
 }
 
-fn read_demand(section: &mut Section<'_>) -> Result<Option<Demand>, ScenarioError> {
+fn read_demand(section: &mut Section<'_>) -> Result<Option<Demand>, DocumentError> {
     let mut demands = Vec::new();
     for (key, demand) in [
         ("within", Demand::Within as fn(f64) -> Demand),
@@ -390,7 +390,7 @@ fn read_demand(section: &mut Section<'_>) -> Result<Option<Demand>, ScenarioErro
     }
 }
 
-fn read_starves(section: &mut Section<'_>, path: &str) -> Result<Option<Starves>, ScenarioError> {
+fn read_starves(section: &mut Section<'_>, path: &str) -> Result<Option<Starves>, DocumentError> {
     let Some(node) = section.node("starves") else {
         return Ok(None);
     };

@@ -24,7 +24,7 @@ use scenarios::{NoScenario, Scenarios};
 use super::computed;
 use super::result::Departure;
 use crate::scenario::Scenario;
-use crate::scenario::document::{Node, ScenarioError, Section, Value, suggest};
+use andante_document::{DocumentError, Node, Section, Value, suggest};
 
 /// Most figures a table may hold.
 pub(crate) const MAX_CELLS: usize = 4096;
@@ -76,9 +76,9 @@ impl Paper {
     ///
     /// # Errors
     /// The first mistake in it or in a scenario it names, with file, line and key.
-    pub fn load(folder: &Path) -> Result<Self, ScenarioError> {
+    pub fn load(folder: &Path) -> Result<Self, DocumentError> {
         let file = folder.join(FILE);
-        let text = std::fs::read_to_string(&file).map_err(|error| ScenarioError {
+        let text = std::fs::read_to_string(&file).map_err(|error| DocumentError {
             file: file.display().to_string(),
             line: 1,
             key: String::new(),
@@ -103,7 +103,7 @@ impl Paper {
         file: &str,
         text: &str,
         read: scenarios::Reader<'_>,
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, DocumentError> {
         let document = Node::parse(file, text)?;
         let scenarios = Scenarios::new(read);
         let mut root = Section::new(&document, "")?;
@@ -166,7 +166,7 @@ fn beside(folder: &Path) -> Vec<String> {
 fn read_departures(
     node: Option<&Node>,
     root: &Section<'_>,
-) -> Result<Vec<Departure>, ScenarioError> {
+) -> Result<Vec<Departure>, DocumentError> {
     let Some(node) = node else {
         return Ok(Vec::new());
     };
@@ -189,7 +189,7 @@ fn read_exhibit(
     says: &str,
     tables: &[(String, TableSpec)],
     scenarios: &Scenarios<'_>,
-) -> Result<ExhibitSpec, ScenarioError> {
+) -> Result<ExhibitSpec, DocumentError> {
     let mut section = Section::new(node, kind)?;
     Ok(ExhibitSpec {
         id: section.need("id")?,
@@ -219,7 +219,7 @@ fn list<'a>(
     path: &str,
     most: usize,
     section: &Section<'_>,
-) -> Result<&'a [Node], ScenarioError> {
+) -> Result<&'a [Node], DocumentError> {
     let key = path.rsplit('.').next().unwrap_or(path);
     match node.map(|node| &node.value) {
         Some(Value::List(items)) if !items.is_empty() => match items.len() <= most {

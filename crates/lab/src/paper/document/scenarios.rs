@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use andante_sim::PolicyKind;
 
 use super::keys::{At, RunKey};
-use crate::scenario::document::{ScenarioError, suggest};
 use crate::scenario::{Case, Scenario, Subject};
+use andante_document::{DocumentError, suggest};
 
 /// Reads the scenario of this name; the string says why there is none.
 pub(crate) type Reader<'a> = &'a dyn Fn(&str) -> Result<Scenario, NoScenario>;
@@ -17,7 +17,7 @@ pub(crate) enum NoScenario {
     /// There is none of this name; these there are.
     Unknown(Vec<String>),
     /// It is not well formed.
-    Wrong(ScenarioError),
+    Wrong(DocumentError),
 }
 
 /// The scenarios that a paper has named so far.
@@ -53,7 +53,7 @@ impl<'a> Scenarios<'a> {
         scenario: &str,
         case: Option<&str>,
         at: At<'_>,
-    ) -> Result<(), ScenarioError> {
+    ) -> Result<(), DocumentError> {
         self.with_case(scenario, case, at, |_| ())
     }
 
@@ -64,7 +64,7 @@ impl<'a> Scenarios<'a> {
         case: Option<&str>,
         at: At<'_>,
         look: impl FnOnce(&Case) -> T,
-    ) -> Result<T, ScenarioError> {
+    ) -> Result<T, DocumentError> {
         self.read_once(scenario, at)?;
         let known = self.known.borrow();
         let cases = &known[scenario].cases;
@@ -104,7 +104,7 @@ impl<'a> Scenarios<'a> {
         program.map_or(1, |program| program.count)
     }
 
-    fn read_once(&self, name: &str, at: At<'_>) -> Result<(), ScenarioError> {
+    fn read_once(&self, name: &str, at: At<'_>) -> Result<(), DocumentError> {
         if self.known.borrow().contains_key(name) {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use super::keys::{At, Demand, Keys, Source, Starves};
 use super::scenarios::Scenarios;
 use super::{MAX_CELLS, list};
 use crate::paper::result::{Column, Published, STARVED};
-use crate::scenario::document::{FromNode, Node, Origin, ScenarioError, Section, Value, suggest};
+use andante_document::{DocumentError, FromNode, Node, Origin, Section, Value, suggest};
 
 /// A table to be filled.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +73,7 @@ pub(crate) struct CellSpec {
 pub(super) fn read(
     mut section: Section<'_>,
     scenarios: &Scenarios<'_>,
-) -> Result<TableSpec, ScenarioError> {
+) -> Result<TableSpec, DocumentError> {
     let row_title = section.get("row_title")?.unwrap_or_default();
     let label_titles: Vec<String> = section.get("label_titles")?.unwrap_or_default();
     let fold = section.get("fold")?.unwrap_or(false);
@@ -135,7 +135,7 @@ fn unique<'a>(
     what: &str,
     titles: impl Iterator<Item = &'a String>,
     section: &Section<'_>,
-) -> Result<(), ScenarioError> {
+) -> Result<(), DocumentError> {
     let mut seen = Vec::new();
     for title in titles {
         if seen.contains(&title) {
@@ -150,7 +150,7 @@ fn read_column(
     node: &Node,
     table: &Keys,
     table_order: Option<Order>,
-) -> Result<(ColumnSpec, Keys), ScenarioError> {
+) -> Result<(ColumnSpec, Keys), DocumentError> {
     const PATH: &str = "table.column";
     let mut section = Section::new(node, PATH)?;
     let column = Column {
@@ -173,7 +173,7 @@ fn read_column(
     Ok((ColumnSpec { column, order }, keys))
 }
 
-fn read_order(section: &mut Section<'_>) -> Result<Option<Order>, ScenarioError> {
+fn read_order(section: &mut Section<'_>) -> Result<Option<Order>, DocumentError> {
     let Some(node) = section.node("order") else {
         return Ok(None);
     };
@@ -190,7 +190,7 @@ fn read_order(section: &mut Section<'_>) -> Result<Option<Order>, ScenarioError>
     }
 }
 
-fn need_why(why: &Option<String>, at: At<'_>) -> Result<String, ScenarioError> {
+fn need_why(why: &Option<String>, at: At<'_>) -> Result<String, DocumentError> {
     let why = why.clone();
     why.ok_or_else(|| at.error("a tolerance needs `why`: why so much and no more"))
 }
@@ -215,7 +215,7 @@ fn read_row(
     node: &Node,
     shape: &Shape<'_>,
     scenarios: &Scenarios<'_>,
-) -> Result<RowSpec, ScenarioError> {
+) -> Result<RowSpec, DocumentError> {
     const PATH: &str = "table.row";
     let mut section = Section::new(node, PATH)?;
     let title = section.need("title")?;
@@ -256,7 +256,7 @@ fn read_cell(
     outer: &Keys,
     row: &Origin,
     scenarios: &Scenarios<'_>,
-) -> Result<CellSpec, ScenarioError> {
+) -> Result<CellSpec, DocumentError> {
     const PATH: &str = "table.row.published";
     let at = At {
         origin: entry.map_or(row, |node| &node.origin),
@@ -307,7 +307,7 @@ fn read_cell(
     })
 }
 
-fn read_published(node: &Node) -> Result<Option<Published>, ScenarioError> {
+fn read_published(node: &Node) -> Result<Option<Published>, DocumentError> {
     let word = String::from_node(node);
     match (word.as_deref(), f64::from_node(node)) {
         (_, Some(number)) => Ok(Some(Published::Number(number))),

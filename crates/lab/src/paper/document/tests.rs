@@ -84,7 +84,7 @@ fn read_scenario(name: &str) -> Result<Scenario, NoScenario> {
     }
 }
 
-fn parse(text: &str) -> Result<Paper, ScenarioError> {
+fn parse(text: &str) -> Result<Paper, DocumentError> {
     Paper::parse("p", "paper.toml", text, &read_scenario)
 }
 

@@ -1,9 +1,22 @@
-//! A TOML document whose every value knows the line it stands on.
+// SPDX-License-Identifier: GPL-2.0
+//! TOML documents written by hand (scenarios, papers, contracts, the configuration), whose every value
+//! knows the line that it stands on.
 //!
-//! Scenarios are written by hand, so a mistake must be answered with the place and the mend. Serde
-//! forgets both as soon as tables are flattened or merged; hence this small reader: a [`Node`] keeps
-//! its line through merging, and a [`Section`] remembers which keys were asked for, so that those
-//! left over can be named together with the key that was probably meant.
+//! A mistake must be answered with the place and the mend. Serde forgets both as soon as tables are
+//! flattened or merged; hence this small reader: a [`Node`] keeps its line through merging, and a
+//! [`Section`] remembers which keys were asked for, so that those left over can be named together with
+//! the key that was probably meant.
+//!
+//! ```
+//! use andante_document::{Node, Section};
+//!
+//! let document = Node::parse("my.toml", "wieght = 3")?;
+//! let mut top = Section::new(&document, "")?;
+//! assert_eq!(top.get::<u32>("weight")?, None);
+//! let error = top.finish().unwrap_err().to_string();
+//! assert_eq!(error, "my.toml:1: wieght: unknown key, did you mean `weight`?");
+//! # Ok::<(), andante_document::DocumentError>(())
+//! ```
 
 use std::fmt;
 
@@ -11,9 +24,9 @@ use strsim::damerau_levenshtein;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a scenario, and where.
+/// What is wrong with a document, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioError {
+pub struct DocumentError {
     /// File as the user named it.
     pub file: String,
     /// Line, from 1.
@@ -24,7 +37,7 @@ pub struct ScenarioError {
     pub message: String,
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.file, self.line)?;
         if !self.key.is_empty() {
@@ -34,25 +47,30 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for DocumentError {}
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub struct Node {
+    /// Where it stands.
     pub origin: Origin,
+    /// The value.
     pub value: Value,
 }
 
 /// File and line of a value; the file differs only for values set on the command line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Origin {
+pub struct Origin {
+    /// File as the user named it.
     pub file: String,
+    /// Line, from 1.
     pub line: usize,
 }
 
 impl Origin {
-    pub fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
-        ScenarioError {
+    /// An error about the value at this dotted path that stands here.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> DocumentError {
+        DocumentError {
             file: self.file.clone(),
             line: self.line,
             key: key.to_owned(),
@@ -63,17 +81,24 @@ impl Origin {
 
 /// TOML's values; tables keep the order of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A string.
     Text(String),
+    /// A whole number.
     Integer(i64),
+    /// A number with a point.
     Number(f64),
+    /// true or false.
     Boolean(bool),
+    /// A list.
     List(Vec<Node>),
+    /// Keys and their values.
     Table(Vec<(String, Node)>),
 }
 
 impl Value {
-    fn kind(&self) -> &'static str {
+    /// What it is, to be said to people.
+    pub fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a string",
             Value::Integer(_) => "a whole number",
@@ -90,9 +115,9 @@ impl Node {
     ///
     /// # Errors
     /// The first error of syntax, duplicate keys included.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
         let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
-        let table = DeTable::parse(text).map_err(|error| ScenarioError {
+        let table = DeTable::parse(text).map_err(|error| DocumentError {
             file: file.to_owned(),
             line: line_of(error.span().map_or(0, |span| span.start)),
             key: String::new(),
@@ -137,7 +162,7 @@ impl Node {
 fn convert_table(
     table: &DeTable<'_>,
     origin: &impl Fn(usize) -> Origin,
-) -> Result<Vec<(String, Node)>, ScenarioError> {
+) -> Result<Vec<(String, Node)>, DocumentError> {
     let convert_entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let key: &std::borrow::Cow<'_, str> = key.get_ref();
         Ok((key.to_string(), convert(value, key, origin)?))
@@ -149,7 +174,7 @@ fn convert(
     node: &Spanned<DeValue<'_>>,
     key: &str,
     origin: &impl Fn(usize) -> Origin,
-) -> Result<Node, ScenarioError> {
+) -> Result<Node, DocumentError> {
     let origin_here = origin(node.span().start);
     let value = match node.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
@@ -181,10 +206,11 @@ fn convert(
     })
 }
 
-/// What a value of a scenario can be read as.
-pub(crate) trait FromNode: Sized {
+/// What a value can be read as.
+pub trait FromNode: Sized {
     /// What to say is expected, e.g. `a string`.
     const EXPECTED: &'static str;
+    /// None: it is something else.
     fn from_node(node: &Node) -> Option<Self>;
 }
 
@@ -261,7 +287,7 @@ impl FromNode for Vec<String> {
 }
 
 /// A table that is being read.
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     origin: &'a Origin,
     path: String,
     entries: &'a [(String, Node)],
@@ -270,7 +296,10 @@ pub(crate) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Reads `node`, found at `path`, as a table.
-    pub fn new(node: &'a Node, path: &str) -> Result<Self, ScenarioError> {
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn new(node: &'a Node, path: &str) -> Result<Self, DocumentError> {
         match &node.value {
             Value::Table(entries) => Ok(Self {
                 origin: &node.origin,
@@ -302,8 +331,37 @@ impl<'a> Section<'a> {
             .map(|(_, node)| node)
     }
 
+    /// The tables of the list at `key`, called `key[1]` and so on.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, DocumentError> {
+        let Some(node) = self.node(key) else {
+            return Ok(Vec::new());
+        };
+        let wrong = || format!("expected tables: write [[{key}]] over each");
+        let Value::List(items) = &node.value else {
+            return Err(self.error(key, wrong()));
+        };
+        let path = join(&self.path, key);
+        let section = |(at, item): (usize, &'a Node)| {
+            Self::new(item, &format!("{path}[{}]", at + 1)).map_err(|_| self.error(key, wrong()))
+        };
+        items.iter().enumerate().map(section).collect()
+    }
+
+    /// Calls an item of a list by its name from now on.
+    pub fn call(&mut self, name: &str) {
+        if let Some((list, _)) = self.path.rsplit_once('[') {
+            self.path = join(list, name);
+        }
+    }
+
     /// The value at `key`, if there is one.
-    pub fn get<T: FromNode>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError> {
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn get<T: FromNode>(&mut self, key: &'static str) -> Result<Option<T>, DocumentError> {
         let Some(node) = self.node(key) else {
             return Ok(None);
         };
@@ -314,7 +372,10 @@ impl<'a> Section<'a> {
     }
 
     /// The value at `key`, which must be there.
-    pub fn need<T: FromNode>(&mut self, key: &'static str) -> Result<T, ScenarioError> {
+    ///
+    /// # Errors
+    /// It is not, or something else.
+    pub fn need<T: FromNode>(&mut self, key: &'static str) -> Result<T, DocumentError> {
         if let Some(value) = self.get(key)? {
             return Ok(value);
         }
@@ -332,13 +393,46 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The choice named at `key`; without the key the first one.
+    ///
+    /// # Errors
+    /// It names none of them.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<T, DocumentError> {
+        let Some(node) = self.node(key) else {
+            return Ok(choices[0].1);
+        };
+        let names: Vec<_> = choices
+            .iter()
+            .map(|(name, _)| format!("\"{name}\""))
+            .collect();
+        let names = names.join(", ");
+        let Value::Text(chosen) = &node.value else {
+            let found = node.value.kind();
+            return Err(self.error(key, format!("expected one of {names}, found {found}")));
+        };
+        match choices.iter().find(|(name, _)| name == chosen) {
+            Some(&(_, choice)) => Ok(choice),
+            None => {
+                let message = format!("`{chosen}` is not known: give one of {names}");
+                Err(self.error(key, message))
+            }
+        }
+    }
+
     /// The number at `key` or `default`, refused outside `range`.
+    ///
+    /// # Errors
+    /// It is something else, or outside.
     pub fn number(
         &mut self,
         key: &'static str,
         default: f64,
         range: std::ops::RangeInclusive<f64>,
-    ) -> Result<f64, ScenarioError> {
+    ) -> Result<f64, DocumentError> {
         let number = self.get(key)?.unwrap_or(default);
         if range.contains(&number) {
             return Ok(number);
@@ -352,7 +446,7 @@ impl<'a> Section<'a> {
     }
 
     /// An error about the value at `key`.
-    pub fn error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+    pub fn error(&self, key: &str, message: impl Into<String>) -> DocumentError {
         let entry = self.entries.iter().find(|(known, _)| known == key);
         let origin = entry.map_or(self.origin, |(_, node)| &node.origin);
         let path = if key.is_empty() {
@@ -364,7 +458,10 @@ impl<'a> Section<'a> {
     }
 
     /// Refuses keys that nobody asked for.
-    pub fn finish(self) -> Result<(), ScenarioError> {
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn finish(&self) -> Result<(), DocumentError> {
         match self
             .entries
             .iter()
@@ -382,9 +479,9 @@ impl<'a> Section<'a> {
 }
 
 /// `path.key`, with the key quoted if TOML would need it.
-pub(crate) fn join(path: &str, key: &str) -> String {
+pub fn join(path: &str, key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let key = if key.chars().all(bare) {
+    let key = if !key.is_empty() && key.chars().all(bare) {
         key.to_owned()
     } else {
         format!("\"{key}\"")
@@ -397,7 +494,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
 }
 
 /// `, did you mean …?` with the known name closest to `wrong`, else a list of what is known.
-pub(crate) fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let closest = known
         .iter()
