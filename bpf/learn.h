@@ -257,7 +257,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 		return;
 	an_learn_service(&ts->learner, ran_ns);
 	index = learnt_contract(ts);
-	if (index && an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise))
+	if (index && an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise) &&
+	    !an_learn_late(&ts->learner, an_kclock_ns()))
 		contract_unbind(ts);
 }
 

@@ -12,6 +12,8 @@
  *                                   that the one expensive frame of each group is remembered;
  *                                   but not for long: what took longer once, for it came late,
  *                                   would be served late again. A window ends after two seconds.
+ *                                   Who wakes in a rhythm, and now a beat or more too late, has
+ *                                   done several jobs in one (an_learn_job()).
  *      mean service, distance       exponential averages over some sixteen jobs
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
@@ -25,14 +27,15 @@
  * for who takes long to answer is not expected to answer at once; budget is twice the largest
  * service, in the period in which that is the bound's part of a CPU. When that is used up it has
  * its class's share, like everybody else, until there is more; when as much again is, within one
- * job, it is not what it seemed to be (an_learn_overran()).
+ * job, it is not what it seemed to be (an_learn_overran()), unless it is late.
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time. When that is empty each has what its own task uses on average,
  * and an eighth more, from a bucket of its own, unless it has slept for long. So a program that
  * only seems to be interactive gets the bound and no more, and takes nothing from those that are.
  * Who has used all that it may has its share until there is more; and waiting brings a deadline
- * nearer only as far as that bucket has what the job still needs (an_learnt_deadline_ns()).
+ * nearer only as far as that bucket has what the job still needs, and not nearer than the job can
+ * be done (an_learnt_deadline_ns()).
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
@@ -55,10 +58,11 @@
 #define AN_LEARN_AVERAGED 16u		    /* jobs that averages are over */
 #define AN_LEARN_WINDOW_JOBS 128u
 #define AN_LEARN_WINDOW_NS 2000000000u
-#define AN_LEARN_OVERRUN 2u	     /* budgets that one job may take */
-#define AN_LEARN_MARGIN_SHIFT 3	     /* what is sure is the average and an eighth of it */
-#define AN_LEARN_SPARE_SHIFT 4	     /* of a sixteenth of the bound nobody is sure */
-#define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
+#define AN_LEARN_OVERRUN 2u	       /* budgets that one job may take */
+#define AN_LEARN_LATE_NS 1000000000ULL /* for so long it may be late that takes more */
+#define AN_LEARN_MARGIN_SHIFT 3	       /* what is sure is the average and an eighth of it */
+#define AN_LEARN_SPARE_SHIFT 4	       /* of a sixteenth of the bound nobody is sure */
+#define AN_LEARN_REFILL_NS 1000000LL   /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
 #define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
@@ -120,6 +124,20 @@ an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distan
 }
 
 /*
+ * How long one job took that was so far from the next. A task that has woken in a rhythm, and then
+ * not for one and a half times as long, was kept waiting, and had more than one to do when its turn
+ * came.
+ */
+an_inline u32 an_learn_job(const struct an_learner *l, u32 service_ns, u32 distance_ns)
+{
+	bool rhythm = l->jobs >= AN_LEARN_AVERAGED && l->spread_ns <= l->distance_ns / 4;
+
+	if (!rhythm || distance_ns < l->distance_ns + l->distance_ns / 2)
+		return service_ns;
+	return (u64)service_ns * l->distance_ns / (distance_ns ? distance_ns : 1);
+}
+
+/*
  * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
  * the task has been talking for long, and still does.
  */
@@ -139,7 +157,7 @@ an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 		l->jobs++;
 	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
 						    : l->distance_ns - distance_ns;
-	an_learn_largest(l, service_ns, distance_ns);
+	an_learn_largest(l, an_learn_job(l, service_ns, distance_ns), distance_ns);
 	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
 	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
 	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
@@ -223,11 +241,23 @@ an_inline u64 an_learn_job_ns(const struct an_promise *p)
 	return p->budget_ns > 1 ? p->budget_ns / 2 : 1;
 }
 
-/* Has the job in progress taken so much that the task is not what it seemed to be? It is promised
- * nothing any more. */
+/* Has the job in progress taken so much that the task may not be what it seemed to be? */
 an_inline bool an_learn_overran(const struct an_learner *l, const struct an_promise *p)
 {
 	return l->service_ns > AN_LEARN_OVERRUN * p->budget_ns;
+}
+
+/*
+ * Is it merely late? So it is if it has had no more, since it woke, than it is used to: sound that
+ * was kept waiting goes on without a pause until it has caught up, and with its share alone would
+ * not catch up at all. Not for long: who has not waited for a second does not wait any more.
+ */
+an_inline bool an_learn_late(const struct an_learner *l, u64 now_ns)
+{
+	u64 since_ns = now_ns > l->woken_ns ? now_ns - l->woken_ns : 0;
+
+	return since_ns < AN_LEARN_LATE_NS &&
+	       (u64)l->service_ns * 1024 <= since_ns * an_learn_wanted(an_learn_part(l));
 }
 
 /* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
@@ -355,19 +385,22 @@ an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
  * The deadline that the job in service has among learnt ones at this instant [ns]. With waiting it
  * comes nearer only as far as the contract is sure of what the job still needs: a job that lives on
  * what others leave is ordered as though that part of it had begun now, and so does not come before
- * shorter ones that keep to what they are sure of, however long it has waited for them.
+ * shorter ones that keep to what they are sure of, however long it has waited for them. And it
+ * comes no nearer than the job can be done: one long job that is late would make many short ones
+ * late too, each of which can still be in time.
  */
 an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	u64 needs_ns = an_learnt_needs_ns(c), anew_ns;
+	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns;
 
-	if (own_ns >= (s64)needs_ns)
-		return c->job_deadline_ns;
-	if (own_ns > 0)
-		needs_ns -= own_ns;
-	anew_ns = now_ns + c->job_rel_ns * needs_ns / an_learn_job_ns(&c->promise);
-	return c->job_deadline_ns > anew_ns ? c->job_deadline_ns : anew_ns;
+	if (own_ns < (s64)needs_ns) {
+		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;
+		unsure_ns = c->job_rel_ns * unsure_ns / an_learn_job_ns(&c->promise);
+		if (unsure_ns > least_ns)
+			least_ns = unsure_ns;
+	}
+	return c->job_deadline_ns > now_ns + least_ns ? c->job_deadline_ns : now_ns + least_ns;
 }
 
 /*

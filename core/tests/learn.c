@@ -123,6 +123,39 @@ TEST(a_job_may_overrun_its_budget_once)
 	CHECK(an_learn_overran(&l, &promise));
 }
 
+/* Sound that was kept waiting computes without a pause until it has caught up. */
+TEST(who_is_late_is_what_it_seemed_to_be)
+{
+	struct an_promise promise = {0};
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	now_ns = watch(&l, now_ns, 300, MS, 4 * MS);
+	an_learn_promise(&l, BOUND, &promise);
+	an_learn_service(&l, 5 * MS);
+	CHECK(an_learn_overran(&l, &promise));
+	CHECK(!an_learn_late(&l, now_ns + 5 * MS)); /* nobody kept it waiting */
+	CHECK(an_learn_late(&l, now_ns + 30 * MS));
+	CHECK(!an_learn_late(&l, now_ns + AN_LEARN_LATE_NS));
+	/* What it has done then is several jobs in one. */
+	an_learn_wake(&l, now_ns + 20 * MS);
+	CHECK_EQ(l.largest_ns, MS);
+}
+
+/* Who wakes at any time is not late by being seldom. */
+TEST(who_has_no_rhythm_may_have_long_jobs_at_long_distances)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 i = 0; i < 20; i++)
+		now_ns = watch(&l, now_ns, 1, MS, i % 2 ? 5 * MS : 35 * MS);
+	now_ns = watch(&l, now_ns, 1, 5 * MS, 60 * MS);
+	CHECK_EQ(l.largest_ns, 5 * MS);
+}
+
 /* One that was interactive and then works all the time is not for long. */
 TEST(behaviour_that_ends_is_forgotten)
 {
@@ -347,8 +380,11 @@ TEST(who_is_not_sure_of_its_time_does_not_gain_by_waiting)
 	check_contracts(2);
 }
 
-/* But what it has saved up counts: then its deadline comes nearer, and it goes first. */
-TEST(who_is_sure_of_its_time_is_served_by_its_deadline)
+/*
+ * What it has saved up counts: its deadline comes nearer, as near as the job can still be done. So
+ * a short job that can be in time does not wait for a long one that cannot.
+ */
+TEST(who_is_sure_of_its_time_is_served_by_when_it_can_be_done)
 {
 	u64 now_ns = 1000 * MS;
 	u32 sound = sound_alone(now_ns), film = create_learnt(4 * MS, 150, now_ns), rule;
@@ -359,13 +395,20 @@ TEST(who_is_sure_of_its_time_is_served_by_its_deadline)
 	an_contract_wake(&set, sound, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
 	an_contract_sleep(&set, sound, now_ns);
-	now_ns += 5 * MS;
+	now_ns += 5 * MS; /* 0.6 ms before its deadline */
 	an_contract_wake(&set, sound, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	an_contract_sleep(&set, sound, now_ns);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
-	/* The job in service has what it needs up to its end, and then is as one that begins. */
-	an_contract_charge(&set, film, 3 * MS, now_ns);
+	an_contract_charge(&set, film, 3 * MS, now_ns += 3 * MS);
+	an_contract_wake(&set, sound, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	an_contract_sleep(&set, sound, now_ns);
+	an_contract_charge(&set, film, MS / 2, now_ns += MS / 2);
+	an_contract_wake(&set, sound, now_ns);
+	/* It ends before sound need have. Then it is as one that begins. */
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
-	an_contract_charge(&set, film, 2 * MS, now_ns);
+	an_contract_charge(&set, film, MS / 2, now_ns += MS / 2);
 	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
 	check_contracts(2);
 }
