@@ -213,12 +213,17 @@ fn bad_input_gets_one_sentence_and_a_status_of_its_own() {
         ("no_such_process", 14),
         ("kernel_thread", 15),
         ("command_not_found", 127),
+        ("wrong_config", 27),
+        ("no_config", 27),
     ] {
         let said = &report[case][0];
         let (got, sentence) = said.split_once(' ').expect("status and sentence");
         assert_eq!(got.parse(), Ok(status), "{case}: {sentence}");
         assert!(sentence.len() > 20, "{case} says why: {sentence:?}");
     }
+    let says = "/tmp/wrong.toml:1: learn_percent: 95 is out of range: give 0 to 90";
+    assert!(report["wrong_config"][0].contains(says), "{report:?}");
+    assert_eq!(report["learn_off"], ["1"]);
     assert_eq!(report["nothing_left"], ["0"]);
 }
 

@@ -5,7 +5,14 @@
 cgroups() { find /sys/fs/cgroup -type d | wc -l; }
 
 try status_without_scheduler andante status
+echo 'learn_percent = 95' >/tmp/wrong.toml
+try wrong_config andante run --config /tmp/wrong.toml
+try no_config andante run --config /tmp/none.toml
+mkdir -p /etc/andante.d
+echo 'learn_percent = 50' >/etc/andante.toml
+echo 'learn_percent = 0' >/etc/andante.d/quiet.toml
 in_charge
+echo "REPORT learn_off $(andante why --pid $$ | grep -c 'none is learnt')"
 try second_scheduler andante run
 
 andante class create /film --weight 300

@@ -104,7 +104,8 @@ fn obstacle(thread: &Watched) -> String {
         return "threads of the kernel are given none".to_owned();
     }
     if thread.bound == 0 {
-        return "none is learnt: `andante run --learn 0`".to_owned();
+        return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
+            .to_owned();
     }
     match thread.seen.obstacle(thread.bound) {
         Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
