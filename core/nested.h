@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Contracts nested in others: that of a class, and around it, or around its tasks, that of a class
- * above. What was promised to the outer one is for all that is in it. So what runs under an inner
- * contract is charged twice: to that one, by its own rules, and to the outer one here, which may
- * sleep, be without budget, or be served by another CPU at that time.
+ * Contracts nested in others: around those of a class's tasks, and of the classes below it, is the
+ * class's own. What was promised to that outer one is for all that is in it. So what runs under an
+ * inner contract is charged twice: to that one, by its own rules, and to the outer one here, which
+ * may sleep, be without budget, or be served by another CPU at that time.
  *
  *      the outer one          the run comes out of
  *
