@@ -82,7 +82,9 @@ andante class set film --weight 10
 sleep 0.2
 echo "REPORT class_first $(share $first 2)"
 echo "REPORT class_second $(share $second 2)"
-# One of them has a contract of its own besides: it comes out of the class's.
+# One of them has a contract of its own besides: it comes out of the class's. What the class has of
+# its share, beyond what it was promised, is to be next to nothing here.
+andante class set film --weight 1
 andante reserve $first 2ms/10ms
 parts 2 $first $second | sed 's/^/REPORT nested /'
 echo "REPORT contracts $(contracts)"
