@@ -46,6 +46,12 @@ static __always_inline s32 socket_peer_process(struct sock *sk)
 	return sk->sk_peer_pid ? BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr) : 0;
 }
 
+/* Has it been accepted, or bound, so that a server answers through it? Of a pair neither has. */
+static __always_inline bool socket_is_accepted(struct sock *sk)
+{
+	return BPF_CORE_READ((struct unix_sock *)sk, addr);
+}
+
 /* A process, and a server that has answered it. The number of one that has ended may come again:
  * then another that wakes the server's threads is taken for its client. */
 struct client {
@@ -87,17 +93,21 @@ int BPF_PROG(andante_data_ready, struct sock *sk)
 	struct unix_sock *to;
 	struct task_state *ts;
 
-	if (trees[0].classes < 2)
-		return 0;
 	to = bpf_skc_to_unix_sock(sk);
 	if (!to)
 		return 0;
 	if (to->addr) { /* or it listens, and the sender connects */
-		cpu_state(bpf_get_smp_processor_id())->asks = sender->pid;
+		if (trees[0].classes > 1)
+			cpu_state(bpf_get_smp_processor_id())->asks = sender->pid;
 		return 0;
 	}
+	if (!to->peer || !socket_is_accepted(to->peer))
+		return 0;
 	ts = bpf_task_storage_get(&task_states, sender, 0, 0);
-	if (!to->peer || !ts || !ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
+	if (!ts)
+		return 0;
+	ts->answers++;
+	if (!ts->asked_by || ts->asked_by != socket_peer_process(to->peer))
 		return 0;
 	an_binding_answer(&ts->binding);
 	if (an_binding_answers(&ts->binding))

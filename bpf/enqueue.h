@@ -260,10 +260,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
-	if (woken)
-		learn_wake(p, ts, leaf, now);
-	else if (nr_cpus > 1 && ts->contract)
-		learn_makes_way(p, ts);
+	learn_queued(p, ts, leaf, now, woken);
 	contract = task_contract(ts, leaf);
 	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
 		return;

@@ -224,18 +224,15 @@ static __always_inline void learn_makes_way(struct task_struct *p, const struct 
 }
 
 /*
- * The task, of this leaf, wakes. What its class was promised is better than anything learnt: that
- * would come behind all promises.
+ * The task, of this leaf, has done a job, and begins another. What its class was promised is better
+ * than anything learnt: that would come behind all promises.
  */
-static __always_inline void learn_wake(struct task_struct *p, struct task_state *ts, u32 leaf,
-				       u64 now_ns)
+static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
+				      u64 now_ns)
 {
 	bool promised = contracts_of_classes && *leaf_contract(leaf);
-	u32 index;
+	u32 index = learnt_contract(ts);
 
-	if (!learn_bound || !an_learn_wake(&ts->learner, now_ns))
-		return;
-	index = learnt_contract(ts);
 	if (promised || !an_learn_interactive(&ts->learner, learn_bound)) {
 		if (index)
 			contract_unbind(ts);
@@ -248,6 +245,24 @@ static __always_inline void learn_wake(struct task_struct *p, struct task_state 
 	}
 }
 
+/* The task is queued, after a sleep (woken) or because it had to make way. */
+static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts, u32 leaf,
+					 u64 now_ns, bool woken)
+{
+	u32 answers = ts->answers;
+
+	if (!learn_bound)
+		return;
+	if (woken || answers) {
+		ts->answers = 0;
+		if (woken ? an_learn_wake(&ts->learner, now_ns)
+			  : an_learn_answered(&ts->learner, answers, now_ns))
+			return learn_job(p, ts, leaf, now_ns);
+	}
+	if (!woken && nr_cpus > 1 && ts->contract)
+		learn_makes_way(p, ts);
+}
+
 /* The task has run. */
 static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 {
@@ -257,7 +272,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 		return;
 	an_learn_service(&ts->learner, ran_ns);
 	index = learnt_contract(ts);
-	if (index && an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise) &&
+	if (index && !ts->answers &&
+	    an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise) &&
 	    !an_learn_late(&ts->learner, an_kclock_ns()))
 		contract_unbind(ts);
 }

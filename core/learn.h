@@ -6,7 +6,8 @@
  * a key, draws for a client, forks a child and waits for it) can be served in time without anyone
  * losing: it asks for little of the CPU, and says by going to sleep that it has had what it wanted.
  * So every task is watched. A *job* is what it does from one wake-up to the next; its service is
- * the CPU time it takes.
+ * the CPU time it takes. A server that is asked again before it has answered does not sleep, and
+ * would not while it lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
  *
  *      largest service              of a job, in this window of 128 jobs and the one before, so
  *                                   that the one expensive frame of each group is remembered;
@@ -137,6 +138,20 @@ an_inline u32 an_learn_job(const struct an_learner *l, u32 service_ns, u32 dista
 	return (u64)service_ns * l->distance_ns / (distance_ns ? distance_ns : 1);
 }
 
+/* A job took so long, and the next one began so much later than it did. */
+an_inline void an_learn_note(struct an_learner *l, u32 service_ns, u32 distance_ns)
+{
+	u32 deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
+							: l->distance_ns - distance_ns;
+
+	if (l->jobs < AN_LEARN_AVERAGED)
+		l->jobs++;
+	an_learn_largest(l, an_learn_job(l, service_ns, distance_ns), distance_ns);
+	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
+	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
+	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
+}
+
 /*
  * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
  * the task has been talking for long, and still does.
@@ -144,7 +159,7 @@ an_inline u32 an_learn_job(const struct an_learner *l, u32 service_ns, u32 dista
 an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 {
 	u64 distance_ns = now_ns - l->woken_ns;
-	u32 service_ns = l->service_ns, deviation_ns;
+	u32 service_ns = l->service_ns;
 
 	l->woken_ns = now_ns;
 	l->service_ns = 0;
@@ -153,14 +168,29 @@ an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 		return false;
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
-	if (l->jobs < AN_LEARN_AVERAGED)
-		l->jobs++;
-	deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
-						    : l->distance_ns - distance_ns;
-	an_learn_largest(l, an_learn_job(l, service_ns, distance_ns), distance_ns);
-	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
-	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
-	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
+	an_learn_note(l, service_ns, distance_ns);
+	return true;
+}
+
+/*
+ * The task makes way without having slept, and has answered others so often since its job began:
+ * that was as many jobs, but none shorter than a task that waits has. False if it is still one.
+ */
+an_inline bool an_learn_answered(struct an_learner *l, u32 answers, u64 now_ns)
+{
+	u64 distance_ns = now_ns - l->woken_ns;
+	u64 jobs = distance_ns / AN_LEARN_DISTANCE_MIN_NS;
+	u32 service_ns = l->service_ns;
+
+	if (answers < jobs)
+		jobs = answers;
+	if (!jobs)
+		return false;
+	l->woken_ns = now_ns;
+	l->service_ns = 0;
+	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
+		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
+	an_learn_note(l, service_ns / jobs, distance_ns / jobs);
 	return true;
 }
 

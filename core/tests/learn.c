@@ -156,6 +156,46 @@ TEST(who_has_no_rhythm_may_have_long_jobs_at_long_distances)
 	CHECK_EQ(l.largest_ns, 5 * MS);
 }
 
+/* A server that lacks the CPU always has a request that waits, and never sleeps. */
+TEST(a_server_that_is_asked_all_the_time_is_seen_by_its_answers)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 i = 0; i < AN_LEARN_JOBS; i++) {
+		an_learn_service(&l, 2 * MS);
+		CHECK(an_learn_answered(&l, 1, now_ns += 25 * MS));
+	}
+	CHECK(an_learn_interactive(&l, BOUND));
+	CHECK_EQ(l.largest_ns, 2 * MS);
+	/* What it does without making way is as many jobs as it has given answers. */
+	an_learn_service(&l, 8 * MS);
+	CHECK(an_learn_answered(&l, 4, now_ns += 30 * MS));
+	CHECK_EQ(l.largest_ns, 2 * MS);
+	/* One that is asked for more than the bound is not interactive. */
+	for (u32 i = 0; i < 100; i++) {
+		an_learn_service(&l, 2 * MS);
+		CHECK(an_learn_answered(&l, 1, now_ns += 3 * MS));
+	}
+	CHECK(!an_learn_interactive(&l, BOUND));
+}
+
+/* Many small answers are one job, as they are for a server that wakes for all of them. */
+TEST(answers_do_not_make_a_server_talk)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	CHECK(!an_learn_answered(&l, 5, now_ns + 100000));
+	for (u32 i = 0; i < 100; i++) {
+		an_learn_service(&l, MS / 5);
+		CHECK(an_learn_answered(&l, 1000, now_ns += MS));
+	}
+	CHECK(an_learn_interactive(&l, BOUND));
+}
+
 /* One that was interactive and then works all the time is not for long. */
 TEST(behaviour_that_ends_is_forgotten)
 {
