@@ -42,6 +42,8 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 	return best;
 }
 
+/* The task is given a contract, by what is known of it; if nothing is, since it is on trial, by what
+ * a trial needs. */
 static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
@@ -51,7 +53,10 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 
 	if (cpu < 0)
 		return;
-	an_learn_promise(&ts->learner, learn_bound, &promise);
+	if (ts->trial.state)
+		an_trial_promise(learn_bound, &promise);
+	else
+		an_learn_promise(&ts->learner, learn_bound, &promise);
 	promise.cpu = cpu;
 	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, &promise);
@@ -223,24 +228,64 @@ static __always_inline void learn_makes_way(struct task_struct *p, const struct 
 		learn_move(p, index);
 }
 
-/*
- * The task, of this leaf, has done a job, and begins another. What its class was promised is better
- * than anything learnt: that would come behind all promises.
+/* ---- who gets one ---- */
+
+/* What the kernel gives as the weight of a task with nice value 0. */
+#define USUAL_WEIGHT 100
+
+u64 trials_from_ns SEC(".bss.contracts"); /* the next trial begins then, or later [core/trial.h] */
+
+static __always_inline bool learn_may(const struct task_struct *p, const struct task_state *ts)
+{
+	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING));
+}
+
+/* What its class was promised is better than anything learnt: that would come behind all promises.
  */
+static __always_inline bool learn_is_promised(u32 leaf)
+{
+	return contracts_of_classes && *leaf_contract(leaf);
+}
+
+/* The task, which has not slept for long and lacks the CPU, is put on trial, unless that is for who
+ * has a share below the usual one. */
+static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u64 now_ns)
+{
+	if (now_ns < trials_from_ns || p->scx.weight < USUAL_WEIGHT || !learn_may(p, ts))
+		return;
+	trials_from_ns = now_ns + an_trial_pause_ns(AN_TRIAL_NS, nr_cpus);
+	an_trial_begin(&ts->trial, &ts->learner, now_ns);
+	learn_contract(p, ts, now_ns);
+	stats.trials++;
+}
+
+/* The learnt contract of the task ends, and its trial, if it is on one. */
+static __noinline void learn_ends(struct task_state *ts)
+{
+	contract_unbind(ts);
+	an_trial_end(&ts->trial, false, an_kclock_ns());
+}
+
+/* The task, of this leaf, has done a job, and begins another. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
 				      u64 now_ns)
 {
-	bool promised = contracts_of_classes && *leaf_contract(leaf);
+	bool promised = learn_is_promised(leaf);
 	u32 index = learnt_contract(ts);
 
+	if (index && !promised && an_trial_goes_on(&ts->trial, &ts->learner))
+		return;
 	if (promised || !an_learn_interactive(&ts->learner, learn_bound)) {
 		if (index)
-			contract_unbind(ts);
-	} else if (index) {
+			learn_ends(ts);
+		return;
+	}
+	an_trial_end(&ts->trial, true, now_ns);
+	if (index) {
 		learn_adjust(ts, index);
 		if (nr_cpus > 1)
 			learn_move(p, index);
-	} else if (!contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING))) {
+	} else if (learn_may(p, ts)) {
 		learn_contract(p, ts, now_ns);
 	}
 }
@@ -249,18 +294,39 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts, u32 leaf,
 					 u64 now_ns, bool woken)
 {
-	u32 answers = ts->answers;
+	u32 answers = ts->answers, service_ns = ts->learner.service_ns;
 
 	if (!learn_bound)
 		return;
 	if (woken || answers) {
 		ts->answers = 0;
+		if (an_trial_waits(&ts->trial, &ts->learner, now_ns)) {
+			trials_from_ns = now_ns + an_trial_pause_ns(service_ns, nr_cpus);
+			return;
+		}
 		if (woken ? an_learn_wake(&ts->learner, now_ns)
 			  : an_learn_answered(&ts->learner, answers, now_ns))
 			return learn_job(p, ts, leaf, now_ns);
 	}
-	if (!woken && nr_cpus > 1 && ts->contract)
+	if (woken)
+		return;
+	if (!ts->contract && an_trial_is_due(&ts->trial, &ts->learner, now_ns) &&
+	    !learn_is_promised(leaf))
+		learn_tries(p, ts, now_ns);
+	else if (nr_cpus > 1 && ts->contract)
 		learn_makes_way(p, ts);
+}
+
+/* The task has run for so long, under this learnt contract, that it may not be what it seemed to be.
+ */
+static __noinline bool learn_too_long(const struct task_state *ts, u32 index)
+{
+	u64 now_ns = an_kclock_ns();
+
+	if (ts->trial.state)
+		return an_trial_fails(&ts->trial, &ts->learner, now_ns);
+	return an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise) &&
+	       !an_learn_late(&ts->learner, now_ns);
 }
 
 /* The task has run. */
@@ -272,10 +338,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 		return;
 	an_learn_service(&ts->learner, ran_ns);
 	index = learnt_contract(ts);
-	if (index && !ts->answers &&
-	    an_learn_overran(&ts->learner, &an_contract(&contracts, index)->promise) &&
-	    !an_learn_late(&ts->learner, an_kclock_ns()))
-		contract_unbind(ts);
+	if (index && !ts->answers && learn_too_long(ts, index))
+		learn_ends(ts);
 }
 
 #endif

@@ -21,6 +21,7 @@ struct task_state {
 	u32 stranger_of; /* as of so many clients; 0: none known */
 	u32 answers; /* that it has given as a server since it has woken, or they were counted */
 	struct an_learner learner;
+	struct an_trial trial;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;
 };
