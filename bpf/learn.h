@@ -42,8 +42,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 	return best;
 }
 
-/* The task is given a contract, by what is known of it; if nothing is, since it is on trial, by what
- * a trial needs. */
+/* The task is given a contract: by what is known of it, or by what a trial needs. */
 static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
@@ -240,15 +239,13 @@ static __always_inline bool learn_may(const struct task_struct *p, const struct 
 	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING));
 }
 
-/* What its class was promised is better than anything learnt: that would come behind all promises.
- */
+/* Was its class promised something? That is better than anything learnt, which comes behind it. */
 static __always_inline bool learn_is_promised(u32 leaf)
 {
 	return contracts_of_classes && *leaf_contract(leaf);
 }
 
-/* The task, which has not slept for long and lacks the CPU, is put on trial, unless that is for who
- * has a share below the usual one. */
+/* The task, which has not slept for long and lacks the CPU, is put on trial, unless it is niced. */
 static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	if (now_ns < trials_from_ns || p->scx.weight < USUAL_WEIGHT || !learn_may(p, ts))
@@ -317,8 +314,7 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 		learn_makes_way(p, ts);
 }
 
-/* The task has run for so long, under this learnt contract, that it may not be what it seemed to be.
- */
+/* Has the task run for so long, under this learnt contract, that it may not be what it seemed? */
 static __noinline bool learn_too_long(const struct task_state *ts, u32 index)
 {
 	u64 now_ns = an_kclock_ns();

@@ -14,8 +14,8 @@
  *                       After AN_LEARN_JOBS jobs it is judged like any other.
  *
  * Who has failed is not tried again before a pause that doubles with every failure. And trials
- * together take no more than a part of the time, 1/2^AN_TRIAL_PART_SHIFT of a CPU: the caller begins
- * none before an_trial_pause_ns() have passed since the one before.
+ * together take no more than a part of the time, 1/2^AN_TRIAL_PART_SHIFT of a CPU: the caller
+ * begins none before an_trial_pause_ns() have passed since the one before.
  */
 #ifndef ANDANTE_CORE_TRIAL_H
 #define ANDANTE_CORE_TRIAL_H
@@ -77,8 +77,7 @@ an_inline bool an_trial_waits(struct an_trial *t, struct an_learner *l, u64 now_
 /* Is it still on trial, after the job that is over now? */
 an_inline bool an_trial_goes_on(const struct an_trial *t, const struct an_learner *l)
 {
-	return t->state == AN_TRIAL_RUNS ||
-	       (t->state == AN_TRIAL_WAITS && l->jobs < AN_LEARN_JOBS);
+	return t->state == AN_TRIAL_RUNS || (t->state == AN_TRIAL_WAITS && l->jobs < AN_LEARN_JOBS);
 }
 
 /* Has the task, which is on trial, run for so long without a pause that it has failed? */
