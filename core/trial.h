@@ -23,11 +23,11 @@
 #include "learn.h"
 
 #define AN_TRIAL_AFTER_NS 200000000ULL
-#define AN_TRIAL_NS 60000000ULL
+#define AN_TRIAL_NS 40000000ULL
 #define AN_TRIAL_LASTS_NS 1000000000ULL /* at most, if it is not served */
-#define AN_TRIAL_PART_SHIFT 4
-#define AN_TRIAL_PAUSE_NS 500000000u
-#define AN_TRIAL_PAUSE_MAX_SHIFT 7 /* a minute */
+#define AN_TRIAL_PART_SHIFT 3
+#define AN_TRIAL_PAUSE_NS 2000000000u
+#define AN_TRIAL_PAUSE_MAX_SHIFT 6 /* two minutes */
 
 enum an_trial_state {
 	AN_TRIAL_NONE,

@@ -41,7 +41,7 @@ TEST(a_film_that_is_late_passes)
 	an_trial_promise(BOUND, &promise);
 	CHECK(an_promise_valid(&promise));
 	CHECK_EQ(promise.budget_ns, AN_TRIAL_NS);
-	an_learn_service(&l, 40 * MS); /* it catches up */
+	an_learn_service(&l, 30 * MS); /* it catches up */
 	CHECK(an_trial_goes_on(&t, &l) && !an_trial_fails(&t, &l, now_ns + 40 * MS));
 	now_ns += 60 * MS;
 	CHECK(an_trial_waits(&t, &l, now_ns));
@@ -60,7 +60,7 @@ TEST(a_film_that_is_late_passes)
 	CHECK_EQ(t.failures, 0);
 }
 
-/* A compiler fails, and is tried again ever more seldom: eight times in its first two minutes. */
+/* A compiler fails, and is tried again ever more seldom: six times in its first two minutes. */
 TEST(a_compiler_fails_and_is_left_alone)
 {
 	struct an_trial t = {0};
@@ -84,7 +84,7 @@ TEST(a_compiler_fails_and_is_left_alone)
 		CHECK(t.after_ns - now_ns > pause_ns);
 		pause_ns = t.after_ns - now_ns;
 	}
-	CHECK_EQ(trials, 8);
+	CHECK_EQ(trials, 6);
 }
 
 /* One that cannot be served is not on trial for ever. */
@@ -113,9 +113,9 @@ TEST(who_slept_once_is_still_on_trial)
 	CHECK(an_trial_fails(&t, &l, 50 * MS));
 }
 
-TEST(trials_take_a_sixteenth_of_a_cpu_at_most)
+TEST(trials_take_an_eighth_of_a_cpu_at_most)
 {
-	CHECK_EQ(an_trial_pause_ns(AN_TRIAL_NS, 1), 16 * AN_TRIAL_NS);
-	CHECK_EQ(an_trial_pause_ns(AN_TRIAL_NS, 4), 4 * AN_TRIAL_NS);
+	CHECK_EQ(an_trial_pause_ns(AN_TRIAL_NS, 1), 8 * AN_TRIAL_NS);
+	CHECK_EQ(an_trial_pause_ns(AN_TRIAL_NS, 4), 2 * AN_TRIAL_NS);
 	CHECK_EQ(an_trial_pause_ns(0, 1), 0);
 }
