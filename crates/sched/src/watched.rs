@@ -28,6 +28,10 @@ pub struct Watched {
     pub of_kernel: bool,
     /// When it wakes and how long it works then.
     pub seen: Learner,
+    /// Whether it is on trial: it never waits, perhaps because it is late (`core/trial.h`).
+    pub on_trial: bool,
+    /// Trials that it has failed since it passed one.
+    pub trials_failed: u32,
     /// What contracts that are learnt may have of each CPU [1/1024]; 0: none are.
     pub bound: u32,
     /// The contract that it runs under: its own, or its class's.
@@ -118,6 +122,8 @@ fn look(
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
         },
+        on_trial: state.trial.state != 0,
+        trials_failed: state.trial.failures,
         bound: contracts.contracts.learn_bound,
         contract: held(contracts, state.contract).or_else(|| held_by_class(contracts, state.leaf)),
         works_for: match state.home {

@@ -46,6 +46,8 @@ struct Told {
     works_at_most_ns: u32,
     works_now_ns: u32,
     cpu_part: f64,
+    on_trial: bool,
+    trials_failed: u32,
     contract: Option<Contract>,
     no_contract_because: Option<String>,
     works_for: Option<String>,
@@ -74,6 +76,8 @@ impl Told {
             works_at_most_ns: seen.largest_ns,
             works_now_ns: seen.service_ns,
             cpu_part: part(seen.part()),
+            on_trial: thread.on_trial && thread.contract.is_some_and(|held| held.learnt),
+            trials_failed: thread.trials_failed,
             contract: thread.contract.map(Contract::of),
             no_contract_because: match thread.contract {
                 Some(_) => None,
@@ -119,7 +123,13 @@ fn obstacle(thread: &Watched) -> String {
             "it uses more on average than all may have that is learnt, {} of a CPU",
             percent(part(thread.bound))
         ),
-        Some(Obstacle::New) => "it has not been seen to wait for long enough".to_owned(),
+        Some(Obstacle::New) => match thread.trials_failed {
+            0 => "it has not been seen to wait for long enough".to_owned(),
+            1 => "it was on trial, and went on without waiting for anything".to_owned(),
+            times => {
+                format!("it was on trial {times} times, and went on without waiting for anything")
+            }
+        },
         None => "there was no room on any CPU when it woke last".to_owned(),
     }
 }
@@ -146,6 +156,11 @@ fn text(threads: &[Told]) -> String {
         }
         if let Some(class) = &one.works_for {
             line(format!("works for a client in {class} at present"));
+        }
+        if one.on_trial {
+            line(
+                "is on trial: it does not wait for anything, perhaps because it is late".to_owned(),
+            );
         }
         match (&one.contract, &one.no_contract_because) {
             (Some(contract), _) => line(contract.text()),
@@ -213,6 +228,8 @@ mod tests {
                 largest_ns: 16_100_000,
                 ..Learner::default()
             },
+            on_trial: false,
+            trials_failed: 0,
             bound: 512,
             contract: Some(Held {
                 learnt: true,
@@ -259,6 +276,15 @@ mod tests {
     }
 
     #[test]
+    fn so_is_a_trial() {
+        let mut thread = film();
+        thread.on_trial = true;
+        assert!(said(&thread).contains("is on trial: it does not wait"));
+        thread.contract = None; // it is over, and the kernel has yet to see that
+        assert!(!said(&thread).contains("is on trial"));
+    }
+
+    #[test]
     fn so_is_that_there_is_none() {
         let without = |change: fn(&mut Watched)| {
             let mut thread = film();
@@ -273,6 +299,11 @@ mod tests {
         assert!(without(|t| t.seen.largest_ns = 55_000_000).contains("55.0 ms on end"));
         assert!(without(|t| t.seen.mean_ns = 20_000_000).contains("50 % of a CPU"));
         assert!(without(|t| t.seen.jobs = 3).contains("not been seen"));
+        let failed = |thread: &mut Watched| {
+            thread.seen.jobs = 0;
+            thread.trials_failed = 2;
+        };
+        assert!(without(failed).contains("on trial 2 times"));
         let busy = without(|t| t.seen.service_ns = 2_000_000_000);
         assert!(busy.contains("has worked for 2.0 s or more"), "{busy}");
         let client = without(|t| t.works_for = Some("/player".to_owned()));
