@@ -36,16 +36,21 @@
 
 #include "contract.h"
 
+/* The release that the present budget belongs to. */
+an_inline u64 an_server_begin_ns(const struct an_contract *c)
+{
+	return c->deadline_ns - c->promise.deadline_rel_ns;
+}
+
 /*
  * The release that the next full budget belongs to: that of the present one, if nothing of it has
  * been used, else the one a period later.
  */
 an_inline u64 an_server_release_ns(const struct an_contract *c)
 {
-	u64 release_ns = c->deadline_ns - c->promise.deadline_rel_ns;
 	bool untouched = c->left_ns == (s64)c->promise.budget_ns;
 
-	return untouched ? release_ns : release_ns + c->promise.period_ns;
+	return an_server_begin_ns(c) + (untouched ? 0 : c->promise.period_ns);
 }
 
 /* Of the budget that has come, what contracts nested in this one have had already is used. */
@@ -97,6 +102,19 @@ an_inline enum an_rule an_server_exhaust(struct an_contract *c)
 	}
 	an_server_refill(c);
 	return AN_RULE_POSTPONED;
+}
+
+/*
+ * Does it run on a budget that is not due yet? So a soft one does that has used up the one before;
+ * and one that was not charged, since nobody else held budget (AN_BORROW), may have done so.
+ */
+an_inline bool an_server_is_ahead(const struct an_contract *c, u64 now_ns)
+{
+	const u32 others = AN_HARD | AN_WINDOW | AN_EXHAUSTIVE | AN_TASK_SERVER;
+
+	if (c->promise.flags & others || c->split)
+		return false;
+	return an_server_begin_ns(c) > now_ns || (an_has(c, AN_BORROW) && c->overran);
 }
 
 /* The throttled server's next budget. One that is far behind starts anew [2]. */

@@ -7,7 +7,8 @@
  * (EDF), looked at before the class tree. Which papers' server a contract is, its flags say:
  *
  *      none                       constant bandwidth server, soft: on exhaustion the deadline is
- *                                 postponed by T and the budget is full again [cbs.h]
+ *                                 postponed by T and the budget is full again [cbs.h]; with a bound
+ *                                 on what contracts may have of a CPU, as far as that goes
  *      AN_HARD                    hard: on exhaustion throttled until the next release
  *      AN_RECLAIM, AN_BORROW,     flexible CBS: uses what others leave, runs on in idle time,
  *      AN_CATCH_UP                is forgiven its debts when the CPU has been idle [fcbs.h]

@@ -65,9 +65,10 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 	} else {
 		if (an_has(c, AN_RECLAIM))
 			an_residual_take_back(q, c, index);
-		if (an_has(c, AN_LEARNT)) {
+		if (an_has(c, AN_LEARNT))
 			an_learnt_wake(cs, c, now_ns);
-		}
+		else if (!an_has(c, AN_HARD))
+			c->throttled = 0;
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);
 		else
@@ -226,8 +227,8 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 		an_period_begin(c, c->deadline_ns);
 	} else if (c->split) {
 		rule = an_split_boundary(cs, c, now_ns);
-	} else if (an_learnt_overdrew(c)) {
-		c->throttled = 0;
+	} else if (an_learnt_overdrew(c) || (!an_has(c, AN_HARD) && c->throttled)) {
+		c->throttled = 0; /* it has had a budget all the time */
 		rule = AN_RULE_REPLENISHED;
 	} else {
 		rule = an_server_replenish(c, now_ns);
@@ -318,8 +319,8 @@ an_inline enum an_rule an_contracts_reason(struct an_contracts *cs, struct an_co
  * Are contracts with AN_WINDOW to stand back on this CPU? In overload they would use all of it, for
  * each takes every period that it gets; what they were promised is that they lose no more than they
  * tolerate. So once contracts have used up what all of them together may have, those whose turn it
- * is with a window wait a little. Servers are never held back: they use no more than their budgets,
- * and share no CPU with an overload.
+ * is with a window wait a little. Servers share no CPU with an overload; soft ones that are ahead
+ * of what they were promised are throttled (an_contracts_overdrawn()).
  */
 an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu *q, u64 now_ns)
 {
@@ -335,6 +336,9 @@ an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu
 	}
 	return q->held;
 }
+
+/* For so long a soft server that is ahead may run at least [ns]: worth a switch. */
+#define AN_AHEAD_MIN_NS 100000
 
 /* Most that one pick may find to be behind others that wait. */
 #define AN_MAX_DEFERRED 32u
@@ -362,21 +366,52 @@ an_outline u32 an_contracts_first(struct an_contracts *cs, u32 cpu, u64 now_ns)
 	return index;
 }
 
+/* A learnt contract that is next, but has used what it may: until when that is so, or 0. */
+an_inline u64 an_learnt_overdrawn_until_ns(const struct an_contracts *cs, struct an_contract_cpu *q,
+					   struct an_contract *c, u64 now_ns)
+{
+	if (an_learnt_left_ns(cs, q, c, now_ns))
+		return 0;
+	c->exhaustions++;
+	an_learnt_charge(cs, q, c, 0, now_ns);
+	return now_ns + an_learnt_wait_ns(cs, q, c);
+}
+
 /*
- * If the next one on this CPU was learnt, and has used what it may, it is throttled until there is
- * more of that: the contract, or AN_NONE. Before every pick, until it is AN_NONE.
+ * The same of a soft server that is ahead of its promise, where contracts have used up what all of
+ * them together may have of the CPU. What it was promised it has when that is due, in any case.
+ */
+an_inline u64 an_soft_overdrawn_until_ns(struct an_contracts *cs, struct an_contract_cpu *q,
+					 const struct an_contract *c, u64 now_ns)
+{
+	u64 until_ns, due_ns = an_server_begin_ns(c);
+
+	if (!cs->bound || !an_server_is_ahead(c, now_ns) ||
+	    an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns) > 0)
+		return 0;
+	until_ns = now_ns + an_bucket_wait_ns(&q->promised, cs->bound, AN_HELD_UNTIL_NS);
+	return due_ns > now_ns && due_ns < until_ns ? due_ns : until_ns;
+}
+
+/*
+ * If the next one on this CPU was learnt, or is soft and ahead, and has used what it may, it is
+ * throttled until there is more of that: the contract, or AN_NONE. Before every pick, until it is
+ * AN_NONE.
  */
 an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_ns)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 	u32 index = an_contracts_first(cs, cpu, now_ns);
 	struct an_contract *c = an_contract(cs, index);
+	u64 until_ns;
 
-	if (!index || !an_has(c, AN_LEARNT) || an_learnt_left_ns(cs, q, c, now_ns))
+	if (!index)
 		return AN_NONE;
-	c->exhaustions++;
-	an_learnt_charge(cs, q, c, 0, now_ns);
-	an_server_throttle(c, now_ns + an_learnt_wait_ns(cs, q, c));
+	until_ns = an_has(c, AN_LEARNT) ? an_learnt_overdrawn_until_ns(cs, q, c, now_ns)
+					: an_soft_overdrawn_until_ns(cs, q, c, now_ns);
+	if (!until_ns)
+		return AN_NONE;
+	an_server_throttle(c, until_ns);
 	an_contract_place(cs, index);
 	return index;
 }
@@ -463,6 +498,13 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 		if (an_heap_count(an_contract_cpu(cs, c->cpu), AN_READY) > 1 &&
 		    an_learnt_keeps_ns(c) < run_ns)
 			run_ns = an_learnt_keeps_ns(c);
+	}
+	if (cs->bound && an_server_is_ahead(c, now_ns)) {
+		s64 left_ns = an_bucket_left_ns(&an_contract_cpu(cs, c->cpu)->promised, cs->bound,
+						AN_BUCKET_NS, now_ns);
+
+		if (left_ns < (s64)run_ns)
+			run_ns = left_ns > AN_AHEAD_MIN_NS ? left_ns : AN_AHEAD_MIN_NS;
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

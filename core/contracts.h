@@ -42,6 +42,8 @@ an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 {
 	if (!c->runnable || c->parked)
 		return AN_RANK_OUT;
+	if (c->throttled && !c->split && !an_has(c, AN_HARD))
+		return AN_RANK_OUT; /* it has budget, and is held back */
 	if (c->throttled)
 		return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
 	if (an_has(c, AN_LEARNT))

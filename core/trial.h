@@ -41,13 +41,16 @@ struct an_trial {
 	u32 state;    /* enum an_trial_state */
 };
 
-/* Is the task, which has no contract and has just made way, to be put on trial? */
+/*
+ * Is the task, which has no contract and has just made way, to be put on trial? Not if it has had
+ * so much that its service is not counted any further.
+ */
 an_inline bool an_trial_is_due(const struct an_trial *t, const struct an_learner *l, u64 now_ns)
 {
 	u64 since_ns = now_ns > l->woken_ns ? now_ns - l->woken_ns : 0;
 
 	return since_ns >= AN_TRIAL_AFTER_NS && now_ns >= t->after_ns &&
-	       2 * (u64)l->service_ns < since_ns;
+	       l->service_ns < AN_LEARN_DISTANCE_MAX_NS && 2 * (u64)l->service_ns < since_ns;
 }
 
 an_inline void an_trial_begin(struct an_trial *t, struct an_learner *l, u64 now_ns)
