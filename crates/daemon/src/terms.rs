@@ -26,6 +26,10 @@ pub struct Terms {
     /// Whether it also uses what others leave of their budgets.
     #[serde(default)]
     pub flexible: bool,
+    /// Whether it goes on beyond its budget before everybody without a contract, as far as these are
+    /// left their part; a hard one goes on with its class's share.
+    #[serde(default)]
+    pub soft: bool,
 }
 
 fn nothing_lost() -> Tolerance {
@@ -73,6 +77,12 @@ pub enum TermsError {
          budget it runs on its class's share in any case"
     )]
     FlexibleWindow,
+    /// A window of losses has no budget that could be exceeded.
+    #[error(
+        "a contract that may lose periods cannot be soft: leave out one of the two; beyond its budget \
+         it runs on its class's share"
+    )]
+    SoftWindow,
 }
 
 impl Terms {
@@ -84,6 +94,7 @@ impl Terms {
             deadline_ns: None,
             tolerance: Tolerance::NONE,
             flexible: false,
+            soft: false,
         }
     }
 
@@ -120,6 +131,9 @@ impl Terms {
         }
         if self.flexible {
             return Err(TermsError::FlexibleWindow);
+        }
+        if self.soft {
+            return Err(TermsError::SoftWindow);
         }
         Ok(())
     }
@@ -187,5 +201,6 @@ mod tests {
             lossy(&|t| t.flexible = true),
             Err(TermsError::FlexibleWindow)
         );
+        assert_eq!(lossy(&|t| t.soft = true), Err(TermsError::SoftWindow));
     }
 }

@@ -76,10 +76,14 @@ pub struct Promise {
 
 impl Promise {
     /// With its budget used up it runs on its class's share until the next one comes. Without this
-    /// flag its deadline is put off instead, and it may keep everybody without a contract waiting.
+    /// flag its deadline is put off instead, as long as contracts leave enough of the CPU to others.
     pub const HARD: u32 = 1;
     /// Uses what others leave of their budgets, and leaves them its own.
     pub const RECLAIM: u32 = 1 << 1;
+    /// Soft: time that no other contract wants costs it no more than it must.
+    pub const BORROW: u32 = 1 << 2;
+    /// Soft: once no contract has anything to do its debts are forgotten.
+    pub const CATCH_UP: u32 = 1 << 3;
     /// Served once in every period of a fixed grid, but for `losses` of every `window` (DWCS).
     pub const WINDOW: u32 = 1 << 4;
 }

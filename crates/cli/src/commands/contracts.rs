@@ -25,11 +25,14 @@ pub struct Extras {
     #[arg(long, value_name = "TIME")]
     deadline: Option<Duration>,
     /// Of every Y periods X may be lost: 1/5.
-    #[arg(long, value_name = "X/Y", conflicts_with_all = ["deadline", "flexible"])]
+    #[arg(long, value_name = "X/Y", conflicts_with_all = ["deadline", "flexible", "soft"])]
     tolerate: Option<Tolerance>,
     /// Also use what other contracts leave of their budgets.
     #[arg(long)]
     flexible: bool,
+    /// Beyond the budget go on before everybody without a contract, as far as they keep their part.
+    #[arg(long)]
+    soft: bool,
     /// What to call the contract; without it it is named after its holder.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -61,7 +64,11 @@ impl std::str::FromStr for Rate {
 impl Extras {
     /// Whether there is any.
     pub fn is_given(&self) -> bool {
-        self.deadline.is_some() || self.tolerate.is_some() || self.flexible || self.name.is_some()
+        self.deadline.is_some()
+            || self.tolerate.is_some()
+            || self.flexible
+            || self.soft
+            || self.name.is_some()
     }
 
     /// The terms as a whole.
@@ -73,6 +80,7 @@ impl Extras {
             deadline_ns: self.deadline.map(|deadline| deadline.0),
             tolerance: self.tolerate.unwrap_or(Tolerance::NONE),
             flexible: self.flexible,
+            soft: self.soft,
             ..Terms::new(rate.budget_ns, rate.period_ns)
         };
         terms

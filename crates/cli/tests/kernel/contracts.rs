@@ -24,6 +24,11 @@ fn assert_answers(report: &Report, expected: &[(&str, u8, &str)]) {
 /// Parts of a CPU are within this of what they should be [%].
 const TOLERANCE: f64 = 1.0;
 
+/// What `parts` reported [% of a CPU].
+fn parts(lines: &[String]) -> Vec<f64> {
+    lines.iter().map(|part| part.parse().unwrap()).collect()
+}
+
 fn assert_share(report: &Report, key: &str, expected: f64) {
     let got = number(report, key);
     assert!(
@@ -47,15 +52,17 @@ fn contracts_hold_beside_endless_loops() {
     assert_eq!(number(&report, "threads"), 4.0);
     let class = number(&report, "class_first") + number(&report, "class_second");
     assert!((class - 40.0).abs() <= TOLERANCE, "{report:?}");
-    let nested: Vec<f64> = report["nested"]
-        .iter()
-        .map(|part| part.parse().unwrap())
-        .collect();
+    let nested = parts(&report["nested"]);
     assert!(nested[0] >= 20.0 - TOLERANCE, "{report:?}");
     assert!(
         (nested.iter().sum::<f64>() - 40.0).abs() <= TOLERANCE,
         "{report:?}"
     );
+    // What contracts may have is 80 %: 30 of that the hard one's, and the rest the soft one's. Of the
+    // others' 20 % both have a tenth.
+    let soft = parts(&report["soft"]);
+    assert!((50.0 - TOLERANCE..=54.0).contains(&soft[0]), "{report:?}");
+    assert!((30.0 - TOLERANCE..=34.0).contains(&soft[1]), "{report:?}");
     assert_eq!(number(&report, "learnt_alone"), 1.0);
     assert_eq!(number(&report, "learnt_in_class"), 0.0);
     assert_eq!(number(&report, "promised_in_class"), 1.0);

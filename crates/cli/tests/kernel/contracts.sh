@@ -106,6 +106,16 @@ sleep 0.1
 andante class remove film
 echo "REPORT contracts $(contracts)"
 
+# A soft one goes on beyond its budget, but leaves the others their part; a hard one beside it keeps
+# what it was promised.
+andante reserve $loop 2ms/10ms --soft --flexible
+endless & hard=$!
+andante reserve $hard 3ms/10ms
+sleep 0.5
+parts 2 $loop $hard | sed 's/^/REPORT soft /'
+kill -9 $hard
+wait $hard
+andante reserve --release $loop
 andante reserve $loop 4ms/10ms --flexible
 andante status | sed 's/^/STATUS /'
 andante top --once | sed 's/^/TOP /'

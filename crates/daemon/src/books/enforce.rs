@@ -26,10 +26,10 @@ pub fn by_windows(terms: &Terms, admission: &Admission) -> bool {
 
 /// The contract as the kernel is told of it.
 ///
-/// Plain and flexible ones are hard: beyond its budget a contract runs on its class's share, beside
-/// everybody else, where a soft one would go on before them all. Of the rules of the flexible server
-/// [core/fcbs.h] that leaves reclaiming: the share is what borrowing would give, and one that is
-/// throttled has no debts to be forgiven. A split contract reclaims nothing [core/edfwm.h].
+/// If nothing else is asked for it is hard: beyond its budget it runs on its class's share, beside
+/// everybody else. Of the rules of the flexible server [core/fcbs.h] that leaves reclaiming: the share
+/// is what borrowing would give, and one that is throttled has no debts to be forgiven. A soft one has
+/// all three. A split contract is hard, and reclaims nothing [core/edfwm.h].
 fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<Piece>) {
     let pieces: Vec<Piece> = match placement {
         Placement::Whole { .. } => Vec::new(),
@@ -57,10 +57,15 @@ fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<
             _ => terms.tolerance,
         };
         (Promise::WINDOW, tolerance)
-    } else if terms.flexible && pieces.is_empty() {
-        (Promise::HARD | Promise::RECLAIM, Tolerance::NONE)
     } else {
-        (Promise::HARD, Tolerance::NONE)
+        let flags = match (terms.soft, terms.flexible) {
+            _ if !pieces.is_empty() => Promise::HARD,
+            (false, false) => Promise::HARD,
+            (false, true) => Promise::HARD | Promise::RECLAIM,
+            (true, false) => 0,
+            (true, true) => Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP,
+        };
+        (flags, Tolerance::NONE)
     };
     let promise = Promise {
         budget_ns: terms.budget_ns,

@@ -159,6 +159,11 @@ impl Books {
         terms
             .check()
             .map_err(|error| Fault::new(FaultKind::BadTerms, error.to_string()))?;
+        if terms.soft && !caller.privileged {
+            let message = "a soft contract may use more than its budget: only root and members of the \
+                           group andante may ask for one; others ask for a hard one";
+            return Err(Fault::new(FaultKind::NotPermitted, message));
+        }
         let by = holder::resolve(&ask.holder, caller, host, kernel)?;
         let name = self.name_for(ask, &by)?;
         self.check_room(caller)?;

@@ -264,6 +264,20 @@ fn one_thread_alone_may_hold_a_contract() {
 }
 
 #[test]
+fn soft_contracts_are_not_throttled_and_flexible_ones_borrow_and_catch_up() {
+    let mut world = World::new(1);
+    let all = Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP;
+    for (pid, flexible, flags) in [(100, false, 0), (200, true, all)] {
+        world.host.process(pid, "film", &[]);
+        let mut ask = World::ask_for(Holder::Process(pid), 3, 10);
+        ask.terms.soft = true;
+        ask.terms.flexible = flexible;
+        world.answer(&Request::Reserve(ask));
+        assert_eq!(world.kernel.made.last().unwrap().promise.flags, flags);
+    }
+}
+
+#[test]
 fn flexible_contracts_reclaim_and_split_ones_cannot() {
     let mut world = World::new(2);
     for (pid, flags) in [

@@ -156,9 +156,8 @@ pub(crate) fn obstacle(program: &Program) -> Option<String> {
     Some(format!("the contract of program `{name}`: {told}"))
 }
 
-/// What Andante is asked for. Its servers are hard ones, beyond whose budget a program runs on its
-/// class's share; of the flexible server's rules they have reclaiming, for the share is what borrowing
-/// would give, and nothing throttled has a debt to be forgiven. Which CPU is for admission to say.
+/// What Andante is asked for: a hard server, if the contract does not say `soft`; flexible, if it has
+/// any of that one's rules. Which CPU is for admission to say.
 pub(crate) fn asked_for(contract: &Contract) -> Terms {
     const FLEXIBLE: u32 = Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP;
     let promise = &contract.terms.promise;
@@ -170,6 +169,7 @@ pub(crate) fn asked_for(contract: &Contract) -> Terms {
             window: promise.y,
         },
         flexible: promise.flags & FLEXIBLE != 0,
+        soft: contract.soft,
         ..Terms::new(promise.budget_ns, promise.period_ns)
     }
 }
@@ -256,6 +256,7 @@ mod tests {
         let lossy = asked(&format!("{rate}kind = 'dwcs'\ntolerate = '1/5'"));
         assert_eq!((lossy.tolerance.losses, lossy.tolerance.window), (1, 5));
         assert!(asked(&format!("{rate}reclaim = true")).flexible);
+        assert!(asked(&format!("{rate}soft = true")).soft);
     }
 
     #[test]

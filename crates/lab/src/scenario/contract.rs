@@ -12,6 +12,8 @@ pub struct Contract {
     /// Whether the program's class holds it, and so all that is in it, rather than the one process with
     /// its threads (kernel).
     pub held_by_class: bool,
+    /// Whether a constant bandwidth server is soft on a kernel too, as it is in the simulator.
+    pub soft: bool,
     /// Where it runs in the simulator; none, and on a kernel: admission finds the place.
     pub cpu: Option<u32>,
     /// Instants of events from elsewhere [ns since the measurement began].
@@ -74,6 +76,11 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Docum
             return Err(section.error("holder", "give `process` or `class`"));
         }
     };
+    let soft = section.get("soft")?.unwrap_or(false);
+    if soft && kind != "cbs" {
+        let message = format!("a contract of kind `{kind}` cannot be soft: only `cbs` can");
+        return Err(section.error("soft", message));
+    }
     let cpu: Option<u32> = section.get("cpu")?;
     if let Some(cpu) = cpu.filter(|cpu| *cpu >= cpus) {
         let message = format!("CPU {cpu} does not exist: `cpus` is {cpus}");
@@ -110,6 +117,7 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Docum
     Ok(Contract {
         terms,
         held_by_class,
+        soft,
         cpu,
         event_ns,
     })

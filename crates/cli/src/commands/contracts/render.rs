@@ -52,14 +52,15 @@ pub fn refused(answer: &Refused, asked: &Contract) -> String {
 }
 
 fn what(answer: &Reserved, contract: &Contract) -> String {
-    let flexible = if answer.terms.flexible {
-        ", flexible"
-    } else {
-        ""
+    let kind = match (answer.terms.soft, answer.terms.flexible) {
+        (false, false) => "",
+        (false, true) => ", flexible",
+        (true, false) => ", soft",
+        (true, true) => ", soft, flexible",
     };
     let holder = answer.holder.to_string();
     let holder = paint(DIM, format!("for {holder}"));
-    format!("{}{flexible}  {holder}", terms(contract))
+    format!("{}{kind}  {holder}", terms(contract))
 }
 
 fn limit(limit: &Limit) -> String {

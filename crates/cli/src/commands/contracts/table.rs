@@ -138,6 +138,9 @@ fn promised(row: &Row) -> String {
     if terms.flexible {
         text += " flexible";
     }
+    if terms.soft {
+        text += " soft";
+    }
     let share = percent(row.share_promised);
     text += &format!(" = {}", share.trim_start());
     match row.contract.promise {

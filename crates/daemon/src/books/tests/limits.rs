@@ -56,6 +56,21 @@ fn users_reserve_for_their_own_and_members_for_everybody() {
 }
 
 #[test]
+fn soft_contracts_are_for_the_privileged() {
+    let mut world = World::new(1);
+    users_process(&mut world, 100);
+    let mut ask = World::ask_for(Holder::Process(100), 1, 33);
+    ask.terms.soft = true;
+    let Reply::Error(fault) = world.answer_to(USER, &Request::Reserve(ask.clone())) else {
+        panic!("it may use more than the user's quota");
+    };
+    assert_eq!(fault.kind, FaultKind::NotPermitted);
+    assert!(fault.message.contains("group andante"), "{fault}");
+    let reply = world.answer_to(MEMBER, &Request::Reserve(ask));
+    assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+}
+
+#[test]
 fn contracts_are_released_by_those_who_asked_and_by_the_privileged() {
     let mut world = World::new(1);
     world.host.process(100, "mpv", &[]);
