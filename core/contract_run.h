@@ -157,6 +157,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 		an_learnt_charge(cs, q, c, ran_ns, now_ns);
 		return an_server_charge(c, ran_ns);
 	}
+	an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns);
 	q->promised.left_ns -= ran_ns;
 	if (an_has(c, AN_WINDOW))
 		return an_window_charge(c, ran_ns);

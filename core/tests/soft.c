@@ -155,3 +155,25 @@ TEST(one_held_back_has_its_promise_when_that_is_due)
 	CHECK_EQ(contract(key)->left_ns, 4 * (s64)MS);
 	check_contracts(1);
 }
+
+/* However long there was nothing but hard ones, which nobody holds back. */
+TEST(what_hard_ones_used_long_ago_is_not_held_against_soft_ones)
+{
+	u32 hard, soft;
+
+	begin();
+	hard = create_on(0, 5 * MS, 10 * MS, 0, 0, AN_HARD);
+	an_contract_wake(&set, hard, 0);
+	for (u64 now_ns = 0; now_ns < 100000 * MS; now_ns += 10 * MS) {
+		u64 kick = 0;
+
+		an_contracts_expire(&set, 0, now_ns, &kick);
+		an_contract_charge(&set, hard, 5 * MS, now_ns + 5 * MS);
+	}
+	an_contract_sleep(&set, hard, 100000 * MS);
+	soft = create_on(0, 2 * MS, 10 * MS, 0, 0, 0);
+	an_contract_wake(&set, soft, 100000 * MS);
+	an_contract_charge(&set, soft, 3 * MS, 100003 * MS);
+	CHECK(an_server_is_ahead(contract(soft), 100003 * MS));
+	CHECK_EQ(an_contracts_overdrawn(&set, 0, 100003 * MS), AN_NONE);
+}
