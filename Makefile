@@ -22,7 +22,7 @@ ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
 ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost
 COMPARED  := pingpong qlinux-5-depth
 # What those get who configure nothing: of sound its first seconds, when nothing has been learnt yet.
-DEFAULT   := desktop learnt-imitators
+DEFAULT   := desktop desktop-others learnt-imitators
 BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
              qlinux-5-depth
