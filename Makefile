@@ -19,7 +19,8 @@ SECONDS := 60
 # Andante alone.
 # Those that the simulator can run are run there too; shares and frame rates must be the same.
 ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
-ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost
+ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost \
+             contract-soft
 COMPARED  := pingpong qlinux-5-depth
 # What those get who configure nothing: of sound its first seconds, when nothing has been learnt yet.
 DEFAULT   := desktop desktop-others learnt-imitators

@@ -202,6 +202,18 @@ fn a_film_is_shown_by_an_x_server_only() {
 }
 
 #[test]
+fn only_budgets_can_be_exceeded() {
+    let hog = |kind: &str| {
+        let contract = format!("{{ {kind}budget_ms = 2, period_ms = 10, soft = true }}");
+        let hog = format!("kind = \"loop\"\ncontract = {contract}");
+        Scenario::parse("x.toml", &GOOD.replace("kind = \"loop\"", &hog), &[])
+    };
+    assert!(hog("").is_ok());
+    let refused = hog("kind = \"dwcs\", ").unwrap_err().to_string();
+    assert!(refused.contains("`dwcs` cannot be soft"), "{refused}");
+}
+
+#[test]
 fn what_is_tuned_by_hand_must_be_possible() {
     let hog = |tuned: &str| {
         broken(
