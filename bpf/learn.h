@@ -245,10 +245,17 @@ static __always_inline bool learn_is_promised(u32 leaf)
 	return contracts_of_classes && *leaf_contract(leaf);
 }
 
-/* The task, which has not slept for long and lacks the CPU, is put on trial, unless it is niced. */
-static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u64 now_ns)
+/*
+ * The task, of this leaf, which has not slept for long and lacks the CPU, is put on trial, unless
+ * it is niced. It is its classmates that it lacks the CPU for: where classes compete their shares
+ * stand, which a trial would upset until it is paid for.
+ */
+static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u32 leaf,
+				   u64 now_ns)
 {
 	if (now_ns < trials_from_ns || p->scx.weight < USUAL_WEIGHT || !learn_may(p, ts))
+		return;
+	if (nr_domains > 1 || !an_leaf_is_alone(&trees[0], leaf))
 		return;
 	trials_from_ns = now_ns + an_trial_pause_ns(AN_TRIAL_NS, nr_cpus);
 	an_trial_begin(&ts->trial, &ts->learner, now_ns);
@@ -309,7 +316,7 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 		return;
 	if (!ts->contract && an_trial_is_due(&ts->trial, &ts->learner, now_ns) &&
 	    !learn_is_promised(leaf))
-		learn_tries(p, ts, now_ns);
+		learn_tries(p, ts, leaf, now_ns);
 	else if (nr_cpus > 1 && ts->contract)
 		learn_makes_way(p, ts);
 }

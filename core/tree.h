@@ -102,6 +102,14 @@ an_inline bool an_node_runnable(const struct an_node *n)
 	return n->ready || n->serving;
 }
 
+/* Does no class but that of this leaf want or have a CPU? */
+an_inline bool an_leaf_is_alone(struct an_tree *t, u32 leaf)
+{
+	const struct an_node *n = an_node(t, leaf), *root = an_root(t);
+
+	return root->ready <= n->ready && root->serving <= n->serving;
+}
+
 /* The node that stands for the class of this leaf among its siblings. */
 an_inline u32 an_class_node(struct an_tree *t, u32 leaf)
 {

@@ -13,9 +13,10 @@
  *      AN_TRIAL_WAITS   it has slept, and all that was learnt of it while it was late is forgotten.
  *                       After AN_LEARN_JOBS jobs it is judged like any other.
  *
- * Who has failed is not tried again before a pause that doubles with every failure. And trials
- * together take no more than a part of the time, 1/2^AN_TRIAL_PART_SHIFT of a CPU: the caller
- * begins none before an_trial_pause_ns() have passed since the one before.
+ * Trials decide among the tasks of one class: where classes compete, the caller begins none, for
+ * their shares stand. Who has failed is not tried again before a pause that doubles with every
+ * failure. And trials together take no more than a part of the time, 1/2^AN_TRIAL_PART_SHIFT of a
+ * CPU: the caller begins none before an_trial_pause_ns() have passed since the one before.
  */
 #ifndef ANDANTE_CORE_TRIAL_H
 #define ANDANTE_CORE_TRIAL_H

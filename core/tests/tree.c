@@ -14,6 +14,27 @@ TEST(an_empty_tree)
 	CHECK_EQ(pick(), AN_NONE);
 }
 
+TEST(a_class_is_alone_while_no_other_wants_or_has_a_cpu)
+{
+	u32 a, b;
+
+	begin(4 * MS, 2);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(a, 100);
+	add(AN_ROOT_LEAF);
+	CHECK(an_leaf_is_alone(&tree, AN_ROOT_LEAF));
+	add(b);
+	CHECK(!an_leaf_is_alone(&tree, AN_ROOT_LEAF));
+	CHECK(!an_leaf_is_alone(&tree, b));
+	CHECK_EQ(pick(), AN_ROOT_LEAF);
+	CHECK(!an_leaf_is_alone(&tree, b)); /* it is served */
+	CHECK(!an_leaf_is_alone(&tree, AN_ROOT_LEAF));
+	stop(AN_ROOT_LEAF, 1);
+	CHECK(an_leaf_is_alone(&tree, b));
+	CHECK_EQ(pick(), b);
+	CHECK(an_leaf_is_alone(&tree, b));
+}
+
 TEST(bad_calls_are_refused)
 {
 	u32 a, b;
