@@ -44,13 +44,14 @@ struct an_trial {
 
 /*
  * Is the task, which has no contract and has just made way, to be put on trial? Not if it has had
- * so much that its service is not counted any further.
+ * so much that its service is not counted any further; nor before it has slept at least once, since
+ * it began or was tried: a loop that never has is left with its share.
  */
 an_inline bool an_trial_is_due(const struct an_trial *t, const struct an_learner *l, u64 now_ns)
 {
 	u64 since_ns = now_ns > l->woken_ns ? now_ns - l->woken_ns : 0;
 
-	return since_ns >= AN_TRIAL_AFTER_NS && now_ns >= t->after_ns &&
+	return l->jobs && since_ns >= AN_TRIAL_AFTER_NS && now_ns >= t->after_ns &&
 	       l->service_ns < AN_LEARN_DISTANCE_MAX_NS && 2 * (u64)l->service_ns < since_ns;
 }
 

@@ -8,6 +8,7 @@
 /* A task that gets this part of a CPU [1/1024] never sleeps, until it is to be put on trial. */
 static u64 computes(struct an_trial *t, struct an_learner *l, u64 now_ns, u32 part, u64 until_ns)
 {
+	l->jobs = 1; /* it has slept once */
 	while (now_ns < until_ns && !an_trial_is_due(t, l, now_ns)) {
 		now_ns += 10 * MS;
 		an_learn_service(l, 10 * MS * part / 1024);
@@ -85,6 +86,19 @@ TEST(a_compiler_fails_and_is_left_alone)
 		pause_ns = t.after_ns - now_ns;
 	}
 	CHECK_EQ(trials, 5);
+}
+
+/* Who has never slept is no late player: players wait for their first frame. */
+TEST(who_has_never_slept_is_not_tried)
+{
+	struct an_trial t = {0};
+	struct an_learner l;
+
+	an_learn_begin(&l, 0);
+	an_learn_service(&l, 10 * MS);
+	CHECK(!an_trial_is_due(&t, &l, 1000 * MS));
+	l.jobs = 1;
+	CHECK(an_trial_is_due(&t, &l, 1000 * MS));
 }
 
 /* One that cannot be served is not on trial for ever. */
