@@ -117,6 +117,17 @@ an_inline bool an_server_is_ahead(const struct an_contract *c, u64 now_ns)
 	return an_server_begin_ns(c) > now_ns || (an_has(c, AN_BORROW) && c->overran);
 }
 
+/*
+ * Is it throttled although it has budget? A soft one is, that is ahead, and a learnt one, for want
+ * of what contracts may use of the CPU as a whole (an_contracts_overdrawn()).
+ */
+an_inline bool an_server_is_held_back(const struct an_contract *c)
+{
+	if (!c->throttled || c->split)
+		return false;
+	return !an_has(c, AN_HARD) || (an_has(c, AN_LEARNT) && c->left_ns > 0);
+}
+
 /* The throttled server's next budget. One that is far behind starts anew [2]. */
 an_inline enum an_rule an_server_replenish(struct an_contract *c, u64 now_ns)
 {

@@ -67,8 +67,7 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 			an_residual_take_back(q, c, index);
 		if (an_has(c, AN_LEARNT))
 			an_learnt_wake(cs, c, now_ns);
-		else if (!an_has(c, AN_HARD))
-			c->throttled = 0;
+		c->throttled &= !an_server_is_held_back(c);
 		if (an_server_catches_up(q, c, now_ns))
 			an_server_renew(c, now_ns);
 		else
@@ -228,7 +227,7 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 		an_period_begin(c, c->deadline_ns);
 	} else if (c->split) {
 		rule = an_split_boundary(cs, c, now_ns);
-	} else if (an_learnt_overdrew(c) || (!an_has(c, AN_HARD) && c->throttled)) {
+	} else if (an_server_is_held_back(c)) {
 		c->throttled = 0; /* it has had a budget all the time */
 		rule = AN_RULE_REPLENISHED;
 	} else {

@@ -9,6 +9,7 @@
 #ifndef ANDANTE_CORE_CONTRACTS_H
 #define ANDANTE_CORE_CONTRACTS_H
 
+#include "cbs.h"
 #include "contract.h"
 #include "fcbs.h"
 #include "heap.h"
@@ -40,10 +41,8 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 /* Where a contract stands among those that are ready. */
 an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 {
-	if (!c->runnable || c->parked)
+	if (!c->runnable || c->parked || an_server_is_held_back(c))
 		return AN_RANK_OUT;
-	if (c->throttled && !c->split && !an_has(c, AN_HARD))
-		return AN_RANK_OUT; /* it has budget, and is held back */
 	if (c->throttled)
 		return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
 	if (an_has(c, AN_LEARNT))

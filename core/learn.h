@@ -152,45 +152,49 @@ an_inline void an_learn_note(struct an_learner *l, u32 service_ns, u32 distance_
 	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
 }
 
+/* So many jobs that took about as long as one another are over, and the next begins. */
+an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
+{
+	u64 distance_ns = now_ns - l->woken_ns;
+	u32 service_ns = l->service_ns;
+
+	l->woken_ns = now_ns;
+	l->service_ns = 0;
+	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
+		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
+	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
+}
+
 /*
  * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
  * the task has been talking for long, and still does.
  */
 an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
 {
-	u64 distance_ns = now_ns - l->woken_ns;
-	u32 service_ns = l->service_ns;
-
-	l->woken_ns = now_ns;
-	l->service_ns = 0;
-	if (distance_ns < AN_LEARN_TALKS_NS && l->distance_ns < AN_LEARN_TALKS_NS &&
-	    l->jobs >= AN_LEARN_AVERAGED)
+	if (now_ns - l->woken_ns < AN_LEARN_TALKS_NS && l->distance_ns < AN_LEARN_TALKS_NS &&
+	    l->jobs >= AN_LEARN_AVERAGED) {
+		l->woken_ns = now_ns;
+		l->service_ns = 0;
 		return false;
-	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
-		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
-	an_learn_note(l, service_ns, distance_ns);
+	}
+	an_learn_jobs_end(l, 1, now_ns);
 	return true;
 }
 
 /*
  * The task makes way without having slept, and has answered others so often since its job began:
- * that was as many jobs, but none shorter than a task that waits has. False if it is still one.
+ * that was as many jobs, but none shorter than a task that waits has. False if it is still one,
+ * which those answers belong to.
  */
 an_inline bool an_learn_answered(struct an_learner *l, u32 answers, u64 now_ns)
 {
-	u64 distance_ns = now_ns - l->woken_ns;
-	u64 jobs = distance_ns / AN_LEARN_DISTANCE_MIN_NS;
-	u32 service_ns = l->service_ns;
+	u64 jobs = (now_ns - l->woken_ns) / AN_LEARN_DISTANCE_MIN_NS;
 
 	if (answers < jobs)
 		jobs = answers;
 	if (!jobs)
 		return false;
-	l->woken_ns = now_ns;
-	l->service_ns = 0;
-	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
-		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
-	an_learn_note(l, service_ns / jobs, distance_ns / jobs);
+	an_learn_jobs_end(l, jobs, now_ns);
 	return true;
 }
 
@@ -320,12 +324,6 @@ an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
 	c->sure = 0;
 }
 
-/* Is it throttled for want of what it may use of the CPU, not of budget? */
-an_inline bool an_learnt_overdrew(const struct an_contract *c)
-{
-	return an_has(c, AN_LEARNT) && c->throttled && c->left_ns > 0;
-}
-
 /* A job of it arrives. Others may have left some of what it wants to be sure of. */
 an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
 {
@@ -334,7 +332,6 @@ an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u6
 		an_learnt_look_for_sleepers(cs, now_ns);
 	if (!c->started)
 		c->own.filled_ns = now_ns;
-	c->throttled &= !an_learnt_overdrew(c);
 	c->ran_ns = 0;
 }
 

@@ -23,7 +23,8 @@ use crate::output;
 #[command(after_long_help = "\
 A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
 may have at most 80 % of one. Root and members of the group andante reserve for every process; other \
-users for their own, up to a tenth of the machine (`andante run --user-quota`). Contracts below a \
+users for their own, up to a tenth of the machine (`andante run --user-quota`), and not with --soft, \
+which uses more than was asked for. Contracts below a \
 class that has one may not add up to more than that, and what runs under them comes out of it too. A \
 program that may not use all CPUs gets its contract on one that it may.
 
