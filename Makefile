@@ -23,7 +23,7 @@ ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contrac
              contract-soft
 COMPARED  := pingpong qlinux-5-depth
 # What those get who configure nothing: of sound its first seconds, when nothing has been learnt yet.
-DEFAULT   := desktop desktop-others learnt-imitators
+DEFAULT   := desktop desktop-late learnt-imitators
 BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
              qlinux-5-depth

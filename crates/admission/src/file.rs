@@ -75,15 +75,21 @@ fn string(value: &Value) -> Option<String> {
     }
 }
 
-/// A number of CPUs, or of a CPU.
-struct Cpus<const ONE: bool>(u32);
+/// How many CPUs.
+struct CpuCount(u32);
 
-impl<const ONE: bool> FromNode for Cpus<ONE> {
-    const EXPECTED: &'static str = if ONE {
-        "the number of a CPU, from 0"
-    } else {
-        "a whole number of CPUs"
-    };
+impl FromNode for CpuCount {
+    const EXPECTED: &'static str = "a whole number of CPUs";
+    fn from_node(node: &Node) -> Option<Self> {
+        u32::from_node(node).map(Self)
+    }
+}
+
+/// Which CPU.
+struct CpuNumber(u32);
+
+impl FromNode for CpuNumber {
+    const EXPECTED: &'static str = "the number of a CPU, from 0";
     fn from_node(node: &Node) -> Option<Self> {
         u32::from_node(node).map(Self)
     }
@@ -96,7 +102,7 @@ impl<const ONE: bool> FromNode for Cpus<ONE> {
 pub fn parse(file: &str, text: &str) -> Result<Request, DocumentError> {
     let document = Node::parse(file, text)?;
     let mut top = Section::new(&document, "")?;
-    let Cpus::<false>(cpus) = top.need("cpus")?;
+    let CpuCount(cpus) = top.need("cpus")?;
     if !(1..=MAX_CPUS).contains(&cpus) {
         return Err(top.error(
             "cpus",
@@ -189,7 +195,7 @@ fn contract(section: &mut Section<'_>, cpus: u32) -> Result<Contract, DocumentEr
     let Time(period) = section.need("period")?;
     let deadline: Option<Time> = section.get("deadline")?;
     let tolerate: Option<Losses> = section.get("tolerate")?;
-    let cpu: Option<Cpus<true>> = section.get("cpu")?;
+    let cpu: Option<CpuNumber> = section.get("cpu")?;
     section.finish()?;
 
     let mut contract = Contract::new(
