@@ -65,12 +65,13 @@ pub enum LabError {
     },
     /// A scheduler that is neither known by name nor a program.
     #[error(
-        "there is no scheduler `{name}`: give {}, or the path of a program that loads one",
-        crate::runner::Choice::OF_KERNEL.join(", ")
+        "there is no scheduler `{name}`: give {known}, or the path of a program that loads one"
     )]
     NoScheduler {
         /// As asked for.
         name: String,
+        /// The names that there are.
+        known: String,
     },
     /// A scheduler that is tuned by hand, over a scenario that does not say how.
     #[error("{what}")]

@@ -427,29 +427,6 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
-/// A scheduler's name for people.
-pub(crate) fn scheduler_title(name: &str) -> String {
-    match name {
-        "andante" => "Andante".into(),
-        "eevdf" => "stock scheduler (EEVDF)".into(),
-        "stock" => "EEVDF without weights".into(),
-        "eevdf-nice" => "EEVDF, nice by hand".into(),
-        "eevdf-weight" => "EEVDF, cpu.weight by hand".into(),
-        "eevdf-fifo" => "SCHED_FIFO by hand".into(),
-        "eevdf-deadline" => "SCHED_DEADLINE, mean budget".into(),
-        "eevdf-deadline-max" => "SCHED_DEADLINE, full budget".into(),
-        "fair" => "model of EEVDF without weights".into(),
-        "andante-svr4-ts" | "svr4" => "SVR4, time sharing".into(),
-        "andante-svr4-rt" => "SVR4, with real time".into(),
-        "andante-svr4-new" | "svr4-new" => "Solaris 2.3, time sharing".into(),
-        "andante-linux-2.2" | "linux-2.2" => "Linux 2.2".into(),
-        "andante-fifo" | "fifo" => "FIFO for all tasks".into(),
-        "andante-rr" | "rr" => "round robin".into(),
-        "andante-dwcs" => "plain DWCS".into(),
-        other => other.into(),
-    }
-}
-
 /// Where and on what it ran, e.g. `virtual machine, virtual time · Linux 7.2.13 · 1 CPU · 512 MiB · 12 s`.
 pub(crate) fn machine_line(result: &RunResult) -> String {
     let on = match result.on.as_str() {

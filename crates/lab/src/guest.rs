@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::assets;
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::result::SchedulerResult;
-use crate::runner::{self, Choice, Setup};
+use crate::runner::{self, Setup};
 use crate::scenario::Scenario;
 
 const OUTPUT_PORT: &str = "/dev/virtio-ports/andante.out";
 const PROGRESS_PORT: &str = "/dev/virtio-ports/andante.progress";
-/// Where clips and sources lie in the root image; `/andante` itself belongs to the RAM disk.
-pub(crate) const ASSETS: &str = "/srv/andante";
 /// In memory, so that no run waits for a disk.
 const FOLDER: &str = "/tmp/andante";
 
@@ -91,7 +91,7 @@ fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
     let setup = Setup {
         base_class: "/".to_owned(),
         folder: FOLDER.into(),
-        assets: ASSETS.into(),
+        assets: assets::IN_GUEST.into(),
         andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
     };
     let choice = Choice::parse(&order.scheduler)?;

@@ -7,8 +7,8 @@ use nix::unistd::Uid;
 
 use crate::assets;
 use crate::error::LabError;
+use crate::job::{Carried, Job, RunOptions};
 use crate::progress::Progress;
-use crate::run::{Carried, Job, RunOptions};
 use crate::runner::{self, Setup};
 
 /// Carries out the jobs, one after the other.

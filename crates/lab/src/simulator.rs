@@ -15,12 +15,13 @@ use andante_sim::{
     ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Scheduler, Spec,
 };
 
+use crate::choice::Choice;
 use crate::error::LabError;
+use crate::job::{Carried, Job};
 use crate::pool::{self, Watched};
 use crate::progress::Progress;
 use crate::result::{ProgramResult, Run, SchedulerResult};
-use crate::run::{Carried, Job};
-use crate::runner::{self, Choice};
+use crate::runner;
 use crate::scenario::{Display, Kind, Program, Workload};
 use measured::Measured;
 

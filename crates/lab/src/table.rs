@@ -6,7 +6,8 @@ use comfy_table::{
 };
 
 use crate::cases::{Cases, scheduler_names};
-use crate::figures::{Detail, Row, blocks, machine_line, scheduler_title};
+use crate::choice::scheduler_title;
+use crate::figures::{Detail, Row, blocks, machine_line};
 use crate::result::RunResult;
 
 /// The cases of one scenario as a table at most `width` columns wide, one column per scheduler.

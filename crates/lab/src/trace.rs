@@ -15,7 +15,7 @@
 
 use prost::Message;
 
-use crate::figures::scheduler_title;
+use crate::choice::scheduler_title;
 use crate::result::{ClassResult, ProgramResult, RunResult, SchedulerResult};
 
 const SLICE_BEGIN: i32 = 1;

@@ -12,12 +12,13 @@ use std::time::Duration;
 use andante_vm::{Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Qemu};
 
 use crate::assets;
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::guest::{self, GuestOrder, GuestReply};
+use crate::job::{Carried, Job, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
-use crate::run::{Carried, Job, RunOptions};
-use crate::runner::{self, Choice};
+use crate::runner;
 use crate::scenario::Scenario;
 
 /// Each machine takes memory and one of the host's CPUs.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::figures::scheduler_title;
+use crate::choice::scheduler_title;
 use crate::result::{ProgramResult, Run, RunResult, SchedulerResult};
 
 /// What to explain.

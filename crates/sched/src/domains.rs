@@ -6,7 +6,6 @@ use std::ptr;
 use libbpf_rs::ProgramMut;
 
 use crate::domains_skel::{DomainsSkel, types as domains_types};
-use crate::loader::online_cpus;
 use crate::skel::{SchedSkel, types};
 
 /// CPUs up to which one tree, under one lock, is best.
@@ -15,6 +14,11 @@ const CPUS_OF_ONE: u32 = 32;
 const CPUS_OF_EACH: u32 = 16;
 /// Domains at most (`AN_MAX_DOMAINS`).
 const MAX_DOMAINS: u32 = 64;
+
+/// CPUs that this process may use.
+pub(crate) fn online_cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
 
 /// How the CPUs are divided: by their numbers, the first so many into the first domain, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ pub mod class;
 pub mod contracts;
 pub mod doctor;
 pub mod domains;
+mod error;
 pub mod historical;
 pub mod loader;
 mod maps;
@@ -29,8 +30,9 @@ mod historical_skel {
 }
 
 pub use domains::Domains;
+pub use error::StateError;
 pub use historical::{Historical, Policy};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{Program, programs};
 pub use snapshot::{Class, Snapshot};
-pub use state::{StateError, Stats, snapshot, stats};
+pub use state::{Stats, snapshot, stats};

@@ -10,7 +10,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
 
-use crate::domains::{Domains, Object};
+use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
 use crate::skel::{SchedSkelBuilder, types};
 
@@ -272,8 +272,4 @@ fn has_tracepoint(name: &str) -> bool {
         btf.type_by_name::<Typedef>(&format!("btf_trace_{name}"))
             .is_some()
     })
-}
-
-pub(crate) fn online_cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }

@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
+use crate::error::StateError;
 use crate::skel::types;
-use crate::state::StateError;
 
 /// Variables of a BPF object as the skeleton declares them: integers, and what is made of them.
 ///

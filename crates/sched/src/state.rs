@@ -8,9 +8,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use thiserror::Error;
-
-use crate::class::{ClassError, cgroup_root};
+use crate::class::cgroup_root;
+use crate::error::StateError;
 use crate::maps::{self, Variables};
 use crate::skel::types;
 use crate::snapshot::{Class, Snapshot};
@@ -31,28 +30,6 @@ const MAX_TRIES: u32 = 5;
 pub(crate) const LEAF: u8 = 2;
 /// `AN_ROOT` (`core/tree.h`).
 pub(crate) const ROOT: usize = 1;
-
-/// Why the scheduler's state could not be read.
-#[derive(Debug, Error)]
-pub enum StateError {
-    /// There is no scheduler of ours in the kernel.
-    #[error("Andante is not loaded: start it with `sudo andante run`")]
-    NotLoaded,
-    /// The kernel does not let this user look at its maps.
-    #[error("the scheduler's state may be read by root only: use sudo")]
-    NotPermitted,
-    /// Another build of Andante is loaded, whose state has another layout.
-    #[error(
-        "the scheduler that is loaded comes from another build of Andante: restart it with this one"
-    )]
-    OtherBuild,
-    /// The hierarchy of classes is not there any more.
-    #[error(transparent)]
-    NoClasses(#[from] ClassError),
-    /// Something else went wrong.
-    #[error("the scheduler's state could not be read: {0}")]
-    Read(#[from] libbpf_rs::Error),
-}
 
 /// Counts of what happened since the scheduler was loaded (`bpf/intf.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -8,9 +8,10 @@ use andante_core_sys::Learner;
 use libbpf_rs::MapHandle;
 
 use crate::contracts::LEARNT_OF_THREAD;
+use crate::error::StateError;
 use crate::maps::{self, Variables};
 use crate::skel::types;
-use crate::state::{StateError, class_of_leaf};
+use crate::state::class_of_leaf;
 
 /// Map of what is kept per task.
 const TASK_MAP: &str = "task_states";

@@ -14,6 +14,9 @@ use crate::scenario::{Kind, Workload};
 pub(crate) use clip::clip_file;
 pub(crate) use sources::{count_objects, make_command};
 
+/// Where clips and sources lie in the root image; `/andante` itself belongs to the RAM disk.
+pub(crate) const IN_GUEST: &str = "/srv/andante";
+
 /// What an X server compiles its keyboard map from.
 const KEYBOARD_MAPS: &str = "/usr/share/X11/xkb";
 
@@ -63,7 +66,7 @@ pub(crate) fn needed(
     workload: &Workload,
     folder: &Path,
 ) -> Result<Vec<(PathBuf, PathBuf)>, LabError> {
-    let guest = Path::new(crate::guest::ASSETS);
+    let guest = Path::new(IN_GUEST);
     let mut files = Vec::new();
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {

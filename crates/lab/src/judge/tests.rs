@@ -1,5 +1,5 @@
 use super::*;
-use crate::result::{SCHEMA, VERSION};
+use crate::result::{SCHEMA, SchedulerResult, Spread, VERSION};
 
 const SCENARIO: &str = "
 title = 't'

@@ -7,7 +7,7 @@ use super::result::{
     Application, Chart, Check, Content, Curve, Exhibit, Lane, Mark, Published, Samples, Series,
     Setting, Slot, Table, Timeline, Value, ValueContour, quality,
 };
-use super::run::Runs;
+use super::runs::Runs;
 use super::table::failed;
 use crate::result::{Run, SchedulerResult};
 use crate::scenario::Subject;

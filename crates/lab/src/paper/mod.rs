@@ -11,6 +11,7 @@ mod document;
 mod figure;
 pub mod result;
 mod run;
+mod runs;
 mod table;
 mod terminal;
 #[cfg(test)]

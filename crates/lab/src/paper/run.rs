@@ -4,59 +4,15 @@ use std::collections::BTreeMap;
 
 use super::document::{ContentSpec, ExhibitSpec, FigureSpec, Paper, RunKey};
 use super::result::{Content, Exhibit, PaperResult};
+use super::runs::Runs;
 use super::{computed, figure, table};
+use crate::choice::Choice;
 use crate::error::LabError;
+use crate::job::Job;
 use crate::pool::{self, Watched};
 use crate::progress::Count;
-use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION};
-use crate::run::Job;
-use crate::runner::Choice;
+use crate::result::SchedulerResult;
 use crate::simulator;
-
-/// The runs of one paper.
-#[derive(Debug, Default)]
-pub(super) struct Runs {
-    /// By scenario and case.
-    cases: BTreeMap<(String, Option<String>), RunResult>,
-}
-
-impl Runs {
-    /// The case that the run belongs to, with its scheduler among others.
-    pub fn get(&self, run: &RunKey) -> &RunResult {
-        let case = self.cases.get(&(run.scenario.clone(), run.case.clone()));
-        case.expect("every run that an exhibit names was made")
-    }
-
-    /// What the run's scheduler did.
-    pub fn scheduler(&self, run: &RunKey) -> &SchedulerResult {
-        let schedulers = &self.get(run).schedulers;
-        let scheduler = schedulers.iter().find(|s| s.name == run.scheduler);
-        scheduler.expect("every run that an exhibit names was made")
-    }
-
-    fn add(&mut self, paper: &Paper, run: &RunKey, result: SchedulerResult) {
-        let scenario = &paper.scenarios[&run.scenario];
-        let case = scenario.cases.iter().find(|case| case.name == run.case);
-        let workload = &case.expect("checked when it was read").workload;
-        let new = || RunResult {
-            schema: SCHEMA.to_owned(),
-            version: VERSION,
-            scenario: run.scenario.clone(),
-            case: run.case.clone(),
-            title: scenario.title.clone(),
-            on: "sim".to_owned(),
-            kernel: simulator::version(),
-            cpus: workload.cpus,
-            memory_mib: workload.memory_mib,
-            duration_s: workload.duration_s,
-            schedulers: Vec::new(),
-            expectations: Vec::new(),
-        };
-        let key = (run.scenario.clone(), run.case.clone());
-        let case = self.cases.entry(key).or_insert_with(new);
-        case.schedulers.push(result);
-    }
-}
 
 /// Something to be done for a paper.
 enum Task<'a> {

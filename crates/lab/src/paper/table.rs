@@ -2,7 +2,7 @@
 
 use super::document::{CellSpec, Demand, Order, Source, Starves, TableSpec};
 use super::result::{Cell, Check, Mark, Published, Row, Table};
-use super::run::Runs;
+use super::runs::Runs;
 use crate::figures::significant;
 use crate::judge;
 

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, percent};
-use crate::figures::{number, scheduler_title};
+use crate::choice::scheduler_title;
+use crate::figures::number;
 use crate::result::{RunResult, SchedulerResult, Spread};
 
 /// Part of the width the axis takes; the rest is for the words after a bar.

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, Plot};
-use crate::figures::{Measure, number, scheduler_title};
+use crate::choice::scheduler_title;
+use crate::figures::{Measure, number};
 use crate::result::{ProgramResult, RunResult, SchedulerResult};
 
 /// A gap this many times the film's frame time is drawn as a freeze.

@@ -19,7 +19,8 @@ mod verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::cases::{Cases, scheduler_names};
-use crate::figures::{machine_line, scheduler_title, significant};
+use crate::choice::scheduler_title;
+use crate::figures::{machine_line, significant};
 use crate::result::{Judgement, RunResult, SchedulerResult, Verdict};
 
 /// Something that was expected of a run, and what was measured.

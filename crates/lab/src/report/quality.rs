@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::{Page, contour};
 use crate::cases::base_name;
-use crate::figures::scheduler_title;
+use crate::choice::scheduler_title;
 use crate::paper::result::{Application, Setting, Value, ValueContour, quality};
 use crate::result::{ProgramResult, RunResult, SchedulerResult, Spread};
 

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, Plot};
-use crate::figures::{number, scheduler_title};
+use crate::choice::scheduler_title;
+use crate::figures::number;
 use crate::result::{ClassResult, RunResult, SchedulerResult};
 
 /// More steps than this cannot be told apart on paper.

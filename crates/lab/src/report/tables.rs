@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::{Check, Page};
+use crate::choice::Choice;
 use crate::figures::{Block, Detail, MEASURES, blocks};
 use crate::result::{ProgramResult, RunResult};
-use crate::runner::Choice;
 
 /// More checks than this are a wall: those that passed go behind a fold.
 const MOST_CHECKS: usize = 20;

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::Page;
 use crate::cases::base_name;
-use crate::figures::{Measure, not_in_time, number, scheduler_title};
+use crate::choice::scheduler_title;
+use crate::figures::{Measure, not_in_time, number};
 use crate::result::{ProgramResult, RunResult, SchedulerResult};
 
 /// One number that decides, of one scheduler.

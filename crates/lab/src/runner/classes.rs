@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
 
-use super::scheduler::Choice;
-use super::tuning::ByHand;
+use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
 use crate::scenario::{Program, Workload};
 

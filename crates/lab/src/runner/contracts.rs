@@ -14,9 +14,9 @@ use andante_daemon::{
 use andante_sim::Promise;
 use nix::sys::signal::Signal;
 
-use super::Choice;
 use super::classes::Classes;
 use super::instance::Instance;
+use crate::choice::Choice;
 use crate::clock;
 use crate::error::LabError;
 use crate::result::ProgramResult;

@@ -28,9 +28,8 @@ use nix::sys::signal::Signal;
 
 pub(crate) use collect::online_cpus;
 pub(crate) use contracts::{asked_for, no_room, obstacle as contract_obstacle};
-pub use scheduler::Choice;
-pub use tuning::ByHand;
 
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::programs::work;
 use crate::result::SchedulerResult;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::instance::{Instance, Prepared};
 use super::process::{Process, last_line};
-use super::scheduler::Choice;
 use super::tuning::Scheduling;
 use super::{clock, stop};
 use crate::assets;
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::scenario::{Clip, Kind, Program, Screen, Workload};
 

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use andante_sched::Policy;
-use andante_sim::PolicyKind;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::Setup;
 use super::process::last_line;
-use super::tuning::ByHand;
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::scenario::Workload;
 use crate::{clock, stop};
@@ -23,138 +21,6 @@ const LOAD_TIMEOUT_S: f64 = 300.0;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
-
-/// Which scheduler to run a scenario under.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// Ours.
-    Andante,
-    /// Ours with plain DWCS: contracts are given without admission.
-    Dwcs,
-    /// A historical policy in the kernel, for all tasks.
-    Historical(Policy),
-    /// The kernel's own, over the scenario's classes and weights.
-    Eevdf,
-    /// The kernel's own with nothing configured: the classes have no weights, and no part in
-    /// scheduling. What a machine does as it comes.
-    Stock,
-    /// The kernel's own over the classes and weights, tuned by hand for the programs that the scenario
-    /// marks as `tuned`.
-    ByHand(ByHand),
-    /// Every task in one class, under this policy: only in the simulator.
-    Policy(PolicyKind),
-    /// Resource containers, one for each class, as published (`true`: turns end at clock ticks) or
-    /// exact: only in the simulator.
-    Containers(bool),
-    /// A program that loads a sched_ext scheduler and stays until SIGTERM.
-    Program(PathBuf),
-}
-
-/// The historical policies of a kernel, as results call them.
-const HISTORICAL: [(&str, Policy); Policy::ALL.len()] = [
-    ("andante-svr4-ts", Policy::Svr4Ts),
-    ("andante-svr4-rt", Policy::Svr4Rt),
-    ("andante-svr4-new", Policy::Svr4New),
-    ("andante-linux-2.2", Policy::Linux22),
-    ("andante-fifo", Policy::Fifo),
-    ("andante-rr", Policy::RoundRobin),
-];
-
-impl Choice {
-    /// Names of those that a kernel has without further programs.
-    pub const OF_KERNEL: [&'static str; 15] = {
-        let by_hand = ByHand::ALL;
-        [
-            "andante",
-            "eevdf",
-            "stock",
-            by_hand[0].0,
-            by_hand[1].0,
-            by_hand[2].0,
-            by_hand[3].0,
-            by_hand[4].0,
-            HISTORICAL[0].0,
-            HISTORICAL[1].0,
-            HISTORICAL[2].0,
-            HISTORICAL[3].0,
-            HISTORICAL[4].0,
-            HISTORICAL[5].0,
-            "andante-dwcs",
-        ]
-    };
-
-    /// The one that Andante brings along or every kernel has, of a kernel's or of the simulator's.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "andante" => Some(Self::Andante),
-            "andante-dwcs" => Some(Self::Dwcs),
-            "eevdf" => Some(Self::Eevdf),
-            "stock" => Some(Self::Stock),
-            "containers" => Some(Self::Containers(false)),
-            "containers-ticked" => Some(Self::Containers(true)),
-            _ => {
-                let historical = HISTORICAL.iter().find(|(known, _)| *known == name);
-                ByHand::named(name)
-                    .map(Self::ByHand)
-                    .or_else(|| PolicyKind::named(name).map(Self::Policy))
-                    .or_else(|| historical.map(|(_, policy)| Self::Historical(*policy)))
-            }
-        }
-    }
-
-    /// Reads one of [`Choice::OF_KERNEL`], the name of a simulated policy, or the path of a program.
-    ///
-    /// # Errors
-    /// If it is none of these.
-    pub fn parse(name: &str) -> Result<Self, LabError> {
-        if let Some(known) = Self::named(name) {
-            return Ok(known);
-        }
-        match fs::canonicalize(name) {
-            Ok(file) if file.is_file() => Ok(Self::Program(file)),
-            _ => Err(LabError::NoScheduler {
-                name: name.to_owned(),
-            }),
-        }
-    }
-
-    /// What a kernel has of a policy that the simulator gives to all tasks.
-    pub fn of_kernel(simulated: PolicyKind) -> Self {
-        match simulated {
-            PolicyKind::Sfq => Self::Andante,
-            PolicyKind::Fair => Self::Stock,
-            PolicyKind::Fifo => Self::Historical(Policy::Fifo),
-            PolicyKind::RoundRobin => Self::Historical(Policy::RoundRobin),
-            PolicyKind::Svr4 => Self::Historical(Policy::Svr4Ts),
-            PolicyKind::Svr4New => Self::Historical(Policy::Svr4New),
-            PolicyKind::Linux22 => Self::Historical(Policy::Linux22),
-        }
-    }
-
-    /// Whether contracts can be had under it.
-    pub fn keeps_contracts(&self) -> bool {
-        matches!(self, Self::Andante | Self::Dwcs)
-    }
-
-    /// As results call it.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Andante => "andante".to_owned(),
-            Self::Dwcs => "andante-dwcs".to_owned(),
-            Self::Historical(policy) => format!("andante-{}", policy.name()),
-            Self::Eevdf => "eevdf".to_owned(),
-            Self::Stock => "stock".to_owned(),
-            Self::ByHand(by_hand) => by_hand.name().to_owned(),
-            Self::Policy(kind) => kind.name().to_owned(),
-            Self::Containers(false) => "containers".to_owned(),
-            Self::Containers(true) => "containers-ticked".to_owned(),
-            Self::Program(file) => file.file_name().map_or_else(
-                || file.display().to_string(),
-                |n| n.to_string_lossy().into_owned(),
-            ),
-        }
-    }
-}
 
 /// A scheduler in charge; dropping it puts the stock scheduler back.
 pub(super) struct InCharge {
@@ -332,30 +198,5 @@ fn other_in_charge(name: &str, state: &str) -> LabError {
     LabError::SchedulerFailed {
         name: name.to_owned(),
         reason,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figures::scheduler_title;
-
-    #[test]
-    fn each_historical_policy_has_a_name() {
-        for (name, policy) in HISTORICAL {
-            let choice = Choice::parse(name).unwrap();
-            assert_eq!(choice, Choice::Historical(policy));
-            assert_eq!(choice.name(), name);
-            assert!(Choice::OF_KERNEL.contains(&name));
-        }
-    }
-
-    #[test]
-    fn each_scheduler_that_is_at_hand_has_a_title() {
-        for name in Choice::OF_KERNEL {
-            assert_eq!(Choice::named(name).unwrap().name(), name);
-            assert_ne!(scheduler_title(name), name);
-        }
-        assert_eq!(Choice::named("scx_bpfland"), None);
     }
 }

@@ -3,44 +3,10 @@
 
 use std::io;
 
-use super::scheduler::Choice;
+use crate::choice::{ByHand, Choice};
 use crate::scenario::{Program, Reserved};
 
-/// What an expert does by hand for the programs that matter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ByHand {
-    /// A nice value.
-    Nice,
-    /// A control group for each, with a `cpu.weight`.
-    Weight,
-    /// SCHED_FIFO.
-    Fifo,
-    /// SCHED_DEADLINE with the budget that suffices on average.
-    Deadline,
-    /// SCHED_DEADLINE with the budget that always suffices.
-    DeadlineMax,
-}
-
 impl ByHand {
-    /// All, with their names.
-    pub(super) const ALL: [(&'static str, Self); 5] = [
-        ("eevdf-nice", Self::Nice),
-        ("eevdf-weight", Self::Weight),
-        ("eevdf-fifo", Self::Fifo),
-        ("eevdf-deadline", Self::Deadline),
-        ("eevdf-deadline-max", Self::DeadlineMax),
-    ];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let known = Self::ALL.iter().find(|(known, _)| *known == name);
-        known.map(|(_, by_hand)| *by_hand)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, known)| *known == self);
-        known.expect("all are listed").0
-    }
-
     /// Why it cannot be done for these programs, if it cannot.
     pub fn obstacle(self, programs: &[Program]) -> Option<String> {
         let name = self.name();

@@ -17,8 +17,8 @@
 use std::fmt;
 
 use super::{Case, Instances, Scenario};
-use crate::judge;
-use crate::runner::Choice;
+use crate::choice::Choice;
+use crate::measures::{self, MeasureKind};
 use andante_document::{DocumentError, Node, Origin, Section, Value, suggest};
 
 /// One expectation.
@@ -41,7 +41,7 @@ pub struct Expectation {
 /// Which figure of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Name of the measure, one of [`judge::measures`].
+    /// Name of the measure, one of [`measures::names`].
     pub measure: String,
     /// Whose measure it is.
     pub subject: Subject,
@@ -60,17 +60,6 @@ pub enum Subject {
     Class(String),
     /// A program, by name: each of its instances.
     Program(String),
-}
-
-/// What a measure can be a measure of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeasureKind {
-    /// Needs no subject.
-    Machine,
-    /// Needs `class`.
-    Class,
-    /// Needs `program`.
-    Program,
 }
 
 /// A divisor.
@@ -285,8 +274,8 @@ fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentEr
 
 /// Refuses a measure that does not exist, or not of such a subject.
 pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
-    let Some(kind) = judge::measure_kind(&figure.measure) else {
-        let hint = suggest(&figure.measure, judge::measures());
+    let Some(kind) = measures::kind(&figure.measure) else {
+        let hint = suggest(&figure.measure, measures::names());
         return Err(section.error(
             "measure",
             format!("unknown measure `{}`{hint}", figure.measure),

@@ -47,7 +47,7 @@ mod tuned;
 use std::path::{Path, PathBuf};
 
 pub use contract::Contract;
-pub use expectation::{Bound, Expectation, Figure, MeasureKind, Over, Subject};
+pub use expectation::{Bound, Expectation, Figure, Over, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Display, Kind, Screen};
 pub use program::Program;

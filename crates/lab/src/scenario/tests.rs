@@ -260,7 +260,7 @@ fn shipped_scenarios_are_valid() {
 #[test]
 fn the_readme_names_every_kind_and_measure() {
     let readme = include_str!("../../../../scenarios/README.md");
-    let measures = crate::judge::measures().map(|name| match name {
+    let measures = crate::measures::names().map(|name| match name {
         "frame_ms" | "iteration_ms" | "latency_us" | "lateness_us" => format!("`{name}.mean`"),
         name => format!("`{name}`"),
     });

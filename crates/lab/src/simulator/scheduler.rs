@@ -7,8 +7,8 @@ use andante_sim::{
 
 use super::admission::admitted;
 use super::ns;
+use crate::choice::Choice;
 use crate::error::LabError;
-use crate::runner::Choice;
 use crate::scenario::{Class, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.

@@ -4,9 +4,9 @@ use super::keys::{At, Keys, RunKey};
 use super::scenarios::Scenarios;
 use super::table::TableSpec;
 use super::{MAX_LANES, MAX_SLOTS, list};
-use crate::judge::measure_kind;
+use crate::measures::{self, MeasureKind};
 use crate::scenario::expectation::check_in_case;
-use crate::scenario::{Figure, MeasureKind, Subject};
+use crate::scenario::{Figure, Subject};
 use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
 
 /// A figure to be drawn.
@@ -379,7 +379,7 @@ fn read_series(
         Quantity::Priority => "cpu_s",
     };
     let subject = keys.subject.clone().unwrap_or(Subject::Machine);
-    let of_kind = match measure_kind(measure) {
+    let of_kind = match measures::kind(measure) {
         Some(MeasureKind::Class) => matches!(subject, Subject::Class(_)),
         _ => matches!(subject, Subject::Program(_)),
     };

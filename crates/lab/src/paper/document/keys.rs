@@ -5,8 +5,8 @@
 use std::fmt;
 
 use super::scenarios::Scenarios;
+use crate::choice::Choice;
 use crate::paper::result::{AT_LEAST, AT_MOST};
-use crate::runner::Choice;
 use crate::scenario::expectation::{check_in_case, check_measure, read_subject};
 use crate::scenario::{Figure, Instances, Over, Subject};
 use andante_document::{DocumentError, FromNode, Node, Origin, Section, Value};

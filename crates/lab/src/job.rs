@@ -1,0 +1,79 @@
+//! What is to be run, and what comes back: asked for by `run`, carried out by the simulator, virtual
+//! machines or this machine.
+
+use std::path::PathBuf;
+
+use crate::choice::Choice;
+use crate::error::LabError;
+use crate::result::SchedulerResult;
+use crate::scenario::Case;
+
+/// Where to run a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// In a virtual machine, in virtual time.
+    Vm,
+    /// In the simulator: no kernel, synthetic programs only.
+    Sim,
+    /// On this machine; needs root.
+    Host,
+}
+
+impl On {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Vm => "vm",
+            Self::Sim => "sim",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// What to run, and how.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// A scenario file, or the name of one that comes with Andante.
+    pub scenario: String,
+    /// Only the case of this name.
+    pub case: Option<String>,
+    /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
+    pub set: Vec<String>,
+    /// Names of [`Choice::OF_KERNEL`] or of simulated policies, or paths of programs that load a
+    /// scheduler, in the order of the results.
+    pub schedulers: Vec<String>,
+    /// Where.
+    pub on: On,
+    /// Folder below which the results of another place lie, to compare the new ones with.
+    pub against: Option<PathBuf>,
+    /// Folder below which the results of each scenario get a folder of their own.
+    pub out: PathBuf,
+    /// The `andante` binary: scheduler, guest and synthetic programs.
+    pub andante: PathBuf,
+}
+
+/// One case under one scheduler.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub case: Case,
+    pub choice: Choice,
+}
+
+impl Job {
+    /// `CASE SCHEDULER`.
+    pub fn name(&self) -> String {
+        match &self.case.name {
+            Some(case) => format!("{case} {}", self.choice.name()),
+            None => self.choice.name(),
+        }
+    }
+}
+
+/// What carrying out the jobs brings back.
+pub(crate) struct Carried {
+    /// `uname -r`.
+    pub kernel: String,
+    /// In the order of the jobs; none of those that were not carried out.
+    pub results: Vec<Option<SchedulerResult>>,
+    /// Why there are such.
+    pub failure: Option<LabError>,
+}
