@@ -27,6 +27,7 @@ impl Runs {
         scheduler.expect("every run that an exhibit names was made")
     }
 
+    /// One more run of this paper, and what its scheduler did.
     pub fn add(&mut self, paper: &Paper, run: &RunKey, result: SchedulerResult) {
         let scenario = &paper.scenarios[&run.scenario];
         let case = scenario.cases.iter().find(|case| case.name == run.case);
