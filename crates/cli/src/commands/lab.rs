@@ -39,7 +39,7 @@ enum Action {
     RecordFrames(RecordFrames),
     /// Be a synthetic program of a scenario (started by the laboratory).
     #[command(hide = true)]
-    Program(Order),
+    Program,
     /// Carry out a run inside the virtual machine (started by the laboratory).
     #[command(hide = true)]
     Guest(Order),
@@ -158,7 +158,7 @@ impl Lab {
             Action::Run(run) => run.run(),
             Action::List(list) => list.run(),
             Action::RecordFrames(record) => record.run(),
-            Action::Program(order) => Ok(ended(andante_lab::program_main(&order.order))),
+            Action::Program => Ok(ended(andante_lab::program_main())),
             Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
         }
     }

@@ -1,7 +1,8 @@
 //! The built-in synthetic programs: hidden subcommands of the binary, started by the runner.
 //!
-//! All obey the same rules. They are told on start when the measurement begins and ends, count
-//! only within it, and run on until SIGTERM. Nothing is allocated, printed or written while they
+//! All obey the same rules. Once loaded they wait for their order, which comes by standard input and
+//! starts them: it says when the measurement begins and ends. They count only within it, and run on
+//! until SIGTERM. Nothing is allocated, printed or written while they
 //! measure; the [`Samples`] go to a file at the very end.
 
 mod audio;
@@ -96,10 +97,18 @@ fn record<T>(list: &mut Vec<T>, value: T) {
     }
 }
 
-/// Runs the program that `order` (JSON) describes until SIGTERM; returns its exit status.
-pub fn program_main(order: &str) -> i32 {
-    let result = serde_json::from_str(order)
-        .map_err(|error| format!("this is no order of the laboratory: {error}"))
+/// Runs the program that a line of standard input describes (an order as JSON) until SIGTERM; returns
+/// its exit status.
+pub fn program_main() -> i32 {
+    let result = std::io::stdin()
+        .lines()
+        .next()
+        .unwrap_or_else(|| Ok(String::new()))
+        .map_err(|error| format!("no order could be read: {error}"))
+        .and_then(|order| {
+            serde_json::from_str(&order)
+                .map_err(|error| format!("this is no order of the laboratory: {error}"))
+        })
         .and_then(|order: Order| {
             prepare(&order).map_err(|error| format!("cannot prepare: {error}"))?;
             let samples = run(&order)?;

@@ -67,6 +67,31 @@ impl<'a> Instance<'a> {
             .collect()
     }
 
+    /// Loads it, if it is a synthetic program that starts with the warm-up, so that all of them
+    /// start at the same instant. One that is started while others compete takes long to load: of a
+    /// hundred that start one after the other the last would do so after many seconds.
+    pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
+        let with_warmup = self.program.start_s.is_none();
+        if with_warmup && real::command(prepared, self).is_none() {
+            self.spawn(prepared)?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
+        let command = real::command(prepared, self).unwrap_or_else(|| CommandLine {
+            argv: vec![
+                prepared.setup.andante.display().to_string(),
+                "lab".to_owned(),
+                "program".to_owned(),
+            ],
+            takes_order: true,
+            ..CommandLine::default()
+        });
+        self.process = Some(prepared.spawn(self.program, command, &self.folder)?);
+        Ok(())
+    }
+
     /// Starts it, to measure from `begin_ns` to `end_ns`.
     pub fn start(
         &mut self,
@@ -74,26 +99,27 @@ impl<'a> Instance<'a> {
         begin_ns: u64,
         end_ns: u64,
     ) -> Result<(), LabError> {
-        let command = match real::command(prepared, self) {
-            Some(command) => command,
-            None => {
-                let order = Order {
-                    name: self.name.clone(),
-                    kind: self.program.kind.clone(),
-                    begin_ns,
-                    end_ns,
-                    steps_per_ms: prepared.steps_per_ms,
-                    out: self.samples_file(),
-                    server: self.server_socket(prepared.setup),
-                };
-                let order = serde_json::to_string(&order).expect("orders are plain data");
-                let andante = prepared.setup.andante.display().to_string();
-                vec![andante, "lab".to_owned(), "program".to_owned(), order].into()
-            }
+        let order = Order {
+            name: self.name.clone(),
+            kind: self.program.kind.clone(),
+            begin_ns,
+            end_ns,
+            steps_per_ms: prepared.steps_per_ms,
+            out: self.samples_file(),
+            server: self.server_socket(prepared.setup),
         };
         self.started_ns = clock::now_ns();
-        self.process = Some(prepared.spawn(self.program, command, &self.folder)?);
-        Ok(())
+        if self.process.is_none() {
+            self.spawn(prepared)?;
+        }
+        let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";
+        let process = self.process.as_mut().expect("it has been spawned");
+        process
+            .order(&order)
+            .map_err(|error| LabError::ProgramFailed {
+                name: self.name.clone(),
+                reason: format!("ended before it was told what to do: {error}"),
+            })
     }
 
     /// Where a synthetic program leaves its samples.

@@ -6,9 +6,9 @@
 //! back.
 //!
 //! ```text
-//!  set up ──► warm-up ──────► measurement ───────────────► overtime ──► collect, take down
-//!             programs start  │ sample │ sample │ …      │ only while a film still plays
-//!                             begin                      end
+//!  set up, load ──► warm-up ──────► measurement ───────────────► overtime ──► collect, take down
+//!                   programs start  │ sample │ sample │ …      │ only while a film still plays
+//!                                   begin                      end
 //! ```
 
 mod classes;
@@ -37,6 +37,7 @@ use crate::scenario::{Kind, Workload};
 use crate::{clock, stop};
 
 use classes::Classes;
+use instance::{Instance, Prepared};
 use scheduler::InCharge;
 use timeline::Timeline;
 
@@ -98,7 +99,7 @@ pub fn run_case(
     )));
     let mut in_charge = InCharge::start(choice, workload, setup)?;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
-    let prepared = instance::Prepared {
+    let prepared = Prepared {
         workload,
         choice,
         setup,
@@ -114,7 +115,12 @@ pub fn run_case(
         prepared.warm_up()?;
     }
 
-    let mut timeline = Timeline::new(&prepared, begin_ns(workload))?;
+    let mut instances = Instance::all(&prepared);
+    say(Progress::phase("loading the programs"));
+    instances
+        .iter_mut()
+        .try_for_each(|instance| instance.load(&prepared))?;
+    let mut timeline = Timeline::new(&prepared, instances, begin_ns(workload))?;
     let measured = timeline.run(&mut in_charge, say)?;
     say(Progress::phase("collecting"));
     let (instances, tracer, contracts) = timeline.stop();

@@ -1,10 +1,11 @@
 //! One instance of one program: started in its class, signalled, and waited for.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
@@ -46,6 +47,8 @@ pub(super) struct Ended {
 /// A started process, the leader of a process group of its own.
 pub(super) struct Process {
     pid: Pid,
+    /// Where it waits for its order; none if it has had it, or takes none.
+    input: Option<ChildStdin>,
     /// Standard output and error.
     pub output: PathBuf,
     /// Set once it has ended.
@@ -59,7 +62,12 @@ impl Process {
     /// One that names the program if it cannot be executed.
     pub fn start(start: &Start<'_>) -> Result<Self, LabError> {
         let Start {
-            command: CommandLine { argv, environment },
+            command:
+                CommandLine {
+                    argv,
+                    environment,
+                    takes_order,
+                },
             program,
             scheduling,
             procs_file,
@@ -89,7 +97,10 @@ impl Process {
         command
             .env("HOME", folder)
             .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(match takes_order {
+                true => Stdio::piped(),
+                false => Stdio::null(),
+            })
             .stdout(log)
             .stderr(log_too);
         // SAFETY: only system calls that are safe between fork and exec.
@@ -108,12 +119,13 @@ impl Process {
                 Ok(())
             });
         }
-        let child = command.spawn().map_err(|error| LabError::ProgramFailed {
+        let mut child = command.spawn().map_err(|error| LabError::ProgramFailed {
             name: program.name.clone(),
             reason: format!("`{}` cannot be started: {error}", argv[0]),
         })?;
         Ok(Self {
             pid: Pid::from_raw(child.id() as i32),
+            input: child.stdin.take(),
             output,
             ended: None,
         })
@@ -122,6 +134,17 @@ impl Process {
     /// Its id, until it has ended.
     pub fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// Tells it what to do, if it waits for that.
+    ///
+    /// # Errors
+    /// If it has ended already.
+    pub fn order(&mut self, order: &str) -> std::io::Result<()> {
+        match self.input.take() {
+            Some(mut input) => input.write_all(order.as_bytes()),
+            None => Ok(()),
+        }
     }
 
     /// Signals the whole process group.

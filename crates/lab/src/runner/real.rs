@@ -25,6 +25,8 @@ const FIRST_DISPLAY: usize = 90;
 pub(super) struct CommandLine {
     pub argv: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
+    /// Whether it is told what to do by standard input, and waits for that.
+    pub takes_order: bool,
 }
 
 impl From<Vec<String>> for CommandLine {
@@ -74,6 +76,7 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     CommandLine {
         argv,
         environment: display.into_iter().collect(),
+        takes_order: false,
     }
 }
 
@@ -125,6 +128,7 @@ fn jack_client(server: &str, load_percent: u32) -> CommandLine {
             ("JACK_DEFAULT_SERVER", server.to_owned()),
             ("JACK_NO_START_SERVER", "1".to_owned()),
         ],
+        takes_order: false,
     }
 }
 

@@ -60,12 +60,15 @@ pub(super) struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// Plans the measurement that begins at `begin_ns`.
-    pub fn new(prepared: &'a Prepared<'a>, begin_ns: u64) -> Result<Self, LabError> {
+    /// Plans the measurement of these instances, which begins at `begin_ns`.
+    pub fn new(
+        prepared: &'a Prepared<'a>,
+        instances: Vec<Instance<'a>>,
+        begin_ns: u64,
+    ) -> Result<Self, LabError> {
         let workload = prepared.workload;
         let at = |s: f64| (begin_ns as f64 + s * clock::NS_PER_S) as u64;
         let end_ns = at(workload.duration_s);
-        let instances = Instance::all(prepared);
         let now_ns = clock::now_ns();
         let mut events = Vec::new();
         for (index, instance) in instances.iter().enumerate() {
