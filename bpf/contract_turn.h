@@ -116,14 +116,14 @@ an_global u32 contract_overdrawn(u32 cpu)
 	return index;
 }
 
-/* How many tasks are moved between two queues at a time. */
-#define CONTRACT_MOVES 64
+/* How many tasks of a queue are looked at, at most, for those of a contract. */
+#define CONTRACT_LOOKS 4096
 
 /* Tasks in the contract's queue go to those of their classes. */
 an_global int contract_lets_go(u32 index)
 {
 	struct bpf_iter_scx_dsq it;
-	u32 left = CONTRACT_MOVES;
+	u32 left = CONTRACT_LOOKS;
 
 	bpf_iter_scx_dsq_new(&it, contract_queue(index), 0);
 	an_while(left) {
@@ -143,30 +143,52 @@ an_global int contract_lets_go(u32 index)
 	return 0;
 }
 
+/* The task, if it waits in the queue of its class that is gone through, goes to the contract's. */
+static __always_inline void contract_gather(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					    u32 index)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+
+	if (!scx_bpf_dsq_move_vtime(it, p, contract_queue(index), 0))
+		return;
+	bpf_spin_lock(lock);
+	an_queue_withdraw(&trees[0], an_holder(index)->waits_in);
+	bpf_spin_unlock(lock);
+}
+
 /* Tasks of the contract that wait in the queue of their class go to the contract's. */
 an_global int contract_gathers(u32 index)
 {
-	struct bpf_spin_lock *lock = contracts_lock();
-	u32 leaf = an_holder(index)->waits_in, name = contract_name(index);
+	u32 name = contract_name(index), left = CONTRACT_LOOKS;
 	struct bpf_iter_scx_dsq it;
-	u32 left = CONTRACT_MOVES;
 
-	bpf_iter_scx_dsq_new(&it, leaf, 0);
+	bpf_iter_scx_dsq_new(&it, an_holder(index)->waits_in, 0);
 	an_while(left) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
 
 		if (!ts)
 			break;
-		if (ts->counted == name &&
-		    scx_bpf_dsq_move_vtime(&it, p, contract_queue(index), 0)) {
-			bpf_spin_lock(lock);
-			an_queue_withdraw(&trees[0], leaf);
-			bpf_spin_unlock(lock);
-		}
+		if (ts->counted == name)
+			contract_gather(&it, p, index);
 		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
+/* The same for a learnt one: its only task is known, and the queue may be long. */
+an_global int contract_gathers_one(u32 index)
+{
+	struct task_struct *p = bpf_task_from_pid(an_holder(index)->pid);
+	struct bpf_iter_scx_dsq it;
+
+	if (!p)
+		return 0;
+	bpf_iter_scx_dsq_new(&it, an_holder(index)->waits_in, 0);
+	contract_gather(&it, p, index);
+	bpf_iter_scx_dsq_destroy(&it);
+	bpf_task_release(p);
 	return 0;
 }
 
@@ -191,7 +213,10 @@ static __always_inline void contract_requeue(u32 cpu, u32 index)
 		contract_lets_go(index);
 	} else if (budget && h->waits) {
 		h->waits = 0;
-		contract_gathers(index);
+		if (h->kind == AN_LEARNT_OF_THREAD)
+			contract_gathers_one(index);
+		else
+			contract_gathers(index);
 	}
 }
 
@@ -330,7 +355,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = an_kclock_ns();
 	u32 index, leaf, rule;
-	bool alone;
+	bool alone, parks = false;
 
 	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
@@ -344,6 +369,12 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
 	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
 		c->learnt_ns = now_ns;
+	if (index && an_holder(index)->noted && an_holder(index)->cpu != cpu) {
+		/* Another CPU has taken it over, and has yet to see to it. */
+		an_contract_park(&contracts, index, true);
+		parks = true;
+		index = AN_NONE;
+	}
 	leaf = an_holder(index)->leaf;
 	if (index && index == goes_on) {
 		contract_serves(c, wanting, wanting);
@@ -354,15 +385,16 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		} else { /* its task is on its way from another CPU, or has gone */
 			an_contract_park(&contracts, index, true);
 			contract_note(index);
+			parks = true;
 			index = AN_NONE;
 		}
 	}
-	bpf_spin_unlock(lock);
 	c->over |= !index && c->contract;
-	c->contract = index ? contract_name(index) : 0;
+	c->contract = index ? contract_name(index) : 0; /* with the lock held: see learn_pull() */
+	bpf_spin_unlock(lock);
 	c->contract_leaf = leaf;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
-	if (c->first_noted && c->contract_check_ns > now_ns + PARKED_NS)
+	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + PARKED_NS)
 		c->contract_check_ns = now_ns + PARKED_NS;
 	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
 		c->learnt_ns = now_ns;

@@ -209,7 +209,8 @@ static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 		return false;
 	if (an_has(k, AN_LEARNT) && !an_learnt_would_run(&contracts, q, k, now_ns))
 		return false; /* a share is better */
-	return an_contract_budget_from_ns(k, now_ns) <= now_ns;
+	/* Its CPU is about to look for a task of it once more. */
+	return k->parked || an_contract_budget_from_ns(k, now_ns) <= now_ns;
 }
 
 /*

@@ -40,6 +40,7 @@ struct an_holder {
 	u8 waits;   /* some may wait there still */
 	u8 changed; /* next is to be its promise once it has been seen to */
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
+	u32 pid;    /* learnt: the thread that holds it */
 	u32 around; /* the contract that this one is nested in: contract_name(); 0: in none */
 	struct an_promise next;
 };

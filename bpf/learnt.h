@@ -46,7 +46,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	u32 part = an_learn_part(&ts->learner), index;
+	u32 part = an_learn_part(&ts->learner), pid = p->pid, index;
 	struct an_promise promise = {};
 	s32 cpu = learn_cpu(p, part, now_ns);
 
@@ -66,6 +66,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		h->leaf = AN_NONE;
 		h->cpu = cpu;
 		h->bound = 1;
+		h->pid = pid;
 		h->part = part;
 		cpu_state(cpu)->learnt += part;
 		an_learnt_assure(&contracts, an_contract(&contracts, index), part);
@@ -168,7 +169,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 	struct cpu_state *its = cpu_state(from);
 	u32 index = contract_named(its->awaited_by);
 	struct an_holder *h = an_holder(index);
-	bool pulls;
+	bool pulls; /* not what that CPU has picked since: its task is on its way there */
 
 	if (from == cpu || !index || h->cpu != from || !h->active || contract_is_served(index)) {
 		__sync_fetch_and_and(&cpus_awaited, ~(1ULL << (from & 63)));
@@ -178,7 +179,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 	    !an_learnt_would_run(&contracts, q, an_contract(&contracts, index), now_ns))
 		return false;
 	bpf_spin_lock(lock);
-	pulls = !h->noted || its->first_noted == index;
+	pulls = its->contract != contract_name(index) && (!h->noted || its->first_noted == index);
 	if (pulls && h->noted) {
 		its->first_noted = h->next_noted;
 		h->noted = 0;
