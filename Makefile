@@ -22,8 +22,10 @@ ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
 ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost \
              contract-soft
 COMPARED  := pingpong qlinux-5-depth
-# What those get who configure nothing: of sound its first seconds, when nothing has been learnt yet.
+# What those get who configure nothing: beside 128 jobs, too; of sound its first seconds, when nothing
+# has been learnt yet.
 DEFAULT   := desktop desktop-late learnt-imitators
+MANY      := desktop-others --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
 BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
              qlinux-5-depth
@@ -75,6 +77,7 @@ scenarios-alone:
 scenarios-compared:
 	$(ANDANTE) lab run --scheduler andante $(ALONE_TOO)
 	$(ANDANTE) lab run --scheduler andante $(DEFAULT)
+	$(ANDANTE) lab run --scheduler andante $(MANY)
 	$(ANDANTE) lab run --scheduler andante $(BRIEFLY)
 	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
 

@@ -299,7 +299,8 @@ impl From<&LabError> for Status {
             | LabError::Image(_)
             | LabError::Boot(_)
             | LabError::NoResult { .. } => Self::NoMachine,
-            LabError::SchedulerFailed { .. }
+            LabError::BeganLate { .. }
+            | LabError::SchedulerFailed { .. }
             | LabError::NotComputed { .. }
             | LabError::NoFilm { .. }
             | LabError::Cache(_)

@@ -134,6 +134,15 @@ pub enum LabError {
         /// What happened.
         reason: String,
     },
+    /// What was measured would be something else than the scenario says.
+    #[error(
+        "the measurement began {late_s:.1} s late, because programs were still being started: give the \
+         scenario a longer warmup_s, or start fewer of them at once"
+    )]
+    BeganLate {
+        /// By how much [s].
+        late_s: f64,
+    },
     /// Expectations that do not hold.
     #[error("{} of {judged} expectations of {scenario} failed: {}", failed.len(), failed.join("; "))]
     ExpectationsFailed {

@@ -1,5 +1,5 @@
-//! Contracts on a kernel: each instance of a program that is promised something has it reserved as it
-//! starts, and what became of it is asked for when the measurement begins and when it ends.
+//! Contracts on a kernel: each instance of a program that is promised something has it reserved before
+//! it starts, and what became of it is asked for when the measurement begins and when it ends.
 //!
 //! Andante is asked as anybody would ask it, through its socket; a refusal ends the run. Under other
 //! schedulers nothing is reserved.
@@ -55,8 +55,9 @@ impl Contracts {
         }
     }
 
-    /// Reserves for an instance that has just been started. It goes on when it has its contract: by
-    /// then it has run for no longer than this thread, which is above it, took to get here.
+    /// Reserves for an instance that has been loaded, or just been started. One that has been started
+    /// goes on when it has its contract: by then it has run for no longer than this thread, which is
+    /// above it, took to get here.
     ///
     /// # Errors
     /// The contract is refused, or nobody can be asked.

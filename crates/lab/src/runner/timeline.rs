@@ -17,6 +17,8 @@ use crate::error::LabError;
 
 /// How long programs may take to write their samples after SIGTERM [s].
 const STOP_TIMEOUT_S: f64 = 10.0;
+/// The measurement may begin so much later than it should [ns].
+const BEGIN_LATE_NS: u64 = 100_000_000;
 /// Time between two messages of progress [s].
 const SAY_S: f64 = 1.0;
 
@@ -122,6 +124,10 @@ impl<'a> Timeline<'a> {
         scheduler: &mut Option<InCharge>,
         say: &mut dyn FnMut(Progress),
     ) -> Result<Measured, LabError> {
+        let loaded = self.instances.iter().filter(|i| i.process.is_some());
+        for instance in loaded {
+            self.contracts.reserve(instance, self.prepared.classes)?;
+        }
         let _above = AboveAll::enter()?;
         let mut measured = Measured {
             begin_ns: self.begin_ns,
@@ -145,8 +151,11 @@ impl<'a> Timeline<'a> {
                 Event::EndTrace => self.tracer.as_ref().map_or(Ok(()), Tracer::stop)?,
                 Event::Start(index) => {
                     let instance = &mut self.instances[index];
+                    let loaded = instance.process.is_some();
                     instance.start(self.prepared, self.begin_ns, self.end_ns)?;
-                    self.contracts.reserve(instance, self.prepared.classes)?;
+                    if !loaded {
+                        self.contracts.reserve(instance, self.prepared.classes)?;
+                    }
                 }
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
@@ -183,6 +192,12 @@ impl<'a> Timeline<'a> {
         let now = Reading::take(self.prepared)?;
         let first = measured.sample_ns.is_empty();
         if first {
+            let late_ns = now.at_ns.saturating_sub(self.begin_ns);
+            if late_ns > BEGIN_LATE_NS {
+                return Err(LabError::BeganLate {
+                    late_s: late_ns as f64 / clock::NS_PER_S,
+                });
+            }
             measured.class_cpu_ns = vec![Vec::new(); now.class_cpu_ns.len()];
             // The trace begins with the measurement.
             self.tracer.as_ref().map_or(Ok(()), Tracer::start)?;
