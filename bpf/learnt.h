@@ -179,7 +179,9 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 	    !an_learnt_would_run(&contracts, q, an_contract(&contracts, index), now_ns))
 		return false;
 	bpf_spin_lock(lock);
-	pulls = its->contract != contract_name(index) && (!h->noted || its->first_noted == index);
+	/* Two CPUs may have got here at once. */
+	pulls = h->cpu == from && its->contract != contract_name(index) &&
+		(!h->noted || its->first_noted == index);
 	if (pulls && h->noted) {
 		its->first_noted = h->next_noted;
 		h->noted = 0;
