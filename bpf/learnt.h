@@ -169,7 +169,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 	struct cpu_state *its = cpu_state(from);
 	u32 index = contract_named(its->awaited_by);
 	struct an_holder *h = an_holder(index);
-	bool pulls; /* not what that CPU has picked since: its task is on its way there */
+	bool pulls;
 
 	if (from == cpu || !index || h->cpu != from || !h->active || contract_is_served(index)) {
 		__sync_fetch_and_and(&cpus_awaited, ~(1ULL << (from & 63)));
@@ -179,7 +179,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 	    !an_learnt_would_run(&contracts, q, an_contract(&contracts, index), now_ns))
 		return false;
 	bpf_spin_lock(lock);
-	/* Two CPUs may have got here at once. */
+	/* Not if another has been quicker, nor if that CPU has picked it: its task goes there. */
 	pulls = h->cpu == from && its->contract != contract_name(index) &&
 		(!h->noted || its->first_noted == index);
 	if (pulls && h->noted) {

@@ -2,8 +2,8 @@
 //!
 //! All obey the same rules. Once loaded they wait for their order, which comes by standard input and
 //! starts them: it says when the measurement begins and ends. They count only within it, and run on
-//! until SIGTERM. Nothing is allocated, printed or written while they
-//! measure; the [`Samples`] go to a file at the very end.
+//! until SIGTERM. Nothing is allocated, printed or written while they measure; the [`Samples`] go to a
+//! file at the very end.
 
 mod audio;
 mod batch;

@@ -55,9 +55,9 @@ impl Contracts {
         }
     }
 
-    /// Reserves for an instance that has been loaded, or just been started. One that has been started
-    /// goes on when it has its contract: by then it has run for no longer than this thread, which is
-    /// above it, took to get here.
+    /// Reserves for an instance that has been loaded. A real program, which starts with that, goes on
+    /// when it has its contract: by then it has run for no longer than this thread, which is above it,
+    /// took to get here.
     ///
     /// # Errors
     /// The contract is refused, or nobody can be asked.

@@ -67,38 +67,35 @@ impl<'a> Instance<'a> {
             .collect()
     }
 
-    /// Loads it, if it is a synthetic program that starts with the warm-up, so that all of them
-    /// start at the same instant. One that is started while others compete takes long to load: of a
-    /// hundred that start one after the other the last would do so after many seconds.
-    pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
-        let with_warmup = self.program.start_s.is_none();
-        if with_warmup && real::command(prepared, self).is_none() {
-            self.spawn(prepared)?;
-        }
-        Ok(())
+    /// Whether it is loaded before the warm-up begins: a synthetic program that starts with that, so
+    /// that all of them start at the same instant. One that is loaded while others compete takes long:
+    /// of a hundred that start one after the other the last would do so after many seconds.
+    pub fn loads_ahead(&self) -> bool {
+        self.program.start_s.is_none() && !self.program.kind.is_real()
     }
 
-    fn spawn(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
-        let command = real::command(prepared, self).unwrap_or_else(|| CommandLine {
-            argv: vec![
-                prepared.setup.andante.display().to_string(),
-                "lab".to_owned(),
-                "program".to_owned(),
-            ],
-            takes_order: true,
-            ..CommandLine::default()
+    /// Loads it. A real program starts with that, a synthetic one waits for its order.
+    pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
+        let command = real::command(prepared, self).unwrap_or_else(|| {
+            let andante = prepared.setup.andante.display().to_string();
+            vec![andante, "lab".to_owned(), "program".to_owned()].into()
         });
+        self.started_ns = clock::now_ns();
         self.process = Some(prepared.spawn(self.program, command, &self.folder)?);
         Ok(())
     }
 
-    /// Starts it, to measure from `begin_ns` to `end_ns`.
-    pub fn start(
+    /// Gives the order that it waits for to a synthetic program, which has been loaded: to start, and to
+    /// measure from `begin_ns` to `end_ns`.
+    pub fn order(
         &mut self,
         prepared: &Prepared<'_>,
         begin_ns: u64,
         end_ns: u64,
     ) -> Result<(), LabError> {
+        if self.program.kind.is_real() {
+            return Ok(());
+        }
         let order = Order {
             name: self.name.clone(),
             kind: self.program.kind.clone(),
@@ -108,12 +105,9 @@ impl<'a> Instance<'a> {
             out: self.samples_file(),
             server: self.server_socket(prepared.setup),
         };
-        self.started_ns = clock::now_ns();
-        if self.process.is_none() {
-            self.spawn(prepared)?;
-        }
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";
-        let process = self.process.as_mut().expect("it has been spawned");
+        self.started_ns = clock::now_ns();
+        let process = self.process.as_mut().expect("it has been loaded");
         process
             .order(&order)
             .map_err(|error| LabError::ProgramFailed {

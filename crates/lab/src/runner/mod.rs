@@ -117,9 +117,9 @@ pub fn run_case(
 
     let mut instances = Instance::all(&prepared);
     say(Progress::phase("loading the programs"));
-    instances
-        .iter_mut()
-        .try_for_each(|instance| instance.load(&prepared))?;
+    for instance in instances.iter_mut().filter(|i| i.loads_ahead()) {
+        instance.load(&prepared)?;
+    }
     let mut timeline = Timeline::new(&prepared, instances, begin_ns(workload))?;
     let measured = timeline.run(&mut in_charge, say)?;
     say(Progress::phase("collecting"));

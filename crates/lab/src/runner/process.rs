@@ -47,7 +47,7 @@ pub(super) struct Ended {
 /// A started process, the leader of a process group of its own.
 pub(super) struct Process {
     pid: Pid,
-    /// Where it waits for its order; none if it has had it, or takes none.
+    /// Where a synthetic program waits for its order; none if it has had it.
     input: Option<ChildStdin>,
     /// Standard output and error.
     pub output: PathBuf,
@@ -62,12 +62,7 @@ impl Process {
     /// One that names the program if it cannot be executed.
     pub fn start(start: &Start<'_>) -> Result<Self, LabError> {
         let Start {
-            command:
-                CommandLine {
-                    argv,
-                    environment,
-                    takes_order,
-                },
+            command: CommandLine { argv, environment },
             program,
             scheduling,
             procs_file,
@@ -97,9 +92,9 @@ impl Process {
         command
             .env("HOME", folder)
             .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stdin(match takes_order {
-                true => Stdio::piped(),
-                false => Stdio::null(),
+            .stdin(match program.kind.is_real() {
+                true => Stdio::null(),
+                false => Stdio::piped(),
             })
             .stdout(log)
             .stderr(log_too);

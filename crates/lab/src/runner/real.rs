@@ -25,8 +25,6 @@ const FIRST_DISPLAY: usize = 90;
 pub(super) struct CommandLine {
     pub argv: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
-    /// Whether it is told what to do by standard input, and waits for that.
-    pub takes_order: bool,
 }
 
 impl From<Vec<String>> for CommandLine {
@@ -76,7 +74,6 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     CommandLine {
         argv,
         environment: display.into_iter().collect(),
-        takes_order: false,
     }
 }
 
@@ -128,7 +125,6 @@ fn jack_client(server: &str, load_percent: u32) -> CommandLine {
             ("JACK_DEFAULT_SERVER", server.to_owned()),
             ("JACK_NO_START_SERVER", "1".to_owned()),
         ],
-        takes_order: false,
     }
 }
 

@@ -151,11 +151,11 @@ impl<'a> Timeline<'a> {
                 Event::EndTrace => self.tracer.as_ref().map_or(Ok(()), Tracer::stop)?,
                 Event::Start(index) => {
                     let instance = &mut self.instances[index];
-                    let loaded = instance.process.is_some();
-                    instance.start(self.prepared, self.begin_ns, self.end_ns)?;
-                    if !loaded {
+                    if instance.process.is_none() {
+                        instance.load(self.prepared)?;
                         self.contracts.reserve(instance, self.prepared.classes)?;
                     }
+                    instance.order(self.prepared, self.begin_ns, self.end_ns)?;
                 }
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
