@@ -20,8 +20,8 @@ SECONDS := 60
 # Those that the simulator can run are run there too; shares and frame rates must be the same.
 ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
 ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost \
-             contract-soft qlinux-5-depth
-COMPARED  := pingpong
+             contract-soft
+COMPARED  := pingpong qlinux-5-depth
 # What those get who configure nothing: beside 128 jobs, too; of sound its first seconds, when nothing
 # has been learnt yet.
 DEFAULT   := desktop desktop-late learnt-imitators
