@@ -51,7 +51,29 @@ an_global u32 contract_charge_around(u32 cpu, u32 index, u64 ran_ns)
 	return index;
 }
 
-/* The contract that this CPU has noted last, which is returned, wakes or goes to sleep. */
+/* Something else is promised by this contract, or another CPU is to see to it. */
+an_global int contract_change(u32 index)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct an_holder *h = an_holder(index);
+
+	bpf_spin_lock(lock);
+	if (h->changed && !h->ended) {
+		h->changed = 0;
+		if (h->cpu != an_contract(&contracts, index)->cpu)
+			an_contract_move(&contracts, index, h->cpu);
+		an_contract_set(&contracts, index, &h->next);
+		if (h->kind == AN_LEARNT_OF_THREAD)
+			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
+	}
+	bpf_spin_unlock(lock);
+	return 0;
+}
+
+/*
+ * The contract that this CPU has noted last, which is returned, wakes or goes to sleep. AN_NONE: it
+ * is to be changed first.
+ */
 an_global u32 contract_update(u32 cpu)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
@@ -63,17 +85,13 @@ an_global u32 contract_update(u32 cpu)
 	bpf_spin_lock(lock);
 	index = c->first_noted;
 	h = an_holder(index);
+	if (h->changed && !h->ended) { /* since its CPU has looked last */
+		bpf_spin_unlock(lock);
+		return AN_NONE;
+	}
 	c->first_noted = h->next_noted;
 	h->noted = 0;
 	now_ns = contracts_clock(now_ns);
-	if (h->changed && !h->ended) {
-		h->changed = 0;
-		if (h->cpu != an_contract(&contracts, index)->cpu)
-			an_contract_move(&contracts, index, h->cpu);
-		an_contract_set(&contracts, index, &h->next);
-		if (h->kind == AN_LEARNT_OF_THREAD)
-			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
-	}
 	/* What its CPU has waited for, in vain: it went another way. */
 	if (an_contract(&contracts, index)->parked && h->leaf &&
 	    !an_node(&trees[0], h->leaf)->queued)
@@ -329,8 +347,11 @@ an_global int contracts_settle(u32 cpu)
 			left--;
 		}
 	}
-	an_while(c->first_noted)
+	an_while((index = c->first_noted)) {
+		if (an_holder(index)->changed)
+			contract_change(index);
 		contract_requeue(cpu, contract_update(cpu));
+	}
 	an_while((index = contract_expire(cpu)))
 		contract_requeue(cpu, index);
 	an_while((index = contract_overdrawn(cpu)))

@@ -9,6 +9,7 @@
  *          an_contract_charge(running, ran, now)      what has run, first of all
  *          an_contract_sleep() or _next_job()         if its job ended
  *          due = an_contracts_expire(cpu, now, &kick) then look likewise at every CPU in kick
+ *          an_contracts_overdrawn(cpu, now)           until there is none, of learnt or soft ones
  *          c = an_contracts_pick(cpu, now, false, &rule)
  *          none: the class tree's turn; nothing there either: an_contracts_pick(…, true, …)
  *          run c, and set the timer to the earlier of due and now + an_contract_run_ns(c, now)
@@ -418,7 +419,7 @@ an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_n
 
 /*
  * The contract to run on this CPU, or AN_NONE, and the rule. Everything that ran has been charged,
- * everything due expired, and learnt ones that are overdrawn throttled. Without background those
+ * everything due expired, and an_contracts_overdrawn() has had its say. Without background those
  * that hold budget, and behind them work-conserving ones that have had it (AN_RULE_EXTRA); with a
  * bound, those with AN_WINDOW within it. With background, when nobody else wants the CPU, without
  * the bound, and exhausted ones with AN_BORROW too, by deadline and uncharged.
@@ -427,7 +428,7 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 				 u32 *rule)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
-	u32 index = an_contracts_first(cs, cpu, now_ns);
+	u32 index = an_heap_first(q, AN_READY);
 	struct an_contract *c = an_contract(cs, index);
 
 	*rule = AN_RULE_NONE;

@@ -46,19 +46,15 @@ an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 	bool timers = heap == AN_TIMERS;
 	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
-	bool before;
-
 	if (first != other)
-		before = first < other;
-	else if (!timers && p->order[1] != q->order[1])
-		before = p->order[1] < q->order[1];
-	else if (!timers && p->order[2] != q->order[2])
-		before = p->order[2] < q->order[2];
-	else if (!timers && p->order[3] != q->order[3])
-		before = p->order[3] < q->order[3];
-	else
-		before = a < b;
-	return an_opaque(before);
+		return first < other;
+	if (!timers && p->order[1] != q->order[1])
+		return p->order[1] < q->order[1];
+	if (!timers && p->order[2] != q->order[2])
+		return p->order[2] < q->order[2];
+	if (!timers && p->order[3] != q->order[3])
+		return p->order[3] < q->order[3];
+	return a < b;
 }
 
 an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
@@ -83,6 +79,7 @@ an_outline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 		an_heap_put(cs, q, heap, at, above);
 		at = an_opaque(at / 2);
 	}
+	at = an_opaque(at); /* from wherever it comes here, the rest is verified once */
 	an_while(2 * at <= count) {
 		u32 below = an_opaque(2 * at);
 		u32 next = *an_heap_slot(q, heap, below);

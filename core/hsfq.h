@@ -158,17 +158,20 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_exclusion *x)
 {
 	u32 depth = an_node(t, index)->depth;
-	u32 found = 0, i = 0;
+	u32 found = 0, i = 0, at = x->leaf[0];
 
 	an_while(i < x->count && i < AN_MAX_EXCLUDED) {
-		u32 at = x->leaf[an_bounded(i, AN_MAX_EXCLUDED)];
+		const struct an_node *n = an_node(t, at);
 
-		i++;
-		if (!an_node(t, at)->ready)
+		/* Up to the level of the node; only those that are ready count. */
+		if (n->ready && n->depth > depth) {
+			at = n->parent;
 			continue;
-		an_while(an_node(t, at)->depth > depth)
-			at = an_node(t, at)->parent;
-		found += at == index;
+		}
+		if (n->ready && at == index)
+			found = an_opaque(found + 1);
+		i = an_opaque(i + 1);
+		at = x->leaf[an_bounded(i, AN_MAX_EXCLUDED)];
 	}
 	return found;
 }
@@ -205,26 +208,24 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 {
 	struct an_node *p = an_node(t, parent);
 	u32 at = p->ready_first, best = AN_NONE;
-	u64 best_start = 0, least = 0;
-	bool any = false;
+	u64 best_start = 0, least = an_expected_start(an_node(t, at));
 
 	an_while(at) {
 		struct an_node *n = an_node(t, at);
 		u64 start = an_expected_start(n);
 		s64 ahead = an_tag_diff(start, best_start);
 
-		if (!any || an_tag_diff(start, least) < 0)
+		if (an_tag_diff(start, least) < 0)
 			least = start;
-		any = true;
 		if (best == AN_NONE || ahead < 0 || (ahead == 0 && at < best)) {
 			if (an_node_usable(t, at, x)) {
-				best = at;
+				best = an_opaque(at);
 				best_start = start;
 			}
 		}
 		at = n->ready_next;
 	}
-	if (any)
+	if (p->ready_first)
 		p->vtime = an_tag_max(p->vtime, least);
 	if (best) {
 		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;

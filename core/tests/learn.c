@@ -277,6 +277,16 @@ TEST(a_promise_that_shrinks_does_not_keep_its_deadline)
 	check_contracts(1);
 }
 
+/* The contract that runs now, on the only CPU: what is overdrawn stands back before the pick. */
+static u32 next_to_run(u64 now_ns)
+{
+	u32 rule;
+
+	while (an_contracts_overdrawn(&set, 0, now_ns))
+		;
+	return an_contracts_pick(&set, 0, now_ns, false, &rule);
+}
+
 TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 {
 	u64 now_ns = 1000 * MS;
@@ -304,7 +314,7 @@ TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 TEST(what_is_learnt_gets_the_bound_and_no_more)
 {
 	u64 now_ns = 0, used_ns = 0;
-	u32 contracts[8], rule;
+	u32 contracts[8];
 
 	an_contracts_init(&set, 0);
 	set.learn_bound = BOUND;
@@ -315,9 +325,7 @@ TEST(what_is_learnt_gets_the_bound_and_no_more)
 		u32 index;
 
 		an_contracts_expire(&set, 0, now_ns, &kick);
-		while (an_contracts_overdrawn(&set, 0, now_ns))
-			;
-		index = an_contracts_pick(&set, 0, now_ns, false, &rule);
+		index = next_to_run(now_ns);
 		if (!index)
 			continue;
 		an_contract_charge(&set, index, MS, now_ns + MS);
@@ -357,7 +365,7 @@ TEST(there_is_room_while_the_bound_is_not_used)
 TEST(what_one_is_sure_of_others_cannot_use)
 {
 	u64 now_ns = 0, late = 0;
-	u32 film, rule;
+	u32 film;
 
 	an_contracts_init(&set, 0);
 	set.learn_bound = BOUND;
@@ -373,9 +381,7 @@ TEST(what_one_is_sure_of_others_cannot_use)
 			u32 index;
 
 			an_contracts_expire(&set, 0, now_ns, &kick);
-			while (an_contracts_overdrawn(&set, 0, now_ns))
-				;
-			index = an_contracts_pick(&set, 0, now_ns, false, &rule);
+			index = next_to_run(now_ns);
 			if (!index)
 				continue;
 			an_contract_charge(&set, index, MS, now_ns + MS);
@@ -404,19 +410,19 @@ static u32 sound_alone(u64 now_ns)
 TEST(who_is_not_sure_of_its_time_does_not_gain_by_waiting)
 {
 	u64 now_ns = 1000 * MS;
-	u32 sound = sound_alone(now_ns), newcomer, rule;
+	u32 sound = sound_alone(now_ns), newcomer;
 
 	now_ns += 10 * MS;
 	newcomer = create_learnt(2 * MS, 200, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), newcomer);
+	CHECK_EQ(next_to_run(now_ns), newcomer);
 	now_ns += 3 * MS; /* its deadline has passed */
 	an_contract_wake(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	/* Nor may it go on before others for longer than a job of it is expected to take. */
 	CHECK_EQ(an_contract_run_ns(&set, newcomer, now_ns), 2 * MS);
 	an_contract_charge(&set, sound, 700000, now_ns + 700000);
 	an_contract_sleep(&set, sound, now_ns + 700000);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns + 700000, false, &rule), newcomer);
+	CHECK_EQ(next_to_run(now_ns + 700000), newcomer);
 	check_contracts(2);
 }
 
@@ -427,29 +433,29 @@ TEST(who_is_not_sure_of_its_time_does_not_gain_by_waiting)
 TEST(who_is_sure_of_its_time_is_served_by_when_it_can_be_done)
 {
 	u64 now_ns = 1000 * MS;
-	u32 sound = sound_alone(now_ns), film = create_learnt(4 * MS, 150, now_ns), rule;
+	u32 sound = sound_alone(now_ns), film = create_learnt(4 * MS, 150, now_ns);
 
 	an_contract_sleep(&set, film, now_ns);
 	now_ns += 100 * MS; /* they save all that they may */
 	an_contract_wake(&set, film, now_ns);
 	an_contract_wake(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	an_contract_sleep(&set, sound, now_ns);
 	now_ns += 5 * MS; /* 0.6 ms before its deadline */
 	an_contract_wake(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	an_contract_sleep(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
+	CHECK_EQ(next_to_run(now_ns), film);
 	an_contract_charge(&set, film, 3 * MS, now_ns += 3 * MS);
 	an_contract_wake(&set, sound, now_ns);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	an_contract_sleep(&set, sound, now_ns);
 	an_contract_charge(&set, film, MS / 2, now_ns += MS / 2);
 	an_contract_wake(&set, sound, now_ns);
 	/* It ends before sound need have. Then it is as one that begins. */
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), film);
+	CHECK_EQ(next_to_run(now_ns), film);
 	an_contract_charge(&set, film, MS / 2, now_ns += MS / 2);
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	check_contracts(2);
 }
 
@@ -457,7 +463,7 @@ TEST(who_is_sure_of_its_time_is_served_by_when_it_can_be_done)
 TEST(who_has_used_all_that_it_may_is_not_waited_for)
 {
 	u64 now_ns = 1000 * MS;
-	u32 sound = sound_alone(now_ns), newcomer, rule;
+	u32 sound = sound_alone(now_ns), newcomer;
 	struct an_contract_cpu *q = an_contract_cpu(&set, 0);
 
 	an_contract_wake(&set, sound, now_ns);
@@ -466,9 +472,7 @@ TEST(who_has_used_all_that_it_may_is_not_waited_for)
 	q->learnt.left_ns = 0;
 	contract(sound)->own.left_ns = 200000; /* of the 0.7 ms that it needs */
 	q->learnt.filled_ns = contract(sound)->own.filled_ns = now_ns;
-	while (an_contracts_overdrawn(&set, 0, now_ns))
-		;
-	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), sound);
+	CHECK_EQ(next_to_run(now_ns), sound);
 	CHECK(!would_run(newcomer, now_ns));
 	check_contracts(2);
 }
