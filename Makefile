@@ -14,21 +14,22 @@ CARGO   := cargo
 COMPILE  = $(CARGO) build --release --locked
 SECONDS := 60
 
-# Scenarios that make test runs, in two queues of about the same length; every one judges itself by
-# its own expectations. Those of the last line compare with the stock scheduler, the others need
-# Andante alone.
-# Those that the simulator can run are run there too; shares and frame rates must be the same.
-ALONE     := shares film-make film-loops wakeup qlinux-2-suspend stress
-ALONE_TOO := shares-smp affinity starving qlinux-1-weights qlinux-3-film contract-windows contract-cost \
-             contract-soft
-COMPARED  := pingpong qlinux-5-depth
+# Scenarios that make test runs, in two queues; every one judges itself by its own expectations. Those of
+# COMPARED, and DEPTH, compare with the stock scheduler, the others need Andante alone. Of FILM and DEPTH the
+# outermost cases, and one between; make bench runs all.
+ALONE     := shares shares-smp affinity starving film-make film-loops wakeup qlinux-2-suspend stress
+ALONE_TOO := qlinux-1-weights contract-windows contract-cost contract-soft
+FILM      := qlinux-3-film --case dhrystones-1,dhrystones-4,dhrystones-8
+COMPARED  := pingpong
+DEPTH     := qlinux-5-depth --case depth-1,depth-16
 # What those get who configure nothing: beside 128 jobs, too; of sound its first seconds, when nothing
 # has been learnt yet.
 DEFAULT   := desktop desktop-late learnt-imitators
 MANY      := desktop-others --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
 BRIEFLY   := audio --set 'duration_s = 10'
-SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend qlinux-3-film \
-             qlinux-5-depth
+# Those that the simulator can run are run there too; shares and frame rates must be the same.
+SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
+SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
         scenarios-alone scenarios-compared agreement papers bench soak fuzz clean
@@ -79,10 +80,14 @@ scenarios-compared:
 	$(ANDANTE) lab run --scheduler andante $(DEFAULT)
 	$(ANDANTE) lab run --scheduler andante $(MANY)
 	$(ANDANTE) lab run --scheduler andante $(BRIEFLY)
+	$(ANDANTE) lab run --scheduler andante $(FILM)
 	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
+	$(ANDANTE) lab run --scheduler andante,eevdf $(DEPTH)
 
 agreement: scenarios
-	$(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim $(SIMULATED)
+	$(SIMULATE) $(SIMULATED)
+	$(SIMULATE) $(FILM)
+	$(SIMULATE) $(DEPTH)
 
 # Published experiments in the simulator; figures that deviate without a reason fail.
 papers: build
@@ -92,7 +97,7 @@ bench: build
 	$(MAKE) -s -C core bench
 	$(CARGO) bench --locked -p andante-sim
 	crates/sim/benches/simso/compare.sh
-	$(ANDANTE) lab run pingpong qlinux-5-depth wakeup
+	$(ANDANTE) lab run pingpong qlinux-3-film qlinux-5-depth wakeup
 
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'

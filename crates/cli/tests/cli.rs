@@ -144,6 +144,22 @@ fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
     refused.stderr(contains("wrong.toml:2").and(contains("duration_s")));
 }
 
+#[test]
+fn of_a_scenario_only_the_cases_that_are_named_are_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let depth = |cases| {
+        let run = ["lab", "run", "qlinux-5-depth", "--on", "sim", "--out", out];
+        andante_here(&[&run[..], &["--case", cases]].concat())
+    };
+    depth("depth-1,depth-16").success();
+    let run = |case: &str| folder.path().join("qlinux-5-depth").join(case).exists();
+    assert!(run("depth-1") && run("depth-16") && !run("depth-4"));
+    depth("depth-1,depth-3")
+        .code(18)
+        .stderr(contains("qlinux-5-depth/depth-3").and(contains("depth-8, depth-16")));
+}
+
 /// A paper of one figure: a loop alone on a CPU for a second, published with `published`.
 fn small_paper(folder: &std::path::Path, published: &str) {
     let loops = "title = 'l'\nduration_s = 1\n[programs.l]\nclass = '/'\nkind = 'loop'\n";

@@ -34,8 +34,8 @@ impl On {
 pub struct RunOptions {
     /// A scenario file, or the name of one that comes with Andante.
     pub scenario: String,
-    /// Only the case of this name.
-    pub case: Option<String>,
+    /// Only the cases of these names; all if none is named.
+    pub cases: Vec<String>,
     /// Lines of TOML laid over every case, e.g. `duration_s = 60`.
     pub set: Vec<String>,
     /// Names of [`Choice::OF_KERNEL`] or of simulated policies, or paths of programs that load a

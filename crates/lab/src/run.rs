@@ -24,8 +24,8 @@ use crate::{report, runner, simulator, trace, virtual_machine};
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunResult>, LabError> {
     let file = find(&options.scenario)?;
     let mut scenario = Scenario::load(&file, &options.set)?;
-    if let Some(wanted) = &options.case {
-        keep_case(&mut scenario, wanted)?;
+    if !options.cases.is_empty() {
+        keep_cases(&mut scenario, &options.cases)?;
     }
     let choices: Vec<Choice> = options
         .schedulers
@@ -231,26 +231,26 @@ fn find(name: &str) -> Result<PathBuf, LabError> {
     })
 }
 
-fn keep_case(scenario: &mut Scenario, wanted: &str) -> Result<(), LabError> {
+fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabError> {
     let names: Vec<String> = scenario
         .cases
         .iter()
         .filter_map(|case| case.name.clone())
         .collect();
-    scenario
-        .cases
-        .retain(|case| case.name.as_deref() == Some(wanted));
-    if scenario.cases.is_empty() {
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
         let hint = if names.is_empty() {
             "the scenario has no cases".to_owned()
         } else {
             format!("its cases are: {}", names.join(", "))
         };
         return Err(LabError::NoScenario {
-            name: format!("{}/{wanted}", scenario.key),
+            name: format!("{}/{unknown}", scenario.key),
             hint,
         });
     }
+    scenario
+        .cases
+        .retain(|case| case.name.as_ref().is_some_and(|name| wanted.contains(name)));
     Ok(())
 }
 

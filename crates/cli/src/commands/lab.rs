@@ -71,9 +71,9 @@ struct Run {
     /// Where to run it: in a virtual machine, in the simulator, or on this machine as root.
     #[arg(long, value_enum, default_value_t = Place::Vm)]
     on: Place,
-    /// Only the case of this name.
-    #[arg(long, value_name = "NAME")]
-    case: Option<String>,
+    /// Only the cases of these names.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    case: Vec<String>,
     /// A line of TOML laid over the scenario; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
@@ -172,7 +172,7 @@ impl Run {
         for scenario in &self.scenarios {
             let options = RunOptions {
                 scenario: scenario.clone(),
-                case: self.case.clone(),
+                cases: self.case.clone(),
                 set: self.set.clone(),
                 schedulers: self.schedulers(),
                 on: match self.on {
