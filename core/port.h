@@ -42,7 +42,8 @@
 /*
  * The same number, below 2^16, of which the verifier knows nothing more. It would otherwise follow
  * an index that a loop computes through every turn, and look at what comes after a branch once for
- * every constant that the branch may have chosen.
+ * every constant that the branch may have chosen. A 0 that it knows of it still knows; and each use
+ * leaves a value on the stack to be compared: not where two ways meet only to part again.
  */
 #define an_opaque(index)                                                                           \
 	({                                                                                         \
