@@ -170,9 +170,11 @@ static __always_inline void contract_uncount(struct task_state *ts)
 
 static __always_inline void kick_contract_cpu(u32 cpu)
 {
-	cpu_state(cpu)->over = 1;
-	cpu_state(cpu)->sees_to = 1;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	struct cpu_state *c = cpu_state(cpu);
+
+	c->over = 1;
+	c->sees_to = 1;
+	cpu_ask(c, cpu);
 }
 
 /*

@@ -43,6 +43,7 @@ struct cpu_state {
 	u32 apart;	   /* enum apart */
 	u32 running;	   /* a task of that leaf is running */
 	u32 over;	   /* the quantum is over before it is used up: another class should run */
+	u32 asked;	   /* to look at its choice anew, which it has not done yet */
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
 	u32 weight;	   /* nice weight of the running task */
 	u32 held;	   /* that task holds a contract, or is active under one */
@@ -105,6 +106,17 @@ static __always_inline void cpu_check_at(struct cpu_state *c, u32 cpu, u64 now, 
 		cpu_arm(cpu, now, at);
 }
 
+/*
+ * The CPU looks at its choice anew: whoever runs there makes way for that. Not so a real-time task:
+ * when it is done the kernel goes on with the task that it has interrupted, for the rest of its
+ * slice, and asks nobody. That one is stopped when it runs again (andante_running).
+ */
+static __always_inline void cpu_ask(struct cpu_state *c, u32 cpu)
+{
+	c->asked = 1;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
 static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 {
 	u32 cpu = *key;
@@ -121,7 +133,7 @@ static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)
 	c->check_ns = 0;
 	c->over = 1;
 	stats.timer_preemptions++;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	cpu_ask(c, cpu);
 	return 0;
 }
 

@@ -249,6 +249,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	if (!place_of(&at, cpu))
 		return;
 
+	c->asked = 0;
 	c->inserting = AN_NONE;
 	c->excluded.count = 0;
 	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))

@@ -38,7 +38,7 @@ static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 
 			return;
 		}
 		stats.wake_preemptions++;
-		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+		cpu_ask(c, cpu);
 	} else if (cpu == bpf_get_smp_processor_id() && c->running && !an_kin_interrupt()) {
 		cpu_check_at(c, cpu, now_ns, now_ns + WAKER_GRACE_NS);
 	} else {
@@ -164,7 +164,7 @@ static __always_inline bool preempt_now(u32 cpu, struct cpu_state *c, u32 leaf, 
 	c->check_ns = 0;
 	c->over |= c->serving != leaf;
 	stats.wake_preemptions++;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	cpu_ask(c, cpu);
 	return true;
 }
 
@@ -214,6 +214,8 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 			return;
 		}
 	}
+	if (woken && !c->running) /* a real-time task has the CPU */
+		c->asked = 1;
 	if (!c->running || !serving || cpu_domain(cpu) != domain)
 		return;
 	used = c->used_ns + now - c->since_ns;
