@@ -109,11 +109,19 @@ static __always_inline void cpu_check_at(struct cpu_state *c, u32 cpu, u64 now, 
 /*
  * The CPU looks at its choice anew: whoever runs there makes way for that. Not so a real-time task:
  * when it is done the kernel goes on with the task that it has interrupted, for the rest of its
- * slice, and asks nobody. That one is stopped when it runs again (andante_running).
+ * slice, and asks nobody. So that one is stopped when it runs again.
  */
 static __always_inline void cpu_ask(struct cpu_state *c, u32 cpu)
 {
 	c->asked = 1;
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
+/* A task runs, and the CPU has not looked yet. Once: while the kernel goes without us, as in
+ * suspend, dispatch is not called at all. */
+static __always_inline void cpu_ask_again(struct cpu_state *c, u32 cpu)
+{
+	c->asked = 0;
 	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 

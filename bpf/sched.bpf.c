@@ -78,8 +78,8 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	service_begins(c, cpu, &at, p, ts);
 	if (c->at_once)
 		at_once_begins(c, cpu);
-	else if (c->asked) /* a real-time task was in the way, and now this one is */
-		cpu_ask(c, cpu);
+	else if (c->asked)
+		cpu_ask_again(c, cpu);
 }
 
 SEC("struct_ops/andante_stopping")
