@@ -192,14 +192,14 @@ fn domains_are_one_scheduler() {
     assert_eq!(number(&report, "left_with"), 0.0);
 }
 
-/// The verifier's limit is a million instructions for each program; ours are far from it. Older kernels
-/// take about twice as many as the one that is tested here.
+/// The verifier's limit is a million instructions for each program; ours are far from it, also on 6.18,
+/// which takes twice as many.
 fn verifies_easily(report: &Report) {
     let verified = &report["verified"];
     assert!(verified.len() >= 10, "{report:?}");
     for program in verified {
         let (_, instructions) = program.split_once(' ').expect("name and count");
-        assert!(instructions.parse::<u32>().unwrap() < 200_000, "{program}");
+        assert!(instructions.parse::<u32>().unwrap() < 300_000, "{program}");
     }
 }
 
