@@ -25,6 +25,12 @@ pub struct RunResult {
     /// file, one with cases has a file for each.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub case: Option<String>,
+    /// Whether some of the scenario's cases were asked for by name, and the others left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cases_chosen: bool,
+    /// Lines of TOML that were laid over the scenario, e.g. `cpus = 4`, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub set: Vec<String>,
     /// One line for people.
     pub title: String,
     /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator) or `host`.

@@ -51,7 +51,7 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
         On::Host => host::run(&jobs, options, progress)?,
     };
     let failure = carried.failure.take();
-    let mut runs = merge(&scenario, &choices, carried, options.on);
+    let mut runs = merge(&scenario, &choices, carried, options);
     if runs.is_empty() {
         return Err(failure.expect("what was not carried out has failed"));
     }
@@ -255,7 +255,13 @@ fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabError
 }
 
 /// One result per case that was carried out under all schedulers, from one result per job.
-fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> Vec<RunResult> {
+fn merge(
+    scenario: &Scenario,
+    choices: &[Choice],
+    carried: Carried,
+    options: &RunOptions,
+) -> Vec<RunResult> {
+    let on = options.on;
     let mut results = carried.results.into_iter();
     let merge_case = |case: &Case| {
         let schedulers: Vec<_> = results.by_ref().take(choices.len()).collect();
@@ -264,6 +270,8 @@ fn merge(scenario: &Scenario, choices: &[Choice], carried: Carried, on: On) -> V
             version: VERSION,
             scenario: scenario.key.clone(),
             case: case.name.clone(),
+            cases_chosen: !options.cases.is_empty(),
+            set: options.set.clone(),
             title: scenario.title.clone(),
             on: on.name().to_owned(),
             kernel: carried.kernel.clone(),

@@ -401,6 +401,8 @@ mod tests {
             version: 1,
             scenario: "test".to_owned(),
             case: None,
+            cases_chosen: false,
+            set: Vec::new(),
             title: String::new(),
             on: "sim".to_owned(),
             kernel: String::new(),

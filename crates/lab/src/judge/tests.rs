@@ -53,6 +53,8 @@ fn run(case: &str, film: bool, iterations: &[u64], schedulers: &[&str]) -> RunRe
         version: VERSION,
         scenario: "x".to_owned(),
         case: Some(case.to_owned()),
+        cases_chosen: false,
+        set: Vec::new(),
         title: String::new(),
         on: "vm".to_owned(),
         kernel: String::new(),

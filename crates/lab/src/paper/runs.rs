@@ -37,6 +37,8 @@ impl Runs {
             version: VERSION,
             scenario: run.scenario.clone(),
             case: run.case.clone(),
+            cases_chosen: false,
+            set: Vec::new(),
             title: scenario.title.clone(),
             on: "sim".to_owned(),
             kernel: simulator::version(),

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, Plot};
-use crate::cases::base_name;
+use crate::cases::{Case, base_name};
 use crate::figures::Measure;
 use crate::result::{ProgramResult, SchedulerResult};
 
@@ -64,7 +64,11 @@ pub(super) fn section(page: &Page) -> Markup {
                     (page.legend(first_of_each(page).into_iter()))
                     div.panels.small { @for sweep in &sweeps { (panel(page, sweep, numbered)) } }
                     figcaption {
-                        (count) " cases of one scenario, each with every scheduler."
+                        (count) " cases of one scenario, each with every scheduler"
+                        @if let Some(second) = &page.cases.second {
+                            "; a line for each " (second) ": " (listed(&page.cases.seconds()))
+                        }
+                        "."
                         @if numbered {
                             ol.cases { @for case in &page.cases.cases { li { (case.label) } } }
                         }
@@ -73,6 +77,11 @@ pub(super) fn section(page: &Page) -> Markup {
             }
         }
     }
+}
+
+fn listed(values: &[f64]) -> String {
+    let values: Vec<String> = values.iter().map(f64::to_string).collect();
+    values.join(", ")
 }
 
 fn first_of_each<'a>(page: &Page<'a>) -> Vec<&'a SchedulerResult> {
@@ -198,21 +207,22 @@ fn panel(page: &Page, sweep: &Sweep, numbered: bool) -> Markup {
         y_label: "",
         height_px: 150.0,
     };
-    let points = |values: &[Option<f64>]| -> Vec<(f64, f64)> {
-        let cases = page.cases.cases.iter().zip(values);
-        let mut points: Vec<_> = cases
-            .filter_map(|(case, value)| Some((case.x, (*value)?)))
-            .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        points
+    let lines = page.cases.lines();
+    let points = |values: &[Option<f64>], line: &[usize]| -> Vec<(f64, f64)> {
+        let point = |&place: &usize| Some((page.cases.cases[place].x, values[place]?));
+        line.iter().filter_map(point).collect()
     };
     let geometry = html! {
-        @if let Some(asked) = &sweep.asked { path.asked d=(line(&plot, &points(asked))) {} }
+        @if let Some(asked) = &sweep.asked {
+            @for line in &lines { path.asked d=(path(&plot, &points(asked, line))) {} }
+        }
         @for (name, values) in sweep.curves.iter().rev() {
-            @let points = points(values);
             g class=(page.colour(name)) {
-                path.curve d=(line(&plot, &points)) {}
-                path.points d=(dots(&plot, &points)) {}
+                @for line in &lines {
+                    @let points = points(values, line);
+                    path.curve d=(path(&plot, &points)) {}
+                    path.points d=(dots(&plot, &points)) {}
+                }
             }
         }
     };
@@ -226,23 +236,17 @@ fn x_axis(page: &Page, numbered: bool) -> Axis {
         places().fold(f64::MIN, f64::max),
     );
     let mut axis = Axis::linear_exact(low, high, 8);
-    let cases = page.cases.cases.iter().enumerate();
-    axis.ticks = cases
-        .map(|(i, case)| {
-            (
-                case.x,
-                if numbered {
-                    (i + 1).to_string()
-                } else {
-                    case.label.clone()
-                },
-            )
-        })
-        .collect();
+    let tick = |(i, case): (usize, &Case)| match numbered {
+        true => (case.x, (i + 1).to_string()),
+        false => (case.x, case.label.clone()),
+    };
+    axis.ticks = page.cases.cases.iter().enumerate().map(tick).collect();
+    axis.ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    axis.ticks.dedup();
     axis
 }
 
-fn line(plot: &Plot, points: &[(f64, f64)]) -> String {
+fn path(plot: &Plot, points: &[(f64, f64)]) -> String {
     let mut path = plot.path();
     for (i, (x, y)) in points.iter().enumerate() {
         if i == 0 {

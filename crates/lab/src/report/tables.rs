@@ -1,5 +1,6 @@
 //! The parts of the report that are words and numbers: checks, figures, definitions, the command.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
@@ -145,20 +146,35 @@ pub(super) fn definitions(results: &[RunResult]) -> Markup {
     }
 }
 
+/// The command that gives `result` again, and those of `all` that came of the same run.
+fn command(result: &RunResult, all: &[RunResult]) -> String {
+    let mut command = format!("andante lab run {}", quoted(&result.scenario));
+    let schedulers = result.schedulers.iter().map(|s| s.name.as_str());
+    command += &format!(" --scheduler {} --on {}", listed(schedulers), result.on);
+    if result.cases_chosen {
+        let same = all.iter().filter(|other| other.scenario == result.scenario);
+        let cases = same.filter_map(|other| other.case.as_deref());
+        command += &format!(" --case {}", listed(cases));
+    }
+    for line in &result.set {
+        command += &format!(" --set {}", quoted(line));
+    }
+    command
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(quoted).collect::<Vec<_>>().join(",")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> Cow<'_, str> {
+    shlex::try_quote(word).expect("no argument that was given has a NUL")
+}
+
 /// The command that gives these results again.
 pub(super) fn reproduction(results: &[RunResult]) -> Markup {
-    let mut commands: Vec<String> = Vec::new();
-    for result in results {
-        let schedulers: Vec<_> = result.schedulers.iter().map(|s| s.name.as_str()).collect();
-        let schedulers = schedulers.join(",");
-        let command = format!(
-            "andante lab run {} --scheduler {schedulers} --on {}",
-            result.scenario, result.on
-        );
-        if !commands.contains(&command) {
-            commands.push(command);
-        }
-    }
+    let mut commands: Vec<String> = results.iter().map(|r| command(r, results)).collect();
+    commands.dedup();
     let names = results
         .iter()
         .flat_map(|r| &r.schedulers)

@@ -15,6 +15,8 @@ pub fn empty() -> RunResult {
         version: VERSION,
         scenario: "film-make".into(),
         case: None,
+        cases_chosen: false,
+        set: Vec::new(),
         title: "A film beside make -j8".into(),
         on: "vm".into(),
         kernel: "7.2.13+deb14-cloud-amd64".into(),

@@ -35,6 +35,24 @@ fn texts(page: &Html, selector: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_command_names_what_was_chosen() {
+    let case = |name: &str| RunResult {
+        case: Some(name.into()),
+        cases_chosen: true,
+        set: vec!["programs.film.fps = 50".into()],
+        ..fixture::film()
+    };
+    let page = parse(&[case("make"), case("loops")], &[]);
+    assert_eq!(
+        texts(&page, "pre"),
+        [
+            "andante lab run film-make --scheduler andante,eevdf,scx_bpfland --on vm \
+          --case make,loops --set 'programs.film.fps = 50'"
+        ]
+    );
+}
+
+#[test]
 fn a_film_is_judged_in_one_sentence() {
     let page = parse(&[fixture::film()], &fixture::checks());
     let lead = &texts(&page, ".lead")[0];

@@ -24,6 +24,7 @@ fn errors(value: &Value) -> Vec<String> {
 fn complete() -> Value {
     let mut result = fixture::awkward();
     result.case = Some("make".into());
+    (result.cases_chosen, result.set) = (true, vec!["cpus = 4".into()]);
     let judgement = |verdict| Judgement {
         expectation: "andante: dropped of film at most 0".into(),
         measure: Some("dropped".into()),
