@@ -58,7 +58,7 @@ an_global int contract_change(u32 index)
 	struct an_holder *h = an_holder(index);
 
 	bpf_spin_lock(lock);
-	if (h->changed && !h->ended) {
+	if (an_holder_changes(h)) {
 		h->changed = 0;
 		if (h->cpu != an_contract(&contracts, index)->cpu)
 			an_contract_move(&contracts, index, h->cpu);
@@ -85,7 +85,7 @@ an_global u32 contract_update(u32 cpu)
 	bpf_spin_lock(lock);
 	index = c->first_noted;
 	h = an_holder(index);
-	if (h->changed && !h->ended) { /* since its CPU has looked last */
+	if (an_holder_changes(h)) { /* since its CPU has looked last */
 		bpf_spin_unlock(lock);
 		return AN_NONE;
 	}

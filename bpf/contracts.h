@@ -39,6 +39,12 @@ static __always_inline struct an_holder *an_holder(u32 index)
 	return &holders[an_bounded(index, AN_MAX_CONTRACTS)];
 }
 
+/* Is there something else to be promised by the contract? */
+static __always_inline bool an_holder_changes(const struct an_holder *h)
+{
+	return h->changed && !h->ended;
+}
+
 static __always_inline u16 *leaf_contract(u32 leaf)
 {
 	return &leaf_contracts[an_bounded(leaf, AN_MAX_NODES)];

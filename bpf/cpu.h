@@ -114,7 +114,7 @@ static __always_inline void cpu_check_at(struct cpu_state *c, u32 cpu, u64 now, 
 static __always_inline void cpu_ask(struct cpu_state *c, u32 cpu)
 {
 	c->asked = 1;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	an_kpreempt(cpu);
 }
 
 /* A task runs, and the CPU has not looked yet. Once: while the kernel goes without us, as in
@@ -122,7 +122,7 @@ static __always_inline void cpu_ask(struct cpu_state *c, u32 cpu)
 static __always_inline void cpu_ask_again(struct cpu_state *c, u32 cpu)
 {
 	c->asked = 0;
-	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	an_kpreempt(cpu);
 }
 
 static int cpu_timer_fired(void *map, u32 *key, struct cpu_timer *t)

@@ -73,7 +73,7 @@ static __noinline void find_cpu(struct task_struct *p, u32 slot)
 	}
 	if (victim < 0)
 		return;
-	scx_bpf_kick_cpu(victim, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+	an_kpreempt(victim);
 }
 
 /* A thread of the kernel, or one whose slot is gone: before everybody. */
@@ -90,7 +90,7 @@ static __always_inline void enqueue_kernel(struct task_struct *p, u64 enq_flags)
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 	else
-		scx_bpf_kick_cpu(an_ktask_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+		an_kpreempt(an_ktask_cpu(p));
 }
 
 /*
@@ -207,6 +207,7 @@ void BPF_PROG(historical_dispatch, s32 cpu, struct task_struct *prev)
 	struct slot *s = slot_at(slot);
 	u64 key, now;
 
+	c->ousted = false;
 	if (an_kmove_to_local(QUEUE_KERNEL))
 		return;
 	if (!slot || !prev || !(prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED))) {
@@ -245,7 +246,10 @@ void BPF_PROG(historical_running, struct task_struct *p)
 	serve(c, s, now);
 	c->slot = slot;
 	bpf_spin_unlock(&policy_lock);
-	if (p->scx.slice != ENDLESS)
+	if (c->ousted) { /* the kernel goes on with it and asks nobody: others may come first now */
+		c->ousted = false;
+		an_kpreempt(an_ktask_cpu(p));
+	} else if (p->scx.slice != ENDLESS)
 		an_kset_slice(p, ENDLESS);
 }
 
@@ -261,6 +265,7 @@ void BPF_PROG(historical_stopping, struct task_struct *p, bool runnable)
 		return; /* a thread of the kernel, or dispatch has settled it */
 	bpf_spin_lock(&policy_lock);
 	if (runnable) {
+		c->ousted = p->scx.slice > 0; /* a choice of the kernel's own queue ends the slice */
 		requeue(c, s, now);
 	} else {
 		settle(c, s, now);
@@ -305,7 +310,7 @@ static int tick(void *map, u32 *key, struct clock *clock)
 	bpf_spin_unlock(&policy_lock);
 	clock_start(clock, now, clock_period_ns());
 	if (over)
-		scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+		an_kpreempt(cpu);
 	return 0;
 }
 

@@ -52,6 +52,7 @@ struct cpu {
 	u64 since_ns; /* the task in service has been charged up to here */
 	u32 slot;     /* whose; AN_NONE: nobody's, or a thread of the kernel */
 	bool over;    /* its quantum is */
+	bool ousted;  /* its task, by a real-time one, and nobody has been chosen since */
 	bool gone;    /* it is offline */
 } __attribute__((aligned(64)));
 

@@ -132,6 +132,12 @@ static __always_inline void an_kset_slice(struct task_struct *p, u64 slice)
 		p->scx.slice = slice;
 }
 
+/* Whoever runs there makes way for dispatch, but for a real-time task: then nothing happens. */
+static __always_inline void an_kpreempt(s32 cpu)
+{
+	scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
 /*
  * The time [ns]. Not scx_bpf_now(): a CPU that takes a task over from another one leaves the clock
  * that this reads there standing still, for all who do not hold that CPU's run queue, such as its

@@ -1,11 +1,12 @@
 #!/bin/sh
 # How long a task waits at most that a real-time task has woken, when that has interrupted a loop:
-# without learnt contracts, and with them [virtual µs].
+# without learnt contracts, with them, and under a historical policy [virtual µs].
 . /andante/common.sh
-for learn in 0 50; do
-	in_charge --learn $learn
+for options in '--learn 0' '--learn 50' '--policy svr4-ts'; do
+	# shellcheck disable=SC2086
+	in_charge $options
 	hog 1
-	echo "REPORT waited_us_$learn $(realtime 200)"
+	echo "REPORT waited_us $options $(realtime 200)"
 	kill $hogs
 	hogs=
 	kill -INT $scheduler
