@@ -265,7 +265,8 @@ void BPF_PROG(historical_stopping, struct task_struct *p, bool runnable)
 		return; /* a thread of the kernel, or dispatch has settled it */
 	bpf_spin_lock(&policy_lock);
 	if (runnable) {
-		c->ousted = p->scx.slice > 0; /* a choice of the kernel's own queue ends the slice */
+		/* Else the slice would be at its end. */
+		c->ousted = p->scx.slice > 0;
 		requeue(c, s, now);
 	} else {
 		settle(c, s, now);
