@@ -100,8 +100,17 @@ impl Choice {
             _ => Err(LabError::NoScheduler {
                 name: name.to_owned(),
                 known: Self::OF_KERNEL.join(", "),
+                simulated: Self::only_simulated().join(", "),
             }),
         }
+    }
+
+    /// Names of those that only the simulator has.
+    fn only_simulated() -> Vec<&'static str> {
+        let policies = PolicyKind::ALL.into_iter().map(PolicyKind::name);
+        policies
+            .chain(["containers", "containers-ticked"])
+            .collect()
     }
 
     /// What a kernel has of a policy that the simulator gives to all tasks.
@@ -220,6 +229,9 @@ mod tests {
         for name in Choice::OF_KERNEL {
             assert_eq!(Choice::named(name).unwrap().name(), name);
             assert_ne!(scheduler_title(name), name);
+        }
+        for name in Choice::only_simulated() {
+            assert_eq!(Choice::named(name).unwrap().name(), name);
         }
         assert_eq!(Choice::named("scx_bpfland"), None);
     }

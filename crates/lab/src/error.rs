@@ -65,13 +65,16 @@ pub enum LabError {
     },
     /// A scheduler that is neither known by name nor a program.
     #[error(
-        "there is no scheduler `{name}`: give {known}, or the path of a program that loads one"
+        "there is no scheduler `{name}`: give {known}; in the simulator {simulated}; or the path of a program \
+         that loads one"
     )]
     NoScheduler {
         /// As asked for.
         name: String,
-        /// The names that there are.
+        /// The names of those that a kernel has.
         known: String,
+        /// The names of those that only the simulator has.
+        simulated: String,
     },
     /// A scheduler that is tuned by hand, over a scenario that does not say how.
     #[error("{what}")]
