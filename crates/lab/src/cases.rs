@@ -65,11 +65,11 @@ impl Cases {
             line.sort_by(|a, b| x(a).total_cmp(&x(b)));
             line
         };
-        self.seconds().into_iter().map(line).collect()
+        self.second_values().into_iter().map(line).collect()
     }
 
     /// The values of the second parameter, in their order; 0 if there is none.
-    pub fn seconds(&self) -> Vec<f64> {
+    pub fn second_values(&self) -> Vec<f64> {
         levels(
             self.cases
                 .iter()

@@ -66,7 +66,7 @@ pub(super) fn section(page: &Page) -> Markup {
                     figcaption {
                         (count) " cases of one scenario, each with every scheduler"
                         @if let Some(second) = &page.cases.second {
-                            "; a line for each " (second) ": " (listed(&page.cases.seconds()))
+                            "; a line for each " (second) ": " (listed(&page.cases.second_values()))
                         }
                         "."
                         @if numbered {
