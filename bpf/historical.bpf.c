@@ -265,7 +265,10 @@ void BPF_PROG(historical_stopping, struct task_struct *p, bool runnable)
 		return; /* a thread of the kernel, or dispatch has settled it */
 	bpf_spin_lock(&policy_lock);
 	if (runnable) {
-		/* Else the slice would be at its end. */
+		/*
+		 * Not if its slice has ended: tasks that exit are queued by the kernel itself, and
+		 * two of them would oust each other for ever.
+		 */
 		c->ousted = p->scx.slice > 0;
 		requeue(c, s, now);
 	} else {
