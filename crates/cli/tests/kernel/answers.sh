@@ -71,7 +71,7 @@ sleep 0.2
 echo "REPORT contracts $(contracts)"
 hog 1
 andante reserve $loop 8ms/10ms
-echo "REPORT share $(share $loop 2)"
+echo "REPORT share $(parts 2 $loop)"
 
 # The daemon is killed: contracts are gone, programs are not, and the next one starts afresh.
 kill -9 $scheduler

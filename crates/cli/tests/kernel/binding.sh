@@ -18,7 +18,7 @@ pair() {
 	in_class client peers "$3" /tmp/$1
 	client=$last
 	settle
-	echo "REPORT $1 $(share $server 4)"
+	echo "REPORT $1 $(parts 4 $server)"
 	kill $client $server
 }
 
@@ -43,7 +43,7 @@ for _ in 1 2 3; do
 	echo 100 >$cgroup/brief/cpu.weight
 	in_class brief peers ask /tmp/server
 	settle
-	echo "REPORT brief $(share $server 4)"
+	echo "REPORT brief $(parts 4 $server)"
 	kill -KILL $last
 	wait $last
 	rmdir $cgroup/brief && echo "REPORT removed 1"

@@ -3,25 +3,6 @@
 
 state() { cat /sys/kernel/sched_ext/state; }
 
-sample() { # PID or PID/task/TID: CPU time that its threads have used, and the time [s]
-	threads=/proc/$1
-	[ ! -d "$threads/task" ] || threads=$threads/task/*
-	cat $threads/schedstat /proc/uptime | awk 'NF == 3 { used += $1 / 1e9 } END { print used, $1 }'
-}
-
-parts() { # SECONDS PID…: the part of a CPU that each uses meanwhile, in a line each [%]
-	seconds=$1
-	shift
-	for pid; do sample "$pid"; done >/tmp/before
-	sleep "$seconds"
-	for pid; do sample "$pid"; done | paste -d ' ' /tmp/before - |
-		awk '{ print ($3 - $1) * 100 / ($4 - $2) }'
-}
-
-share() { # PID or PID/task/TID, SECONDS: the part of a CPU that it uses meanwhile [%]
-	parts "$2" "$1"
-}
-
 contracts() { # how many there are
 	andante reserve --list --json | grep -c '"uid"'
 }

@@ -5,12 +5,12 @@ in_charge
 hog 8
 hog 1
 loop=$last
-echo "REPORT without $(share $loop 2)"
+echo "REPORT without $(parts 2 $loop)"
 andante reserve $loop 4ms/10ms
-echo "REPORT reserved $(share $loop 2)"
+echo "REPORT reserved $(parts 2 $loop)"
 echo "REPORT contracts $(contracts)"
 andante reserve --release $loop
-echo "REPORT released $(share $loop 4)"
+echo "REPORT released $(parts 4 $loop)"
 echo "REPORT contracts $(contracts)"
 
 # A program that executes another keeps its contract; a child process has none.
@@ -18,8 +18,8 @@ andante exec --reserve 4ms/10ms -- sh -c 'sleep 0.5; exec sh -c "endless & exec 
 sleep 1
 executed=$(field process)
 read -r child _ <"/proc/$executed/task/$executed/children"
-echo "REPORT executed $(share "$executed" 2)"
-echo "REPORT child $(share "$child" 2)"
+echo "REPORT executed $(parts 2 "$executed")"
+echo "REPORT child $(parts 2 "$child")"
 kill -9 "$executed" "$child"
 sleep 0.2
 echo "REPORT contracts $(contracts)"
@@ -41,11 +41,11 @@ andante reserve $process 4ms/10ms
 kill -USR1 $process
 sleep 0.2
 echo "REPORT threads $(field threads)"
-echo "REPORT process $(share $process 2)"
+echo "REPORT process $(parts 2 $process)"
 andante reserve --release $process
 thread=$(tail -n 1 /tmp/threads)
 andante reserve "$thread" 4ms/10ms --thread
-echo "REPORT thread $(share "$process/task/$thread" 2)"
+echo "REPORT thread $(parts 2 "$process/task/$thread")"
 kill $process
 sleep 0.2
 echo "REPORT contracts $(contracts)"
@@ -80,8 +80,8 @@ second=$!
 # By its share alone the class would have half of the CPU.
 andante class set film --weight 10
 sleep 0.2
-echo "REPORT class_first $(share $first 2)"
-echo "REPORT class_second $(share $second 2)"
+echo "REPORT class_first $(parts 2 $first)"
+echo "REPORT class_second $(parts 2 $second)"
 # One of them has a contract of its own besides: it comes out of the class's. What the class has of
 # its share, beyond what it was promised, is to be next to nothing here.
 andante class set film --weight 1

@@ -19,21 +19,10 @@ loops() { # CLASS COUNT CPUS: loops that begin on these CPUs
 		hogs="$hogs $!"
 	done
 }
-used() { awk '/usage_usec/ { print $2 }' "$groups/$1/cpu.stat"; }
-shares() { # KEY SECONDS CLASS…: reports the part of a CPU that each is given [%]
-	key=$1 seconds=$2
-	shift 2
-	began=$(awk '{ print $1 * 1000000 }' /proc/uptime)
-	before=
-	for name in "$@"; do before="$before $(used "$name")"; done
-	sleep "$seconds"
-	now=$(awk '{ print $1 * 1000000 }' /proc/uptime)
-	for name in "$@"; do
-		before=${before# }
-		echo "REPORT $key" "$(echo "$(used "$name") ${before%% *} $now $began" |
-			awk '{ print ($1 - $2) * 100 / ($3 - $4) }')"
-		before="${before#* } "
-	done
+shares() { # KEY CLASS…: reports the part of a CPU that each is given [%]
+	key=$1
+	shift
+	parts 2 $(printf "$groups/%s " "$@") | sed "s/^/REPORT $key /"
 }
 idle_ticks() { awk '/^cpu / { print $5 }' /proc/stat; }
 
@@ -50,7 +39,7 @@ sleep 0.5
 for hog in $hogs; do taskset -p 3 "$hog" >/dev/null; done
 sleep 0.5
 idle=$(idle_ticks)
-shares weights 2 one two three
+shares weights one two three
 echo "REPORT idle_ticks $(($(idle_ticks) - idle))"
 kill $hogs
 wait $hogs 2>/dev/null
@@ -64,7 +53,7 @@ loops one/alone 1 3
 loops one/pair 2 3
 loops two 3 3
 sleep 0.5
-shares nested 2 one two one/alone one/pair
+shares nested one two one/alone one/pair
 kill $hogs
 wait $hogs 2>/dev/null
 hogs=
@@ -75,7 +64,7 @@ for mask in 1 2; do
 	loops one/pair 2 3
 	loops two 3 3
 	sleep 0.5
-	shares bound$mask 2 one two one/alone one/pair
+	shares bound$mask one two one/alone one/pair
 	kill $hogs
 	wait $hogs 2>/dev/null
 	hogs=
@@ -95,7 +84,7 @@ echo "REPORT state $(state)"
 hog 4
 set -- $hogs
 andante reserve "$1" 6ms/10ms
-echo "REPORT promised $(share "$1" 2)"
+echo "REPORT promised $(parts 2 "$1")"
 cpu 1 0
 sleep 0.3
 echo "REPORT state $(state)"
@@ -103,7 +92,7 @@ cpu 1 1
 sleep 0.3
 echo "REPORT state $(state)"
 idle=$(idle_ticks)
-echo "REPORT promised $(share "$1" 2)"
+echo "REPORT promised $(parts 2 "$1")"
 echo "REPORT idle_ticks $(($(idle_ticks) - idle))"
 kill $hogs
 andante status --json | awk -F '"' '

@@ -20,9 +20,7 @@ for policy in svr4-ts svr4-rt svr4-new linux-2.2 rr; do
 	for _ in $(seq 2 $((cpus + 1))); do loop 19; done
 	sleep 0.5
 	before=$(idle)
-	begun=$(sample "$first")
-	sleep 4
-	echo "REPORT nice_0 $policy $(echo "$begun $(sample "$first")" | awk '{ print ($3 - $1) * 100 / ($4 - $2) }')"
+	echo "REPORT nice_0 $policy $(parts 4 "$first")"
 	echo "REPORT busy $policy $(echo "$before $(idle)" | awk '{ print 100 - ($3 - $1) * 100 / ($4 - $2) }')"
 	if [ $policy = svr4-ts ]; then
 		try status andante status

@@ -44,6 +44,7 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
     let own = [
         PathBuf::from(env!("CARGO_BIN_EXE_andante")),
         compiled("endless", &compiled_here),
+        compiled("parts", &compiled_here),
     ];
     let boot = Boot {
         kernel: &kernel,

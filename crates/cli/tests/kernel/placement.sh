@@ -11,10 +11,10 @@ set -- $three
 andante reserve "$1" 6ms/10ms
 andante reserve "$2" 3ms/10ms
 andante reserve --release "$1"
-echo "REPORT moves $(share "$2" 2)"
+echo "REPORT moves $(parts 2 "$2")"
 cpu 1 0
 sleep 1.5
-echo "REPORT moves $(share "$2" 2)"
+echo "REPORT moves $(parts 2 "$2")"
 andante reserve --list | sed 's/^/LIST /'
 cpu 1 1
 andante reserve --release "$2"
