@@ -40,30 +40,15 @@ impl<T: Plain> Variables<T> {
     /// # Errors
     /// [`StateError`].
     pub fn read(map: &str) -> Result<Self, StateError> {
-        let map = find(map, size_of::<T>())?;
-        Self::at(&map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
+        Self::all_of(&find(map, size_of::<T>())?)
     }
 
-    /// The elements of an array that is all that the map of this name holds; none if there is no such
-    /// map.
+    /// All that this map holds, under its only key.
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn read_all(map: &str) -> Result<Vec<Self>, StateError> {
-        let Some(info) = newest(map) else {
-            return Ok(Vec::new());
-        };
-        let map = MapHandle::from_map_id(info.id)?;
-        let all = Variables::<u64>::at(&map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)?;
-        let element = |words: &[u64]| Self {
-            words: words.to_vec(),
-            of: PhantomData,
-        };
-        Ok(all
-            .words
-            .chunks_exact(size_of::<T>() / 8)
-            .map(element)
-            .collect())
+    pub fn all_of(map: &MapHandle) -> Result<Self, StateError> {
+        Self::at(map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
     }
 
     /// What a map keeps under `key`, if anything.
@@ -72,20 +57,28 @@ impl<T: Plain> Variables<T> {
     /// [`StateError`].
     pub fn at(map: &MapHandle, key: &[u8]) -> Result<Option<Self>, StateError> {
         const { assert!(align_of::<T>() <= 8) };
-        let Some(bytes) = map.lookup(key, MapFlags::ANY)? else {
+        let Some(words) = words_at(map, key)? else {
             return Ok(None);
         };
-        let words = bytes.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
-        });
-        let words: Vec<u64> = words.collect();
         if words.len() * 8 < size_of::<T>() {
             return Err(StateError::OtherBuild);
         }
+        Ok(Some(Self::of(words)))
+    }
+
+    /// The elements of an array that is all that this map holds.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn each_of(map: &MapHandle) -> Result<Vec<Self>, StateError> {
+        let elements = words_of(map)?;
+        let elements = elements.chunks_exact(size_of::<T>() / 8);
+        Ok(elements.map(|words| Self::of(words.to_vec())).collect())
+    }
+
+    fn of(words: Vec<u64>) -> Self {
         let of = PhantomData;
-        Ok(Some(Self { words, of }))
+        Self { words, of }
     }
 
     /// The variables, to change the copy.
@@ -100,6 +93,30 @@ impl<T: Plain> Variables<T> {
         // whatever they are (`Plain`).
         unsafe { &*self.words.as_ptr().cast::<T>() }
     }
+}
+
+/// All that this map holds, under its only key, in words.
+///
+/// # Errors
+/// [`StateError`].
+pub(crate) fn words_of(map: &MapHandle) -> Result<Vec<u64>, StateError> {
+    words_at(map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
+}
+
+/// What a map keeps under `key`, if anything; zeros fill up the last word. A class tree is some hundred
+/// thousand bytes, and who reads it wants it to be of one instant: the loop is one that compilers unroll.
+fn words_at(map: &MapHandle, key: &[u8]) -> Result<Option<Vec<u64>>, StateError> {
+    let Some(bytes) = map.lookup(key, MapFlags::ANY)? else {
+        return Ok(None);
+    };
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let mut words: Vec<u64> = whole.iter().copied().map(u64::from_ne_bytes).collect();
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        words.push(u64::from_ne_bytes(last));
+    }
+    Ok(Some(words))
 }
 
 /// The newest map of this name; it has the highest id and comes last.

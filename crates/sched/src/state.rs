@@ -10,6 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use libbpf_rs::MapHandle;
+
 use crate::class::cgroup_root;
 use crate::error::StateError;
 use crate::maps::{self, Variables};
@@ -67,15 +69,13 @@ pub struct Stats {
 ///
 /// [`StateError`].
 pub fn snapshot() -> Result<Snapshot, StateError> {
-    // What runs is charged when it stops. So do we: of all that runs nothing is as certain to have run
-    // for long as a program that is being started, as this one is.
-    thread::sleep(STOP);
-    let mut copy = Copied::take()?;
+    let maps = StateMaps::find()?;
+    let mut copy = Copied::take(&maps)?;
     for _ in 1..MAX_TRIES {
         if copy.took_ns < PROMPT_NS {
             break;
         }
-        let another = Copied::take()?;
+        let another = Copied::take(&maps)?;
         if another.took_ns < copy.took_ns {
             copy = another;
         }
@@ -95,9 +95,12 @@ struct Copied {
 }
 
 impl Copied {
-    fn take() -> Result<Self, StateError> {
+    fn take(maps: &StateMaps) -> Result<Self, StateError> {
+        // What runs is charged when it stops. So do we: of all that runs nothing is as certain to have
+        // run for long as a program that has just been started, as this one may be.
+        thread::sleep(STOP);
         let begun_ns = monotonic_ns();
-        let state = State::read()?;
+        let state = State::read(maps)?;
         let ended_ns = monotonic_ns();
         Ok(Self {
             state,
@@ -113,7 +116,7 @@ impl Copied {
 ///
 /// [`StateError`].
 pub fn stats() -> Result<Stats, StateError> {
-    let stats = State::read()?.variables().stats;
+    let stats = State::read(&StateMaps::find()?)?.variables().stats;
     Ok(Stats {
         picks: stats.picks,
         kept: stats.kept,
@@ -128,6 +131,27 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
+/// Where the state is.
+struct StateMaps {
+    variables: MapHandle,
+    trees: MapHandle,
+    service: Option<MapHandle>,
+}
+
+impl StateMaps {
+    fn find() -> Result<Self, StateError> {
+        let found = |name: &str| maps::newest(name).map(|info| info.id);
+        let open = |id: Option<u32>| id.map(MapHandle::from_map_id).transpose();
+        let newest = STATE_MAPS.into_iter().max_by_key(|name| found(name));
+        let variables = newest.unwrap_or(STATE_MAPS[0]);
+        Ok(Self {
+            variables: maps::find(variables, size_of::<types::bss>())?,
+            trees: open(found(TREES_MAP))?.ok_or(StateError::NotLoaded)?,
+            service: open(found(SERVICE_MAP))?,
+        })
+    }
+}
+
 /// A copy of the scheduler's variables, and of its class tree.
 struct State {
     variables: Variables<types::bss>,
@@ -136,13 +160,10 @@ struct State {
 }
 
 impl State {
-    fn read() -> Result<Self, StateError> {
-        let id = |name: &str| maps::newest(name).map(|info| info.id);
-        let newest = STATE_MAPS.into_iter().max_by_key(|name| id(name));
-        let variables = Variables::read(newest.unwrap_or(STATE_MAPS[0]))?;
-        let (tree, domains) = Self::read_trees()?;
+    fn read(maps: &StateMaps) -> Result<Self, StateError> {
+        let (tree, domains) = Self::read_trees(maps)?;
         Ok(Self {
-            variables,
+            variables: Variables::all_of(&maps.variables)?,
             tree,
             domains,
         })
@@ -150,16 +171,16 @@ impl State {
 
     /// Of several trees, with the same classes in the same places: the first, with what the others
     /// add; and how many there are.
-    fn read_trees() -> Result<(Variables<types::an_tree>, u32), StateError> {
-        let mut trees = Variables::<types::an_tree>::read_all(TREES_MAP)?;
+    fn read_trees(maps: &StateMaps) -> Result<(Variables<types::an_tree>, u32), StateError> {
+        let mut trees = Variables::<types::an_tree>::each_of(&maps.trees)?;
+        let service_ns = maps.service.as_ref().map(maps::words_of).transpose()?;
         trees.retain(|tree| tree.get().cpus > 0); // there is room for a power of two
         let domains = trees.len() as u32;
         let mut trees = trees.into_iter();
-        let service_ns = Variables::<u64>::read_all(SERVICE_MAP)?;
         let mut first = trees.next().ok_or(StateError::NotLoaded)?;
         let nodes = &mut first.get_mut().nodes;
-        for (node, service_ns) in nodes.iter_mut().zip(&service_ns) {
-            node.service_ns = *service_ns.get();
+        for (node, service_ns) in nodes.iter_mut().zip(service_ns.unwrap_or_default()) {
+            node.service_ns = service_ns;
         }
         for other in trees {
             for (node, other) in nodes.iter_mut().zip(&other.get().nodes) {
@@ -250,7 +271,7 @@ fn share_asked(tree: &types::an_tree, mut index: usize) -> f64 {
 
 /// The path of the class that this leaf of the tree serves, if it serves one.
 pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
-    let state = State::read()?;
+    let state = State::read(&StateMaps::find()?)?;
     let tree = state.tree();
     let Some(node) = tree.nodes.get(leaf as usize) else {
         return Ok(None);

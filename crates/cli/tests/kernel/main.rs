@@ -142,6 +142,11 @@ fn top_status_and_why_show_a_live_tree() {
     for key in ["why_waits", "why_works"] {
         assert_eq!(number(&report, key), 1.0, "{key}: {report:?}");
     }
+    assert_eq!(report["received"].len(), 3);
+    for received in &report["received"] {
+        let received: f64 = received.parse().expect("a share");
+        assert!((received - 1.0).abs() < 0.02, "{report:?}");
+    }
     assert_eq!(number(&report, "left_with"), 0.0);
 }
 
