@@ -253,24 +253,14 @@ mod tests {
             ..Default::default()
         };
         RunResult {
-            schema: crate::result::SCHEMA.into(),
-            version: crate::result::VERSION,
-            scenario: "s".into(),
-            case: None,
-            cases_chosen: false,
-            set: Vec::new(),
-            expectations: Vec::new(),
             title: title.into(),
-            on: "vm".into(),
-            kernel: "7.2.13".into(),
-            cpus: 1,
-            memory_mib: 512,
             duration_s: 1.0,
             schedulers: vec![SchedulerResult {
                 programs: programs.iter().map(program).collect(),
                 classes: weights.iter().enumerate().map(class).collect(),
                 ..Default::default()
             }],
+            ..Default::default()
         }
     }
 

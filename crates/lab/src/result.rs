@@ -51,6 +51,28 @@ pub struct RunResult {
     pub expectations: Vec<Judgement>,
 }
 
+impl Default for RunResult {
+    /// Of no scenario, in the format of this build.
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            scenario: String::new(),
+            case: None,
+            cases_chosen: false,
+            set: Vec::new(),
+            title: String::new(),
+            on: String::new(),
+            kernel: String::new(),
+            cpus: 1,
+            memory_mib: 0,
+            duration_s: 0.0,
+            schedulers: Vec::new(),
+            expectations: Vec::new(),
+        }
+    }
+}
+
 /// One expectation of the scenario, judged for one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {

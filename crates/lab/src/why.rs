@@ -397,17 +397,8 @@ mod tests {
             run("film", 30, 8),
         ];
         RunResult {
-            schema: String::new(),
-            version: 1,
             scenario: "test".to_owned(),
-            case: None,
-            cases_chosen: false,
-            set: Vec::new(),
-            title: String::new(),
             on: "sim".to_owned(),
-            kernel: String::new(),
-            cpus: 1,
-            memory_mib: 0,
             duration_s: 1.0,
             schedulers: vec![SchedulerResult {
                 name: "andante".to_owned(),
@@ -415,7 +406,7 @@ mod tests {
                 runs,
                 ..SchedulerResult::default()
             }],
-            expectations: Vec::new(),
+            ..RunResult::default()
         }
     }
 

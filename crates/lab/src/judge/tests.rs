@@ -1,5 +1,5 @@
 use super::*;
-use crate::result::{SCHEMA, SchedulerResult, Spread, VERSION};
+use crate::result::{SchedulerResult, Spread};
 
 const SCENARIO: &str = "
 title = 't'
@@ -49,20 +49,12 @@ fn run(case: &str, film: bool, iterations: &[u64], schedulers: &[&str]) -> RunRe
         ..SchedulerResult::default()
     };
     RunResult {
-        schema: SCHEMA.to_owned(),
-        version: VERSION,
         scenario: "x".to_owned(),
         case: Some(case.to_owned()),
-        cases_chosen: false,
-        set: Vec::new(),
-        title: String::new(),
         on: "vm".to_owned(),
-        kernel: String::new(),
-        cpus: 1,
-        memory_mib: 128,
         duration_s: 10.0,
         schedulers: schedulers.iter().map(scheduler).collect(),
-        expectations: Vec::new(),
+        ..RunResult::default()
     }
 }
 

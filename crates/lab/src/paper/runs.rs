@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::document::{Paper, RunKey};
-use crate::result::{RunResult, SCHEMA, SchedulerResult, VERSION};
+use crate::result::{RunResult, SchedulerResult};
 use crate::simulator;
 
 /// The runs of one paper.
@@ -33,20 +33,15 @@ impl Runs {
         let case = scenario.cases.iter().find(|case| case.name == run.case);
         let workload = &case.expect("checked when it was read").workload;
         let new = || RunResult {
-            schema: SCHEMA.to_owned(),
-            version: VERSION,
             scenario: run.scenario.clone(),
             case: run.case.clone(),
-            cases_chosen: false,
-            set: Vec::new(),
             title: scenario.title.clone(),
             on: "sim".to_owned(),
             kernel: simulator::version(),
             cpus: workload.cpus,
             memory_mib: workload.memory_mib,
             duration_s: workload.duration_s,
-            schedulers: Vec::new(),
-            expectations: Vec::new(),
+            ..RunResult::default()
         };
         let key = (run.scenario.clone(), run.case.clone());
         let case = self.cases.entry(key).or_insert_with(new);

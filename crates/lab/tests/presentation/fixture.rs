@@ -1,9 +1,7 @@
 //! Runs as the laboratory might bring them back, made up but of realistic shape.
 
 use andante_lab::report::Check;
-use andante_lab::result::{
-    ClassResult, ProgramResult, Run, RunResult, SCHEMA, SchedulerResult, Spread, VERSION,
-};
+use andante_lab::result::{ClassResult, ProgramResult, Run, RunResult, SchedulerResult, Spread};
 
 const FRAME_MS: f64 = 1000.0 / 30.0;
 const SAMPLE_NS: u64 = 100_000_000;
@@ -11,20 +9,14 @@ const SAMPLE_NS: u64 = 100_000_000;
 /// A result without schedulers.
 pub fn empty() -> RunResult {
     RunResult {
-        schema: SCHEMA.into(),
-        version: VERSION,
         scenario: "film-make".into(),
-        case: None,
-        cases_chosen: false,
-        set: Vec::new(),
         title: "A film beside make -j8".into(),
         on: "vm".into(),
         kernel: "7.2.13+deb14-cloud-amd64".into(),
         cpus: 1,
         memory_mib: 1024,
         duration_s: 14.0,
-        schedulers: Vec::new(),
-        expectations: Vec::new(),
+        ..RunResult::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Color, Stylize};
 use ratatui::text::{Line, Span, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -133,15 +133,19 @@ fn draw_rows(frame: &mut Frame, area: Rect, state: &mut State, widths: &Widths) 
         .skip(state.scroll)
         .take(height);
     for ((at, (row, lines)), line_area) in visible.zip(area.rows()) {
-        let mut line = row_line(state, row, &lines, widths);
-        if at == selected {
-            line = line.style(Style::new().add_modifier(Modifier::REVERSED));
-        }
+        let line = row_line(state, row, &lines, widths, at == selected);
         frame.render_widget(line, line_area);
     }
 }
 
-fn row_line(state: &State, row: &Row, lines: &str, widths: &Widths) -> Line<'static> {
+/// A selected one has its text reversed, but not the bar: of that the other end would light up.
+fn row_line(
+    state: &State,
+    row: &Row,
+    lines: &str,
+    widths: &Widths,
+    is_selected: bool,
+) -> Line<'static> {
     let class = &row.class;
     let room = widths.name.saturating_sub(lines.width());
     let weight = if class.depth == 0 {
@@ -150,14 +154,20 @@ fn row_line(state: &State, row: &Row, lines: &str, widths: &Widths) -> Line<'sta
         class.weight.to_string()
     };
     let figures = format!(
-        " {weight:>6} {:>4} {:>6}  {}  {}  ",
+        " {weight:>6} {:>4} {:>6}  {}  {}",
         class.running,
         class.queued,
         percent(class.share_asked),
         percent(row.share_received)
     );
-    let mut spans = vec![lines.to_owned().dim(), Span::raw(fit(row.name(), room))];
-    spans.push(Span::raw(figures));
+    let name = fit(row.name(), room);
+    let text = [lines.to_owned().dim(), Span::raw(name), Span::raw(figures)];
+    let mut spans = if is_selected {
+        text.map(Stylize::reversed).to_vec()
+    } else {
+        text.to_vec()
+    };
+    spans.push(Span::raw("  "));
     spans.extend(marked_bar(row, widths.bar));
     spans.push(Span::raw(" "));
     spans.push(sparkline(state, row, widths.history).fg(Color::Blue));
@@ -244,7 +254,9 @@ fn uptime(now_ns: u64) -> String {
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use ratatui::buffer::Cell;
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
+    use ratatui::style::Modifier;
 
     use super::super::state::tests::{state, state_with_contract};
     use super::*;
@@ -253,7 +265,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, state)).unwrap();
         let cells = terminal.backend().buffer().content();
-        let text = |line: &[ratatui::buffer::Cell]| line.iter().map(|cell| cell.symbol()).collect();
+        let text = |line: &[Cell]| line.iter().map(|cell| cell.symbol()).collect();
         cells.chunks(usize::from(width)).map(text).collect()
     }
 
@@ -306,6 +318,20 @@ mod tests {
         let lines = screen(&mut state, 80, 6);
         assert!(lines[3].contains("x "), "{}", lines[3]);
         assert!(lines[4].starts_with("└─ b"), "{}", lines[4]);
+    }
+
+    #[test]
+    fn the_text_of_the_selected_row_is_reversed_and_the_bar_is_not() {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| draw(frame, &mut state())).unwrap();
+        let cells = terminal.backend().buffer().content();
+        let is_reversed = |cell: &Cell| cell.modifier.contains(Modifier::REVERSED);
+        let lines: Vec<_> = cells.chunks(80).collect();
+        let bar = lines[3].iter().position(|cell| cell.symbol() == "█");
+        let (text, bar) = lines[3].split_at(bar.expect("a bar") - 2);
+        assert!(text.iter().all(is_reversed));
+        assert!(!bar.iter().any(is_reversed));
+        assert!(!lines[4].iter().any(is_reversed));
     }
 
     #[test]
