@@ -23,8 +23,6 @@ unsafe impl Plain for types::bss {}
 unsafe impl Plain for types::bss_contracts {}
 // SAFETY: as above.
 unsafe impl Plain for types::an_tree {}
-// SAFETY: an integer.
-unsafe impl Plain for u64 {}
 // SAFETY: as above.
 unsafe impl Plain for types::task_state {}
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::task::TaskId;
+use crate::spec::TaskId;
 
 /// One direction of a pipe or socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 use andante_core_sys::{Container, ContainerShare, Containers, Rule};
 
 use crate::Ns;
-use crate::hierarchy::ClassId;
 use crate::scheduler::{Scheduler, Slice};
-use crate::task::{Spec, TaskId};
+use crate::spec::{ClassId, Spec, TaskId};
 
 struct Kept {
     id: Container,

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use andante_core_sys::{Contract, Contracts, Events, Kept, Piece, Promise, Rule};
 
 use crate::Ns;
-use crate::scheduler::{Scheduler, Slice};
-use crate::task::{Spec, TaskId};
+use crate::scheduler::{Delivered, Scheduler, Slice};
+use crate::spec::{ContractId, Spec, TaskId};
 
 /// How a task's contract is to be treated beyond what it promises.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,26 +22,6 @@ pub struct Terms {
     pub pieces: Vec<Piece>,
     /// Whether its waking is an event, with itself as the sink.
     pub events: bool,
-}
-
-/// A contract of [`Contracted`], in the order of creation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContractId(pub usize);
-
-/// What became of the events whose sink a contract is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Delivered {
-    /// Raised so far.
-    pub raised: u64,
-    /// Delivered by each rule of [ECalls], 1 to 5.
-    pub by_rule: [u64; 5],
-}
-
-impl Delivered {
-    /// Events for which the sink ran in the place of another: rules 2 to 5.
-    pub fn swaps(&self) -> u64 {
-        self.by_rule[1..].iter().sum()
-    }
 }
 
 struct Held {

@@ -10,11 +10,7 @@ use andante_core_sys::{
 
 use crate::Ns;
 use crate::scheduler::{Scheduler, Slice};
-use crate::task::{Spec, TaskId};
-
-/// A class, numbered in the order of creation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClassId(pub usize);
+use crate::spec::{ClassId, Spec, TaskId};
 
 /// Service before a classmate may preempt by the fair policies [ns]; as in the kernel.
 const IN_CLASS_WAKE_NS: Ns = 200_000;

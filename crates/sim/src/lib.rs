@@ -22,19 +22,20 @@ mod program;
 pub mod programs;
 mod random;
 mod scheduler;
+mod spec;
 mod task;
 mod trace;
 
 pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
-pub use contracted::{ContractId, Contracted, Delivered, EventOptions, Terms};
-pub use hierarchy::{ClassId, Hierarchy};
+pub use contracted::{Contracted, EventOptions, Terms};
+pub use hierarchy::Hierarchy;
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use program::{Program, Record, Step, World};
 pub use random::Random;
-pub use scheduler::{Scheduler, Slice};
-pub use task::{InstanceId, Priority, Spec, TaskId};
+pub use scheduler::{Delivered, Scheduler, Slice};
+pub use spec::{ClassId, ContractId, InstanceId, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};
 
 /// Nanoseconds: instants since the machine began, and lengths of time.

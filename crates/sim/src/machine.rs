@@ -11,10 +11,11 @@ mod tasks;
 
 use crate::agenda::Agenda;
 use crate::channel::{Channel, ChannelId};
-use crate::program::{Program, Record, Step, World};
+use crate::program::{NewTask, Program, Record, Step, World};
 use crate::random::Random;
 use crate::scheduler::Scheduler;
-use crate::task::{InstanceId, Life, Spec, State, Task, TaskId, Wait};
+use crate::spec::{InstanceId, Spec, TaskId};
+use crate::task::{Life, State, Task, Wait};
 use crate::trace::{Ran, Trace};
 use crate::{NS_PER_S, Ns};
 
@@ -64,13 +65,6 @@ pub struct Usage {
     pub idle: Ns,
     /// By interrupts.
     pub stolen: Ns,
-}
-
-pub(crate) struct NewTask {
-    pub program: Box<dyn Program>,
-    pub spec: Spec,
-    pub instance: InstanceId,
-    pub parent: Option<TaskId>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! What tasks do: a program is asked for its next step whenever it has finished one.
 
+use crate::Ns;
 use crate::channel::ChannelId;
-use crate::task::{InstanceId, Spec, TaskId};
-use crate::{Ns, machine::NewTask};
+use crate::spec::{InstanceId, Spec, TaskId};
 
 /// What a task does next. Everything but computing takes no time of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,14 @@ impl<F: FnMut(&mut World<'_>) -> Step + Send> Program for F {
     fn step(&mut self, world: &mut World<'_>) -> Step {
         self(world)
     }
+}
+
+/// A task to be.
+pub(crate) struct NewTask {
+    pub program: Box<dyn Program>,
+    pub spec: Spec,
+    pub instance: InstanceId,
+    pub parent: Option<TaskId>,
 }
 
 /// What a program sees of the machine, and may do in no time.

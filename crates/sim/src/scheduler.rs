@@ -3,8 +3,7 @@
 use andante_core_sys::{Kept, Rule};
 
 use crate::Ns;
-use crate::contracted::{ContractId, Delivered};
-use crate::task::{Spec, TaskId};
+use crate::spec::{ContractId, Spec, TaskId};
 
 /// Who runs next on a CPU, and how long at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +14,22 @@ pub struct Slice {
     pub until_ns: Ns,
     /// Why this task.
     pub rule: Rule,
+}
+
+/// What became of the events whose sink a contract is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delivered {
+    /// Raised so far.
+    pub raised: u64,
+    /// Delivered by each rule of [ECalls], 1 to 5.
+    pub by_rule: [u64; 5],
+}
+
+impl Delivered {
+    /// Events for which the sink ran in the place of another: rules 2 to 5.
+    pub fn swaps(&self) -> u64 {
+        self.by_rule[1..].iter().sum()
+    }
 }
 
 /// A scheduler, as the machine drives it. CPUs are numbered from 0.

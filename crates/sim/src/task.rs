@@ -1,79 +1,11 @@
 //! Tasks: what the machine keeps of each.
 
-use andante_core_sys::{Parameters, Rule};
+use andante_core_sys::Rule;
 
 use crate::Ns;
 use crate::channel::ChannelId;
-use crate::contracted::ContractId;
-use crate::hierarchy::ClassId;
 use crate::program::Program;
-
-/// A task, numbered in the order of creation; ties go to the lower number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(pub u32);
-
-/// Tasks that are told of and measured together: a program with the children it forks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstanceId(pub u32);
-
-/// How a task is to be scheduled. Children inherit it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
-    /// Its class.
-    pub class: ClassId,
-    /// Nice value, -20 to 19.
-    pub nice: i32,
-    /// CPUs it may run on, one bit each; never 0.
-    pub affinity: u64,
-    /// What the historical policies know beside the nice value.
-    pub priority: Priority,
-    /// The contract it runs under, where there are contracts. Children do not inherit it.
-    pub contract: Option<ContractId>,
-}
-
-/// A task's standing under the historical policies; see [`Parameters`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Priority {
-    /// What the user asked for, or the real-time level.
-    pub level: i32,
-    /// In the real-time class.
-    pub real_time: bool,
-    /// With a quantum, where the real-time class has one only for those who want it.
-    pub round_robin: bool,
-}
-
-impl Spec {
-    /// An ordinary task of `class`, on any CPU.
-    pub fn of(class: ClassId) -> Self {
-        Self {
-            class,
-            nice: 0,
-            affinity: u64::MAX,
-            priority: Priority::default(),
-            contract: None,
-        }
-    }
-
-    pub(crate) fn parameters(&self) -> Parameters {
-        Parameters {
-            weight: self.weight(),
-            nice: self.nice,
-            priority: self.priority.level,
-            real_time: self.priority.real_time,
-            round_robin: self.priority.round_robin,
-        }
-    }
-
-    /// The kernel's weight of a nice value: 1024 at 0, a factor of 1.25 per step.
-    pub fn weight(&self) -> u32 {
-        const WEIGHTS: [u32; 40] = [
-            88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100,
-            4904, 3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172,
-            137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-        ];
-        WEIGHTS[(self.nice.clamp(-20, 19) + 20) as usize]
-    }
-}
+use crate::spec::{InstanceId, Spec, TaskId};
 
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What happened, in full or summed up.
 
 use crate::Ns;
-use crate::task::TaskId;
+use crate::spec::TaskId;
 use andante_core_sys::Rule;
 
 /// A task having run on a CPU without interruption.

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::instance::Instance;
 use super::process::{Process, last_line};
+use super::real::stats_file;
 use super::timeline::Measured;
 use crate::mpv;
 use crate::programs::Samples;
@@ -127,7 +128,7 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
 }
 
 fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut ProgramResult) {
-    let Ok(stats) = fs::read_to_string(instance.stats_file()) else {
+    let Ok(stats) = fs::read_to_string(stats_file(&instance.folder)) else {
         result
             .failed
             .get_or_insert_with(|| "left no frame log".to_owned());

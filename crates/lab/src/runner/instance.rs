@@ -1,27 +1,14 @@
 //! The instances of a scenario's programs: their command lines, files and folders.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::classes::Classes;
-use super::process::{Process, Start};
-use super::real::{self, CommandLine};
-use super::tuning::Scheduling;
-use super::{Setup, clock};
+use super::prepared::Prepared;
+use super::process::Process;
+use super::{Setup, clock, real};
 use crate::assets;
-use crate::choice::Choice;
 use crate::error::LabError;
 use crate::programs::Order;
-use crate::scenario::{Kind, Program, Workload};
-
-/// A machine made ready for a workload.
-pub(super) struct Prepared<'a> {
-    pub workload: &'a Workload,
-    pub choice: &'a Choice,
-    pub setup: &'a Setup,
-    pub classes: &'a Classes,
-    /// See [`crate::programs::work`].
-    pub steps_per_ms: f64,
-}
+use crate::scenario::{Kind, Program};
 
 /// One instance of a program.
 pub(super) struct Instance<'a> {
@@ -76,7 +63,7 @@ impl<'a> Instance<'a> {
 
     /// Loads it. A real program starts with that, a synthetic one waits for its order.
     pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
-        let command = real::command(prepared, self).unwrap_or_else(|| {
+        let command = real::command(prepared, self.program, &self.folder).unwrap_or_else(|| {
             let andante = prepared.setup.andante.display().to_string();
             vec![andante, "lab".to_owned(), "program".to_owned()].into()
         });
@@ -131,11 +118,6 @@ impl<'a> Instance<'a> {
         Some(folder.join("socket"))
     }
 
-    /// Where mpv leaves its frame log.
-    pub fn stats_file(&self) -> PathBuf {
-        self.folder.join("stats")
-    }
-
     /// Notes CPU time, and what is counted, at the beginning (0) or the end (1) of the measurement.
     pub fn note(&mut self, edge: usize) {
         let has_children = self.program.kind.has_children();
@@ -146,24 +128,5 @@ impl<'a> Instance<'a> {
             (Kind::Jack { .. }, Some(process)) => real::count_xruns(&process.output),
             _ => 0,
         };
-    }
-}
-
-impl Prepared<'_> {
-    /// Starts `command` as `program` says, to work in `folder`.
-    pub fn spawn(
-        &self,
-        program: &Program,
-        command: CommandLine,
-        folder: &Path,
-    ) -> Result<Process, LabError> {
-        let procs_file = self.classes.procs_file_of(program);
-        Process::start(&Start {
-            command,
-            program,
-            scheduling: Scheduling::of(self.choice, program),
-            procs_file,
-            folder: folder.to_owned(),
-        })
     }
 }

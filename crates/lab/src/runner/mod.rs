@@ -15,6 +15,7 @@ mod classes;
 pub(crate) mod collect;
 mod contracts;
 mod instance;
+mod prepared;
 mod process;
 mod real;
 mod scheduler;
@@ -37,7 +38,8 @@ use crate::scenario::{Kind, Workload};
 use crate::{clock, stop};
 
 use classes::Classes;
-use instance::{Instance, Prepared};
+use instance::Instance;
+use prepared::Prepared;
 use scheduler::InCharge;
 use timeline::Timeline;
 

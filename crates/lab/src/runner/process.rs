@@ -11,7 +11,6 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::real::CommandLine;
 use super::tuning::Scheduling;
 use crate::clock;
 use crate::error::LabError;
@@ -19,6 +18,22 @@ use crate::scenario::Program;
 
 /// CPU time as `/proc/PID/stat` counts it [ns]; `USER_HZ` is 100 on every Linux.
 const TICK_NS: u64 = 10_000_000;
+
+/// A program with its arguments, and what it finds in its environment beside the usual.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct CommandLine {
+    pub argv: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+}
+
+impl From<Vec<String>> for CommandLine {
+    fn from(argv: Vec<String>) -> Self {
+        Self {
+            argv,
+            ..Self::default()
+        }
+    }
+}
 
 /// How to start a program.
 pub(super) struct Start<'a> {

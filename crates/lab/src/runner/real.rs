@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::instance::{Instance, Prepared};
-use super::process::{Process, last_line};
+use super::prepared::Prepared;
+use super::process::{CommandLine, Process, last_line};
 use super::tuning::Scheduling;
 use super::{clock, stop};
 use crate::assets;
@@ -19,22 +19,6 @@ const WARM_UP_TIMEOUT_S: f64 = 120.0;
 const POLL: Duration = Duration::from_millis(20);
 /// Number of the first X display of a scenario; lower ones may be taken on a host.
 const FIRST_DISPLAY: usize = 90;
-
-/// A program with its arguments, and what it finds in its environment beside the usual.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct CommandLine {
-    pub argv: Vec<String>,
-    pub environment: Vec<(&'static str, String)>,
-}
-
-impl From<Vec<String>> for CommandLine {
-    fn from(argv: Vec<String>) -> Self {
-        Self {
-            argv,
-            ..Self::default()
-        }
-    }
-}
 
 /// mpv as a user would start it, but with the sound going nowhere and, without a display, the
 /// picture too: the output is paced by the clock just the same. An untimed one shows picture after
@@ -250,12 +234,20 @@ fn await_end(process: &mut Process) {
     }
 }
 
-/// The command line of an instance of a real program; none of a synthetic one.
-pub(super) fn command(prepared: &Prepared<'_>, instance: &Instance<'_>) -> Option<CommandLine> {
-    let program = instance.program;
+/// Where an mpv that works in the folder leaves its frame log.
+pub(super) fn stats_file(folder: &Path) -> PathBuf {
+    folder.join("stats")
+}
+
+/// The command line of an instance of a real program that works in the folder; none of a synthetic one.
+pub(super) fn command(
+    prepared: &Prepared<'_>,
+    program: &Program,
+    folder: &Path,
+) -> Option<CommandLine> {
     Some(match &program.kind {
         Kind::Mpv { .. } => {
-            let stats = format!("--dump-stats={}", instance.stats_file().display());
+            let stats = format!("--dump-stats={}", stats_file(folder).display());
             mpv(prepared, program, &[stats])
         }
         Kind::Xvfb { screen } => xvfb(prepared.workload, &program.name, *screen),

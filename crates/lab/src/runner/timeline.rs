@@ -9,7 +9,8 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::contracts::Contracts;
-use super::instance::{Instance, Prepared};
+use super::instance::Instance;
+use super::prepared::Prepared;
 use super::scheduler::InCharge;
 use super::tracer::Tracer;
 use super::{Progress, clock, stop};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::program::time;
+use super::time::time;
 use andante_document::{DocumentError, FromNode, Section, Value, suggest};
 
 const WORK_MS: std::ops::RangeInclusive<f64> = 0.0..=60_000.0;

@@ -42,6 +42,7 @@ mod program;
 mod simulator;
 #[cfg(test)]
 mod tests;
+mod time;
 mod tuned;
 
 use std::path::{Path, PathBuf};

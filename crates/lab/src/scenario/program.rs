@@ -1,5 +1,6 @@
 //! The programs of a scenario: what all of them can be told.
 
+use super::time::time;
 use super::{Class, Contract, Kind, Tuned, check_class_known, contract, kind, tuned};
 use andante_document::{DocumentError, Node, Section, join};
 use andante_sim::Priority;
@@ -101,18 +102,6 @@ fn read_count(section: &mut Section<'_>, cpus: u32) -> Result<u32, DocumentError
             let range = format!("0 to {}", COUNT_MAX / times);
             Err(section.error("count", format!("{given} is out of range: give {range}")))
         }
-    }
-}
-
-/// An instant of the run [s], from `least_s` to an hour.
-pub(super) fn time(
-    section: &mut Section<'_>,
-    key: &'static str,
-    least_s: f64,
-) -> Result<Option<f64>, DocumentError> {
-    match section.get::<f64>(key)? {
-        None => Ok(None),
-        Some(_) => section.number(key, 0.0, least_s..=3600.0).map(Some),
     }
 }
 

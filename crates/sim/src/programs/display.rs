@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::Ns;
 use crate::channel::ChannelId;
 use crate::program::{Program, Step, World};
-use crate::task::InstanceId;
+use crate::spec::InstanceId;
 
 /// Where a server finds what it is asked for, in order of arrival.
 #[derive(Debug, Clone)]

@@ -1,7 +1,8 @@
 //! `[[figure]]`: what is drawn.
 
-use super::keys::{At, Keys, RunKey};
+use super::keys::Keys;
 use super::scenarios::Scenarios;
+use super::source::{At, RunKey};
 use super::table::TableSpec;
 use super::{MAX_LANES, MAX_SLOTS, list};
 use crate::measures::{self, MeasureKind};

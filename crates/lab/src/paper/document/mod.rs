@@ -6,6 +6,7 @@
 mod figure;
 mod keys;
 mod scenarios;
+mod source;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use std::path::Path;
 pub(crate) use figure::{
     ChartSpec, ContourSpec, FigureSpec, LaneSpec, Quantity, SamplesSpec, SeriesSpec, TimelineSpec,
 };
-pub(crate) use keys::{Demand, RunKey, Source, Starves};
+pub(crate) use source::{Demand, RunKey, Source, Starves};
 pub(crate) use table::{CellSpec, Order, TableSpec};
 
 use scenarios::{NoScenario, Scenarios};

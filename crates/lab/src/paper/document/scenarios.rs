@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use andante_sim::PolicyKind;
 
-use super::keys::{At, RunKey};
+use super::source::{At, RunKey};
 use crate::scenario::{Case, Scenario, Subject};
 use andante_document::{DocumentError, suggest};
 

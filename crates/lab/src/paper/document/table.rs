@@ -1,7 +1,8 @@
 //! `[[table]]`: figures in rows and columns.
 
-use super::keys::{At, Demand, Keys, Source, Starves};
+use super::keys::Keys;
 use super::scenarios::Scenarios;
+use super::source::{At, Demand, Source, Starves};
 use super::{MAX_CELLS, list};
 use crate::paper::result::{Column, Published, STARVED};
 use andante_document::{DocumentError, FromNode, Node, Origin, Section, Value, suggest};
