@@ -116,7 +116,8 @@ impl Copied {
 ///
 /// [`StateError`].
 pub fn stats() -> Result<Stats, StateError> {
-    let stats = State::read(&StateMaps::find()?)?.variables().stats;
+    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
+    let stats = variables.get().stats;
     Ok(Stats {
         picks: stats.picks,
         kept: stats.kept,
@@ -131,54 +132,51 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
-/// Where the state is.
+/// The map of the scheduler's variables.
+fn find_variables() -> Result<MapHandle, StateError> {
+    let id = |name: &str| maps::newest(name).map(|info| info.id);
+    let newest = STATE_MAPS.into_iter().max_by_key(|name| id(name));
+    maps::find(newest.unwrap_or(STATE_MAPS[0]), size_of::<types::bss>())
+}
+
+/// Where the class tree is.
 struct StateMaps {
-    variables: MapHandle,
     trees: MapHandle,
     service: Option<MapHandle>,
 }
 
 impl StateMaps {
     fn find() -> Result<Self, StateError> {
-        let found = |name: &str| maps::newest(name).map(|info| info.id);
-        let open = |id: Option<u32>| id.map(MapHandle::from_map_id).transpose();
-        let newest = STATE_MAPS.into_iter().max_by_key(|name| found(name));
-        let variables = newest.unwrap_or(STATE_MAPS[0]);
+        // How many trees there are says nothing of the build, but the size of the variables does.
+        find_variables()?;
+        let open = |name: &str| {
+            let id = maps::newest(name).map(|info| info.id);
+            id.map(MapHandle::from_map_id).transpose()
+        };
         Ok(Self {
-            variables: maps::find(variables, size_of::<types::bss>())?,
-            trees: open(found(TREES_MAP))?.ok_or(StateError::NotLoaded)?,
-            service: open(found(SERVICE_MAP))?,
+            trees: open(TREES_MAP)?.ok_or(StateError::NotLoaded)?,
+            service: open(SERVICE_MAP)?,
         })
     }
 }
 
-/// A copy of the scheduler's variables, and of its class tree.
+/// A copy of the scheduler's class tree.
 struct State {
-    variables: Variables<types::bss>,
     tree: Variables<types::an_tree>,
     domains: u32,
 }
 
 impl State {
-    fn read(maps: &StateMaps) -> Result<Self, StateError> {
-        let (tree, domains) = Self::read_trees(maps)?;
-        Ok(Self {
-            variables: Variables::all_of(&maps.variables)?,
-            tree,
-            domains,
-        })
-    }
-
     /// Of several trees, with the same classes in the same places: the first, with what the others
     /// add; and how many there are.
-    fn read_trees(maps: &StateMaps) -> Result<(Variables<types::an_tree>, u32), StateError> {
+    fn read(maps: &StateMaps) -> Result<Self, StateError> {
         let mut trees = Variables::<types::an_tree>::each_of(&maps.trees)?;
         let service_ns = maps.service.as_ref().map(maps::words_of).transpose()?;
         trees.retain(|tree| tree.get().cpus > 0); // there is room for a power of two
         let domains = trees.len() as u32;
         let mut trees = trees.into_iter();
-        let mut first = trees.next().ok_or(StateError::NotLoaded)?;
-        let nodes = &mut first.get_mut().nodes;
+        let mut tree = trees.next().ok_or(StateError::NotLoaded)?;
+        let nodes = &mut tree.get_mut().nodes;
         for (node, service_ns) in nodes.iter_mut().zip(service_ns.unwrap_or_default()) {
             node.service_ns = service_ns;
         }
@@ -188,11 +186,7 @@ impl State {
                 node.serving += other.serving;
             }
         }
-        Ok((first, domains))
-    }
-
-    fn variables(&self) -> &types::bss {
-        self.variables.get()
+        Ok(Self { tree, domains })
     }
 
     fn tree(&self) -> &types::an_tree {
