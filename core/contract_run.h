@@ -119,6 +119,20 @@ an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
 }
 
 /*
+ * The learnt contract's job, which has just arrived, was asked for by one that is due at
+ * deadline_ns [ns] and that is likely to wait for it: it is due then too, if that is earlier.
+ */
+an_inline void an_contract_inherit(struct an_contracts *cs, u32 index, u64 deadline_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+
+	if (!c->runnable || !an_has(c, AN_LEARNT) || deadline_ns >= c->job_deadline_ns)
+		return;
+	c->job_deadline_ns = deadline_ns;
+	an_contract_place(cs, index);
+}
+
+/*
  * The contract's job has ended, and the next one, which arrived at released_ns <= now_ns while it
  * was in service, goes on with what budget there is (rule 5 of cbs.h).
  */

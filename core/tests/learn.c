@@ -310,6 +310,61 @@ TEST(learnt_contracts_come_after_promised_ones_shorter_jobs_first)
 	check_contracts(1);
 }
 
+/*
+ * A film has begun its frame when a key arrives; the server that is to answer that one, whose jobs
+ * may be longer than what is left of the frame, comes before it: the key is waited for.
+ */
+TEST(a_job_is_as_urgent_as_the_one_that_has_woken_it)
+{
+	u64 now_ns = 1000 * MS;
+	u32 film, key, server;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	film = create_learnt(6 * MS, 300, now_ns);
+	key = create_learnt(MS, 20, now_ns);
+	server = create_learnt(5 * MS, 200, now_ns);
+	for (u32 index = film; index <= server; index++)
+		an_contract_sleep(&set, index, now_ns);
+	now_ns += 100 * MS; /* all are sure of what they need */
+	an_contract_wake(&set, film, now_ns);
+	now_ns += 4 * MS;
+	an_contract_wake(&set, key, now_ns);
+	CHECK_EQ(next_to_run(now_ns), key);
+	an_contract_wake(&set, server, now_ns);
+	an_contract_sleep(&set, key, now_ns);
+	CHECK_EQ(next_to_run(now_ns), film);
+	an_contract_inherit(&set, server, contract(key)->job_deadline_ns);
+	CHECK_EQ(next_to_run(now_ns), server);
+	check_contracts(1);
+	/* Its next job is due by itself; and a later deadline is none to inherit. */
+	an_contract_sleep(&set, server, now_ns);
+	an_contract_wake(&set, server, now_ns);
+	CHECK_EQ(contract(server)->job_deadline_ns, now_ns + 7500000);
+	an_contract_inherit(&set, server, now_ns + 8 * MS);
+	CHECK_EQ(contract(server)->job_deadline_ns, now_ns + 7500000);
+	CHECK_EQ(next_to_run(now_ns), film);
+}
+
+/* Nor does one that was promised something, or sleeps, inherit anything. */
+TEST(only_learnt_jobs_that_have_begun_inherit_a_deadline)
+{
+	u64 now_ns = 1000 * MS;
+	u32 promised, asleep;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	promised = create_on(0, 5 * MS, 100 * MS, 0, 0, AN_HARD);
+	an_contract_wake(&set, promised, now_ns);
+	asleep = create_learnt(5 * MS, 200, now_ns);
+	an_contract_sleep(&set, asleep, now_ns);
+	an_contract_inherit(&set, promised, now_ns + MS);
+	an_contract_inherit(&set, asleep, now_ns + MS);
+	CHECK_EQ(contract(promised)->job_deadline_ns, now_ns + 100 * MS);
+	CHECK_EQ(contract(asleep)->job_deadline_ns, now_ns + 7500000);
+	check_contracts(1);
+}
+
 /* Seeming to be interactive is worth the bound, however many seem so. */
 TEST(what_is_learnt_gets_the_bound_and_no_more)
 {
