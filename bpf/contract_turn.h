@@ -102,9 +102,9 @@ an_global u32 contract_update(u32 cpu)
 		an_contract_wake(&contracts, index, now_ns);
 	else
 		an_contract_sleep(&contracts, index, now_ns);
-	if (h->inherits_ns)
-		an_contract_inherit(&contracts, index, h->inherits_ns);
-	h->inherits_ns = 0;
+	if (h->inherited_ns)
+		an_contract_inherit_deadline(&contracts, index, h->inherited_ns);
+	h->inherited_ns = 0;
 	if (an_contract(&contracts, index)->parked)
 		an_contract_park(&contracts, index, false);
 	bpf_spin_unlock(lock);

@@ -112,7 +112,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	bpf_spin_lock(lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
 	if (news && waker)
-		an_holder(contract)->inherits_ns = an_contract(&contracts, waker)->job_deadline_ns;
+		an_holder(contract)->inherited_ns = an_contract(&contracts, waker)->job_deadline_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
 	an_task_debt_limit(vtime, &ts->sfq, quantum_ns, weight, nr_cpus_online);

@@ -122,7 +122,7 @@ an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
  * The learnt contract's job, which has just arrived, was asked for by one that is due at
  * deadline_ns [ns] and that is likely to wait for it: it is due then too, if that is earlier.
  */
-an_inline void an_contract_inherit(struct an_contracts *cs, u32 index, u64 deadline_ns)
+an_inline void an_contract_inherit_deadline(struct an_contracts *cs, u32 index, u64 deadline_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
 

@@ -27,10 +27,10 @@
  *
  * for who takes long to answer is not expected to answer at once. But a job that another learnt one
  * has woken is due when that is, if that is earlier, for it is likely to be waited for: a server is
- * as urgent as who asks it (an_contract_inherit()). The budget is twice the largest service, in the
- * period in which that is the bound's part of a CPU. When it is used up the task has its class's
- * share, like everybody else, until there is more; when as much again is, within one job, it is not
- * what it seemed to be (an_learn_overran()), unless it is late.
+ * as urgent as who asks it (an_contract_inherit_deadline()). The budget is twice the largest
+ * service, in the period in which that is the bound's part of a CPU. When it is used up the task
+ * has its class's share, like everybody else, until there is more; when as much again is, within
+ * one job, it is not what it seemed to be (an_learn_overran()), unless it is late.
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time. When that is empty each has what its own task uses on average,

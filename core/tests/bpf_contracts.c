@@ -44,7 +44,7 @@ PROGRAM(bpf_jobs)
 	u64 now_ns = args[1];
 
 	rule = an_contract_wake(&contracts, index, now_ns);
-	an_contract_inherit(&contracts, index, now_ns);
+	an_contract_inherit_deadline(&contracts, index, now_ns);
 	an_contract_sleep(&contracts, index, now_ns);
 	return an_contract_next_job(&contracts, index, args[2], now_ns);
 }

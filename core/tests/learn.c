@@ -334,14 +334,14 @@ TEST(a_job_is_as_urgent_as_the_one_that_has_woken_it)
 	an_contract_wake(&set, server, now_ns);
 	an_contract_sleep(&set, key, now_ns);
 	CHECK_EQ(next_to_run(now_ns), film);
-	an_contract_inherit(&set, server, contract(key)->job_deadline_ns);
+	an_contract_inherit_deadline(&set, server, contract(key)->job_deadline_ns);
 	CHECK_EQ(next_to_run(now_ns), server);
 	check_contracts(1);
 	/* Its next job is due by itself; and a later deadline is none to inherit. */
 	an_contract_sleep(&set, server, now_ns);
 	an_contract_wake(&set, server, now_ns);
 	CHECK_EQ(contract(server)->job_deadline_ns, now_ns + 7500000);
-	an_contract_inherit(&set, server, now_ns + 8 * MS);
+	an_contract_inherit_deadline(&set, server, now_ns + 8 * MS);
 	CHECK_EQ(contract(server)->job_deadline_ns, now_ns + 7500000);
 	CHECK_EQ(next_to_run(now_ns), film);
 }
@@ -358,8 +358,8 @@ TEST(only_learnt_jobs_that_have_begun_inherit_a_deadline)
 	an_contract_wake(&set, promised, now_ns);
 	asleep = create_learnt(5 * MS, 200, now_ns);
 	an_contract_sleep(&set, asleep, now_ns);
-	an_contract_inherit(&set, promised, now_ns + MS);
-	an_contract_inherit(&set, asleep, now_ns + MS);
+	an_contract_inherit_deadline(&set, promised, now_ns + MS);
+	an_contract_inherit_deadline(&set, asleep, now_ns + MS);
 	CHECK_EQ(contract(promised)->job_deadline_ns, now_ns + 100 * MS);
 	CHECK_EQ(contract(asleep)->job_deadline_ns, now_ns + 7500000);
 	check_contracts(1);
