@@ -80,19 +80,21 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 }
 
 /*
- * The learnt contract that this CPU serves, whose task, if it is one that wakes another now, does
- * so for its job; or AN_NONE.
+ * The deadline that a task which is queued inherits [ns]: if it is woken, of the learnt job for
+ * which this CPU runs the task that wakes it; 0: none.
  */
-static __always_inline u32 waking_contract(u64 enq_flags)
+static __always_inline u64 deadline_inherited(const struct task_state *ts, u64 now_ns,
+					      u64 enq_flags)
 {
 	const struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
-	u32 index = c->contract & 0xffff;
+	u32 waker = c->contract & 0xffff;
 
-	if (!index || !c->running || !(enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		return AN_NONE;
-	if (an_holder(index)->kind != AN_LEARNT_OF_THREAD || an_kin_interrupt())
-		return AN_NONE;
-	return index;
+	if (!waker || !c->running || !(enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
+		return 0;
+	if (an_holder(waker)->kind != AN_LEARNT_OF_THREAD || an_kin_interrupt())
+		return 0;
+	return an_learn_inherited_ns(&ts->learner, an_contract(&contracts, waker)->job_deadline_ns,
+				     now_ns);
 }
 
 /*
@@ -106,13 +108,13 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
 	bool takes = here && contract_takes(contract, served, now_ns);
 	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
-	u32 waker = waking_contract(enq_flags);
+	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
 	bpf_spin_lock(lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
-	if (news && waker)
-		an_holder(contract)->inherited_ns = an_contract(&contracts, waker)->job_deadline_ns;
+	if (news)
+		an_holder(contract)->inherited_ns = inherited_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
 	an_task_debt_limit(vtime, &ts->sfq, quantum_ns, weight, nr_cpus_online);

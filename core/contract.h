@@ -122,6 +122,7 @@ struct an_contract {
 	u32 y;
 	u64 utilization;      /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
 	u64 order[4];	      /* among those that are ready: the least goes first [dwcs.h] */
+	u64 inherited_ns;     /* AN_LEARNT: deadline of the job that has woken this one; 0: none */
 	struct an_bucket own; /* AN_LEARNT: what it is sure of */
 	u32 sure;	      /* ... which is this part of the CPU [1/1024] */
 	u32 part;	      /* ... of what its task uses on average [1/1024] */

@@ -119,14 +119,18 @@ an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
 }
 
 /*
- * The learnt contract's job, which has just arrived, was asked for by one that is due at
- * deadline_ns [ns] and that is likely to wait for it: it is due then too, if that is earlier.
+ * The learnt contract's job, which has just arrived, was asked for by one that is likely to wait
+ * for it: it inherits this deadline (an_learn_inherited_ns()), and is due then too if that is
+ * earlier.
  */
 an_inline void an_contract_inherit_deadline(struct an_contracts *cs, u32 index, u64 deadline_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
 
-	if (!c->runnable || !an_has(c, AN_LEARNT) || deadline_ns >= c->job_deadline_ns)
+	if (!c->runnable || !an_has(c, AN_LEARNT))
+		return;
+	c->inherited_ns = deadline_ns;
+	if (deadline_ns >= c->job_deadline_ns)
 		return;
 	c->job_deadline_ns = deadline_ns;
 	an_contract_place(cs, index);

@@ -172,7 +172,8 @@ an_inline void an_contract_clear(struct an_contract *c)
 		c->debt_ns = 0;
 	c->left_ns = 0;
 	c->owes_ns = 0;
-	c->ran_ns = c->service_ns = c->extra_ns = c->borrowed_ns = c->reclaimed_ns = 0;
+	c->ran_ns = c->inherited_ns = c->service_ns = c->extra_ns = c->borrowed_ns =
+		c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
 	c->position[AN_READY] = c->position[AN_TIMERS] = 0;
 	c->own.left_ns = c->own.filled_ns = c->sure = c->part = 0;

@@ -64,8 +64,8 @@
 #define AN_LEARN_OVERRUN 2u	       /* budgets that one job may take */
 #define AN_LEARN_LATE_NS 1000000000ULL /* for so long it may be late that takes more */
 #define AN_LEARN_MARGIN_SHIFT 3	       /* what is sure is the average and an eighth of it */
-#define AN_LEARN_SPARE_SHIFT 4	       /* of a sixteenth of the bound nobody is sure */
-#define AN_LEARN_REFILL_NS 1000000LL   /* who has nothing left waits until there is so much */
+#define AN_LEARN_SPARE_SHIFT 4 /* of a sixteenth of the bound only those are sure who want less */
+#define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
 #define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
@@ -248,8 +248,8 @@ an_inline u32 an_learn_wanted(u32 part)
 /* What it can be sure of, if so much is taken [1/1024]. */
 an_inline u32 an_learn_sure(u32 part, u32 bound, u32 taken)
 {
-	u32 wanted = an_learn_wanted(part);
-	u32 most = bound - (bound >> AN_LEARN_SPARE_SHIFT);
+	u32 wanted = an_learn_wanted(part), spare = bound >> AN_LEARN_SPARE_SHIFT;
+	u32 most = wanted <= spare ? bound : bound - spare;
 	u32 left = most > taken ? most - taken : 0;
 
 	return wanted < left ? wanted : left;
@@ -275,6 +275,17 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 an_inline u64 an_learn_job_ns(const struct an_promise *p)
 {
 	return p->budget_ns > 1 ? p->budget_ns / 2 : 1;
+}
+
+/*
+ * The deadline that the task's job, which begins, inherits from the one that has woken it [ns]:
+ * that one's, but not before it is done if it takes as long as it does on average.
+ */
+an_inline u64 an_learn_inherited_ns(const struct an_learner *l, u64 deadline_ns, u64 now_ns)
+{
+	u64 done_ns = now_ns + l->mean_ns;
+
+	return deadline_ns > done_ns ? deadline_ns : done_ns;
 }
 
 /* Has the job in progress taken so much that the task may not be what it seemed to be? */
@@ -334,7 +345,7 @@ an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u6
 		an_learnt_look_for_sleepers(cs, now_ns);
 	if (!c->started)
 		c->own.filled_ns = now_ns;
-	c->ran_ns = 0;
+	c->ran_ns = c->inherited_ns = 0;
 }
 
 /*
@@ -416,12 +427,13 @@ an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
  * what others leave is ordered as though that part of it had begun now, and so does not come before
  * shorter ones that keep to what they are sure of, however long it has waited for them. And it
  * comes no nearer than the job can be done: one long job that is late would make many short ones
- * late too, each of which can still be in time.
+ * late too, each of which can still be in time. What it has inherited stands until it has passed:
+ * that deadline is of one that waits for this job, and was picked by it.
  */
 an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns;
+	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns, deadline_ns;
 
 	if (own_ns < (s64)needs_ns) {
 		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;
@@ -429,7 +441,12 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 		if (unsure_ns > least_ns)
 			least_ns = unsure_ns;
 	}
-	return c->job_deadline_ns > now_ns + least_ns ? c->job_deadline_ns : now_ns + least_ns;
+	deadline_ns = now_ns + least_ns;
+	if (c->job_deadline_ns > deadline_ns)
+		deadline_ns = c->job_deadline_ns;
+	if (c->inherited_ns > now_ns && c->inherited_ns < deadline_ns)
+		deadline_ns = c->inherited_ns;
+	return deadline_ns;
 }
 
 /*

@@ -20,8 +20,7 @@ SHORTEST_JOBS_MS = [0.3, 1, 2, 5, 12, 40]
 HEADER = '''title = "Desktops drawn at random, with nothing configured"
 description = """
 The scenario `desktop` with numbers that nobody has chosen. Unlike there, two keys may be so close that one
-has to wait for the other's answer: so they are in drawn-2, where a server that answers a key comes, by its
-own deadline, after a film that has begun.
+has to wait for the other's answer.
 
 Written by desktop-drawn.py.
 """

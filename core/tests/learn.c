@@ -346,6 +346,42 @@ TEST(a_job_is_as_urgent_as_the_one_that_has_woken_it)
 	CHECK_EQ(next_to_run(now_ns), film);
 }
 
+/* It inherits that one's deadline, but not before it is done if it takes as long as on average. */
+TEST(no_job_inherits_a_deadline_before_which_it_is_not_done)
+{
+	struct an_learner l = {.largest_ns = 5 * MS, .mean_ns = 2 * MS};
+
+	CHECK_EQ(an_learn_inherited_ns(&l, 1003 * MS, 1000 * MS), 1003 * MS);
+	CHECK_EQ(an_learn_inherited_ns(&l, 1001 * MS, 1000 * MS), 1002 * MS);
+	CHECK_EQ(an_learn_inherited_ns(&l, 900 * MS, 1000 * MS), 1002 * MS);
+}
+
+/*
+ * The answer to a key wakes its program, which is not sure of any time, and whose jobs mostly take
+ * long: it is due when the answer was, until that has passed; then as if it had just begun.
+ */
+TEST(an_inherited_deadline_stands_until_it_has_passed)
+{
+	u64 now_ns = 1000 * MS;
+	u32 film, key;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	film = create_learnt(6 * MS, 300, now_ns);
+	an_contract_sleep(&set, film, now_ns);
+	now_ns += 100 * MS;
+	an_contract_wake(&set, film, now_ns);
+	key = create_learnt(5 * MS, 0, now_ns);
+	contract(key)->sure = 0;
+	an_contract_inherit_deadline(&set, key, now_ns + 3 * MS);
+	now_ns += 2 * MS;
+	CHECK_EQ(next_to_run(now_ns), key);
+	CHECK_EQ(contract(key)->job_deadline_ns, now_ns + MS);
+	now_ns += MS;
+	CHECK_EQ(next_to_run(now_ns), film);
+	CHECK_EQ(contract(key)->job_deadline_ns, now_ns + 7500000);
+}
+
 /* Nor does one that was promised something, or sleeps, inherit anything. */
 TEST(only_learnt_jobs_that_have_begun_inherit_a_deadline)
 {
@@ -530,6 +566,19 @@ TEST(who_has_used_all_that_it_may_is_not_waited_for)
 	CHECK_EQ(next_to_run(now_ns), sound);
 	CHECK(!would_run(newcomer, now_ns));
 	check_contracts(2);
+}
+
+/* Where others are sure of all that may be taken, one that types still is of the little it needs.
+ */
+TEST(who_wants_little_is_sure_of_it)
+{
+	u32 little = an_learn_wanted(16), most = BOUND - BOUND / 16;
+
+	CHECK_EQ(an_learn_sure(100, BOUND, most), 0);
+	CHECK_EQ(an_learn_sure(100, BOUND, most - 50), 50);
+	CHECK_EQ(an_learn_sure(16, BOUND, most), little);
+	CHECK_EQ(an_learn_sure(16, BOUND, BOUND - 5), 5);
+	CHECK_EQ(an_learn_sure(16, BOUND, BOUND), 0);
 }
 
 /* Short-lived programs are many, and their slots may stay taken for a while. */
