@@ -96,6 +96,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int static_prio;
+	u32 in_execve : 1;
 	struct pid *thread_pid;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;

@@ -85,6 +85,14 @@ static __always_inline bool an_kin_interrupt(void)
 	return count && *count & AN_IN_INTERRUPT;
 }
 
+/* Does the task end, or execute a program? Until a child does so, its parent may wait for it. */
+static __always_inline bool an_kends(const struct task_struct *task)
+{
+	if (task->flags & PF_EXITING)
+		return true;
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)
 {

@@ -73,13 +73,22 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 	}
 }
 
+/*
+ * Is the task woken by a child of its own, in most cases, which ends or executes a program? Then it
+ * has had work done, and has not waited for anything else: its job goes on [core/learn.h].
+ */
+static __always_inline bool learn_child_wakes(void)
+{
+	return an_kends(bpf_get_current_task_btf()) && !an_kin_interrupt();
+}
+
 /* The task is queued, after a sleep (woken) or because it had to make way. */
 static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts, u32 leaf,
 					 u64 now_ns, bool woken)
 {
 	u32 answers = ts->answers, service_ns = ts->learner.service_ns;
 
-	if (!learn_bound)
+	if (!learn_bound || (woken && learn_child_wakes()))
 		return;
 	if (woken || answers) {
 		ts->answers = 0;

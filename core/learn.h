@@ -3,11 +3,17 @@
  * Learnt contracts: what a task that nobody has said anything about seems to need.
  *
  * A program that waits for something, does a piece of work and waits again (plays a frame, answers
- * a key, draws for a client, forks a child and waits for it) can be served in time without anyone
- * losing: it asks for little of the CPU, and says by going to sleep that it has had what it wanted.
- * So every task is watched. A *job* is what it does from one wake-up to the next; its service is
- * the CPU time it takes. A server that is asked again before it has answered does not sleep, and
- * would not while it lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
+ * a key, draws for a client) can be served in time without anyone losing: it asks for little of the
+ * CPU, and says by going to sleep that it has had what it wanted. So every task is watched. A *job*
+ * is what it does from one wake-up to the next; its service is the CPU time it takes.
+ *
+ *      Who forks and waits has work done, and does not wait for anything else: to be woken by a
+ *      child that ends, or begins to execute a program, begins no job. The caller leaves such
+ *      wake-ups out.
+ *      A server that is asked again before it has answered does not sleep, and would not while it
+ *      lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
+ *
+ * Of its jobs is kept
  *
  *      largest service              of a job, in this window of 128 jobs and the one before, so
  *                                   that the one expensive frame of each group is remembered;
