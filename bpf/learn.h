@@ -88,8 +88,10 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 {
 	u32 answers = ts->answers, service_ns = ts->learner.service_ns;
 
-	if (!learn_bound || (woken && learn_child_wakes()))
+	if (!learn_bound)
 		return;
+	if (woken && learn_child_wakes())
+		return an_trial_put_off(&ts->trial, now_ns);
 	if (woken || answers) {
 		ts->answers = 0;
 		if (an_trial_waits(&ts->trial, &ts->learner, now_ns)) {

@@ -57,6 +57,14 @@ an_inline bool an_trial_is_due(const struct an_trial *t, const struct an_learner
 	       l->service_ns < AN_LEARN_DISTANCE_MAX_NS && 2 * (u64)l->service_ns < since_ns;
 }
 
+/* The task has slept, until a child of its own ended: that is no job, but it does not lack the CPU.
+ */
+an_inline void an_trial_put_off(struct an_trial *t, u64 now_ns)
+{
+	if (t->after_ns < now_ns + AN_TRIAL_AFTER_NS)
+		t->after_ns = now_ns + AN_TRIAL_AFTER_NS;
+}
+
 an_inline void an_trial_begin(struct an_trial *t, struct an_learner *l, u64 now_ns)
 {
 	an_learn_begin(l, now_ns);

@@ -102,6 +102,27 @@ TEST(who_has_never_slept_is_not_tried)
 }
 
 /* One that cannot be served is not on trial for ever. */
+/* Nor is one that forks and waits, once more before each trial would be due. */
+TEST(who_waits_for_a_child_is_not_tried)
+{
+	struct an_trial t = {0};
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	l.jobs = 1;
+	for (u32 child = 0; child < 20; child++) {
+		an_trial_put_off(&t, now_ns);
+		now_ns += 190 * MS;
+		an_learn_service(&l, MS);
+		CHECK(!an_trial_is_due(&t, &l, now_ns));
+	}
+	CHECK(an_trial_is_due(&t, &l, now_ns + 10 * MS));
+	t.after_ns = now_ns + 4000 * MS; /* it has failed once: that stands */
+	an_trial_put_off(&t, now_ns);
+	CHECK_EQ(t.after_ns, now_ns + 4000 * MS);
+}
+
 TEST(a_trial_without_the_cpu_ends)
 {
 	struct an_trial t = {0};
