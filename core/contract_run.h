@@ -515,8 +515,8 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 		if (left_ns < run_ns)
 			run_ns = left_ns;
 		if (an_heap_count(an_contract_cpu(cs, c->cpu), AN_READY) > 1 &&
-		    an_learnt_keeps_ns(c) < run_ns)
-			run_ns = an_learnt_keeps_ns(c);
+		    an_learnt_keeps_ns(c, now_ns) < run_ns)
+			run_ns = an_learnt_keeps_ns(c, now_ns);
 	}
 	if (cs->bound && an_server_is_ahead(c, now_ns)) {
 		s64 left_ns = an_bucket_left_ns(&an_contract_cpu(cs, c->cpu)->promised, cs->bound,

@@ -459,11 +459,14 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
  * How long the contract, which is served, keeps its place before those that wait now [ns]: up to
  * the end of the job as it is expected, for what that still needs shrinks at least as fast as time
  * goes on; and beyond it for as long again, but not for so short that looking is all that is done.
+ * A deadline that is inherited is kept no longer than until it has passed.
  */
-an_inline u64 an_learnt_keeps_ns(const struct an_contract *c)
+an_inline u64 an_learnt_keeps_ns(const struct an_contract *c, u64 now_ns)
 {
 	u64 keeps_ns = an_learnt_needs_ns(c);
 
+	if (c->inherited_ns > now_ns && c->inherited_ns - now_ns < keeps_ns)
+		keeps_ns = c->inherited_ns - now_ns;
 	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
 }
 

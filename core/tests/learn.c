@@ -377,6 +377,7 @@ TEST(an_inherited_deadline_stands_until_it_has_passed)
 	now_ns += 2 * MS;
 	CHECK_EQ(next_to_run(now_ns), key);
 	CHECK_EQ(contract(key)->job_deadline_ns, now_ns + MS);
+	CHECK_EQ(an_contract_run_ns(&set, key, now_ns), MS); /* then it is looked at again */
 	now_ns += MS;
 	CHECK_EQ(next_to_run(now_ns), film);
 	CHECK_EQ(contract(key)->job_deadline_ns, now_ns + 7500000);

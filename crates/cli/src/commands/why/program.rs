@@ -124,7 +124,10 @@ fn obstacle(thread: &Watched) -> String {
             percent(part(thread.bound))
         ),
         Some(Obstacle::New) => match thread.trials_failed {
-            0 => "it has not been seen to wait for long enough".to_owned(),
+            0 => {
+                "it has not been seen to wait for long enough; for its own children does not count"
+                    .to_owned()
+            }
             1 => "it was on trial, and went on without waiting for anything".to_owned(),
             times => {
                 format!("it was on trial {times} times, and went on without waiting for anything")
