@@ -19,6 +19,8 @@ const PLOTTED: [&str; 6] = [
 ];
 /// Labels longer than this do not fit under an axis; the cases are numbered instead.
 const LONGEST_LABEL: usize = 8;
+/// So many characters fit side by side under an axis, a space behind each label included.
+const LABEL_ROOM: usize = 42;
 /// More classes than this are left to the tables.
 const MOST_CLASSES: usize = 6;
 
@@ -51,11 +53,7 @@ pub(super) fn section(page: &Page) -> Markup {
         .chain(class_sweeps(page))
         .filter(Sweep::has_curve)
         .collect();
-    let numbered = page
-        .cases
-        .cases
-        .iter()
-        .any(|case| case.label.chars().count() > LONGEST_LABEL);
+    let numbered = are_numbered(page);
     html! {
         @if !sweeps.is_empty() {
             section {
@@ -77,6 +75,13 @@ pub(super) fn section(page: &Page) -> Markup {
             }
         }
     }
+}
+
+/// Whether the cases are numbered, because their labels do not fit under an axis.
+fn are_numbered(page: &Page) -> bool {
+    let lengths = || page.cases.cases.iter().map(|c| c.label.chars().count());
+    let room: usize = lengths().map(|length| length + 1).sum();
+    lengths().any(|length| length > LONGEST_LABEL) || (!page.cases.numeric && room > LABEL_ROOM)
 }
 
 fn listed(values: &[f64]) -> String {
@@ -236,7 +241,10 @@ fn x_axis(page: &Page, numbered: bool) -> Axis {
         places().fold(f64::MIN, f64::max),
     );
     let mut axis = Axis::linear_exact(low, high, 8);
+    let widest = places().count().to_string().len() + 1;
+    let step = (places().count() * widest).div_ceil(LABEL_ROOM);
     let tick = |(i, case): (usize, &Case)| match numbered {
+        true if i % step > 0 => (case.x, String::new()),
         true => (case.x, (i + 1).to_string()),
         false => (case.x, case.label.clone()),
     };
