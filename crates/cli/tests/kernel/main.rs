@@ -139,7 +139,7 @@ fn top_status_and_why_show_a_live_tree() {
     for key in ["top_light", "top_heavy", "status_light", "status_heavy"] {
         assert!(number(&report, key) >= 1.0, "{key}: {report:?}");
     }
-    for key in ["why_waits", "why_works"] {
+    for key in ["why_waits", "why_forks", "why_works"] {
         assert_eq!(number(&report, key), 1.0, "{key}: {report:?}");
     }
     assert_eq!(report["received"].len(), 3);
