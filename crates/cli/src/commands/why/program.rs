@@ -1,6 +1,6 @@
 //! What Andante has learnt of a program that runs.
 
-use andante_core_sys::Obstacle;
+use andante_core_sys::{Learner, Obstacle};
 use andante_sched::watched::{Held, Watched, watched};
 use anyhow::Result;
 use serde::Serialize;
@@ -110,6 +110,15 @@ fn obstacle(thread: &Watched) -> String {
     if thread.bound == 0 {
         return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
             .to_owned();
+    }
+    // The job in progress tells more than those before it, if it takes so long by itself.
+    let on_end = Learner {
+        largest_ns: thread.seen.service_ns,
+        distance_ns: u32::MAX,
+        ..thread.seen
+    };
+    if on_end.obstacle(thread.bound) == Some(Obstacle::Long) {
+        return "it goes on without waiting for anything".to_owned();
     }
     match thread.seen.obstacle(thread.bound) {
         Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
