@@ -11,7 +11,7 @@ draw others.
 
 import random
 
-SEEDS = [20261125, 101]
+SEEDS = [20261125, 101, 201]
 DESKTOPS = 10  # of each seed
 FRAME_RATES = [23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60]
 GROUP_LENGTHS = [1, 3, 5, 8, 12, 15, 18]
