@@ -92,6 +92,8 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 		return;
 	if (woken && learn_child_wakes())
 		return an_trial_put_off(&ts->trial, now_ns);
+	if (woken && an_kin_interrupt())
+		an_rhythm_beat(&ts->learner.rhythm, now_ns);
 	if (woken || answers) {
 		ts->answers = 0;
 		if (an_trial_waits(&ts->trial, &ts->learner, now_ns)) {

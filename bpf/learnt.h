@@ -84,13 +84,10 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	struct an_holder *h = an_holder(index);
 	u32 part = an_learn_part(&ts->learner);
 	struct an_promise promise = {};
-	u64 budget_ns = k->promise.budget_ns, change_ns;
 
 	an_learn_promise(&ts->learner, learn_bound, &promise);
-	change_ns = promise.budget_ns > budget_ns ? promise.budget_ns - budget_ns
-						  : budget_ns - promise.budget_ns;
 	/* What it is sure of is an eighth above what it used then: it may not use much more. */
-	if (change_ns < budget_ns / 8 && part <= h->part + h->part / 16 &&
+	if (!an_learnt_differs(&promise, k) && part <= h->part + h->part / 16 &&
 	    part >= h->part - h->part / 4)
 		return;
 	promise.cpu = h->cpu;

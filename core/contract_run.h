@@ -36,7 +36,7 @@
 #include "dwcs.h"
 #include "edfwm.h"
 #include "fcbs.h"
-#include "learn.h"
+#include "learnt.h"
 
 /* Longest run charged in one go [ns]; 18 minutes. */
 #define AN_MAX_RUN_NS (1ULL << 40)

@@ -22,6 +22,8 @@
  *                                   Who wakes in a rhythm, and now a beat or more too late, has
  *                                   done several jobs in one (an_learn_job()).
  *      mean service, distance       exponential averages over some sixteen jobs
+ *      rhythm                       of its wake-ups by the clock or a device alone: who asks
+ *                                   others wakes at their answers too, whenever those come
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
  * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
@@ -31,9 +33,11 @@
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
- * for who takes long to answer is not expected to answer at once. But a job that another learnt one
- * has woken is due when that is, if that is earlier, for it is likely to be waited for: a server is
- * as urgent as who asks it (an_contract_inherit_deadline()). The budget is twice the largest
+ * for who takes long to answer is not expected to answer at once. Who wakes in a rhythm is expected
+ * to be done at the next beat, of which half is its own, and half for those that it asks: it has
+ * that long, if that is more. But a job that another learnt one has woken is due when that is, if
+ * that is earlier, for it is likely to be waited for: a server is as urgent as who asks it
+ * (an_contract_inherit_deadline()). The budget is twice the largest
  * service, in the period in which that is the bound's part of a CPU. When it is used up the task
  * has its class's share, like everybody else, until there is more; when as much again is, within
  * one job, it is not what it seemed to be (an_learn_overran()), unless it is late.
@@ -55,6 +59,7 @@
 #define ANDANTE_CORE_LEARN_H
 
 #include "contract.h"
+#include "rhythm.h"
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SOON_NS 100000000u
@@ -63,18 +68,13 @@
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
-#define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
-#define AN_LEARN_AVERAGED 16u		    /* jobs that averages are over */
+#define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
 #define AN_LEARN_WINDOW_JOBS 128u
 #define AN_LEARN_WINDOW_NS 2000000000u
 #define AN_LEARN_OVERRUN 2u	       /* budgets that one job may take */
 #define AN_LEARN_LATE_NS 1000000000ULL /* for so long it may be late that takes more */
 #define AN_LEARN_MARGIN_SHIFT 3	       /* what is sure is the average and an eighth of it */
 #define AN_LEARN_SPARE_SHIFT 4 /* of a sixteenth of the bound only those are sure who want less */
-#define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
-#define AN_LEARN_WAIT_MAX_NS 100000000ULL
-#define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
-#define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
 #define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
@@ -91,15 +91,8 @@ struct an_learner {
 	u32 window_jobs; /* likewise */
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
+	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
-
-/* The average over so many samples, of which this is the last. */
-an_inline u32 an_learn_average(u32 average, u32 sample, u32 samples)
-{
-	if (sample >= average)
-		return average + (sample - average) / samples;
-	return average - (average - sample) / samples;
-}
 
 /* The task ran for ran_ns. */
 an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
@@ -116,6 +109,7 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->window_ns = l->window_jobs = l->within_ns = l->before_ns = 0;
+	an_rhythm_begin(&l->rhythm, now_ns);
 }
 
 /* A job took so long, and was so far from the next. */
@@ -149,15 +143,14 @@ an_inline u32 an_learn_job(const struct an_learner *l, u32 service_ns, u32 dista
 /* A job took so long, and the next one began so much later than it did. */
 an_inline void an_learn_note(struct an_learner *l, u32 service_ns, u32 distance_ns)
 {
-	u32 deviation_ns = distance_ns > l->distance_ns ? distance_ns - l->distance_ns
-							: l->distance_ns - distance_ns;
+	u32 deviation_ns = an_apart(distance_ns, l->distance_ns);
 
 	if (l->jobs < AN_LEARN_AVERAGED)
 		l->jobs++;
 	an_learn_largest(l, an_learn_job(l, service_ns, distance_ns), distance_ns);
-	l->mean_ns = an_learn_average(l->mean_ns, service_ns, l->jobs);
-	l->distance_ns = an_learn_average(l->distance_ns, distance_ns, l->jobs);
-	l->spread_ns = an_learn_average(l->spread_ns, deviation_ns, l->jobs);
+	l->mean_ns = an_average(l->mean_ns, service_ns, l->jobs);
+	l->distance_ns = an_average(l->distance_ns, distance_ns, l->jobs);
+	l->spread_ns = an_average(l->spread_ns, deviation_ns, l->jobs);
 }
 
 /* So many jobs that took about as long as one another are over, and the next begins. */
@@ -264,13 +257,15 @@ an_inline u32 an_learn_sure(u32 part, u32 bound, u32 taken)
 /* What it is offered. */
 an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an_promise *p)
 {
-	u64 service_ns = l->largest_ns;
+	u64 service_ns = l->largest_ns, own_ns = an_rhythm_ns(&l->rhythm) / 2;
 
 	if (service_ns < AN_LEARN_SERVICE_MIN_NS)
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
 	p->budget_ns = 2 * service_ns;
 	p->period_ns = p->budget_ns * 1024 / (bound ? bound : 1);
 	p->deadline_rel_ns = service_ns + service_ns * service_ns / AN_LEARN_LONG_NS;
+	if (p->deadline_rel_ns < own_ns)
+		p->deadline_rel_ns = own_ns;
 	if (p->deadline_rel_ns > p->period_ns)
 		p->deadline_rel_ns = p->period_ns;
 	p->x = p->y = 0;
@@ -311,163 +306,6 @@ an_inline bool an_learn_late(const struct an_learner *l, u64 now_ns)
 
 	return since_ns < AN_LEARN_LATE_NS &&
 	       (u64)l->service_ns * 1024 <= since_ns * an_learn_wanted(an_learn_part(l));
-}
-
-/* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
- */
-an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
-{
-	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
-
-	q->sure -= c->sure;
-	c->part = part;
-	c->sure = an_learn_sure(part, cs->learn_bound, q->sure);
-	q->sure += c->sure;
-}
-
-/*
- * One more contract is looked at, each in its turn: if it sleeps, and has for long (a compiler's
- * driver does, which waits for the compiler), others may be sure of what it was sure of. When it
- * wakes it has of that what is left then.
- */
-an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
-{
-	struct an_contract *c;
-
-	cs->hand = cs->hand + 1 < cs->unused ? cs->hand + 1 : 1;
-	c = an_contract(cs, cs->hand);
-	if (!c->used || c->runnable || !an_has(c, AN_LEARNT) ||
-	    now_ns < c->own.filled_ns + AN_LEARN_ASLEEP_NS)
-		return;
-	an_contract_cpu(cs, c->promise.cpu)->sure -= c->sure;
-	c->sure = 0;
-}
-
-/* A job of it arrives. Others may have left some of what it wants to be sure of. */
-an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
-{
-	an_learnt_assure(cs, c, c->part);
-	if (c->sure < an_learn_wanted(c->part))
-		an_learnt_look_for_sleepers(cs, now_ns);
-	if (!c->started)
-		c->own.filled_ns = now_ns;
-	c->ran_ns = c->inherited_ns = 0;
-}
-
-/*
- * Is there room on that CPU for one more, which uses this part of it, where those that have been
- * taken used so much together, when they ran last [1/1024]? Some of them may have slept ever since,
- * as those do that wait for a compiler. So there is room as well while much is left in the bucket
- * that all may use: they use less than the bound.
- */
-an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an_contract_cpu *q,
-				  u32 taken, u32 part, u64 now_ns)
-{
-	if (part <= AN_LEARN_SMALL_PART || taken + part <= cs->learn_bound)
-		return true;
-	return an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns) >
-	       AN_LEARN_ROOM_NS;
-}
-
-/* How long the contract may run, on what it is sure of or on what all may use [ns]. */
-an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
-				const struct an_contract *c, u64 now_ns)
-{
-	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
-	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
-
-	return left_ns > 0 ? left_ns : 0;
-}
-
-/*
- * Could the contract run on that CPU now? What was promised there comes first, for as long as it
- * likes; and something must be left of what learnt ones may use, or of what this one is sure of.
- */
-an_inline bool an_learnt_would_run(const struct an_contracts *cs, const struct an_contract_cpu *q,
-				   const struct an_contract *c, u64 now_ns)
-{
-	return !q->holders && an_learnt_left_ns(cs, q, c, now_ns);
-}
-
-/* How long until either is worth running for, now that neither is [ns]. */
-an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
-				const struct an_contract *c)
-{
-	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
-	u64 all_ns = an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_REFILL_NS);
-	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
-
-	return wait_ns < AN_LEARN_WAIT_MAX_NS ? wait_ns : AN_LEARN_WAIT_MAX_NS;
-}
-
-/*
- * It has run for ran_ns, until now_ns. What it is not sure of it owes only when nothing is left
- * that all may use.
- */
-an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
-				struct an_contract *c, u64 ran_ns, u64 now_ns)
-{
-	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
-
-	c->ran_ns += ran_ns;
-	q->learnt.left_ns = all_ns - (s64)ran_ns;
-	own_ns -= ran_ns;
-	if (own_ns < 0 && (all_ns > 0 || !c->sure))
-		own_ns = 0;
-	c->own.left_ns = own_ns;
-}
-
-/* What the job in service is expected to need still; if it takes longer, as long again [ns]. */
-an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
-{
-	u64 job_ns = an_learn_job_ns(&c->promise);
-
-	return c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
-}
-
-/*
- * The deadline that the job in service has among learnt ones at this instant [ns]. With waiting it
- * comes nearer only as far as the contract is sure of what the job still needs: a job that lives on
- * what others leave is ordered as though that part of it had begun now, and so does not come before
- * shorter ones that keep to what they are sure of, however long it has waited for them. And it
- * comes no nearer than the job can be done: one long job that is late would make many short ones
- * late too, each of which can still be in time. What it has inherited stands until it has passed:
- * that deadline is of one that waits for this job, and was picked by it.
- */
-an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
-{
-	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns, deadline_ns;
-
-	if (own_ns < (s64)needs_ns) {
-		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;
-		unsure_ns = c->job_rel_ns * unsure_ns / an_learn_job_ns(&c->promise);
-		if (unsure_ns > least_ns)
-			least_ns = unsure_ns;
-	}
-	deadline_ns = now_ns + least_ns;
-	if (c->job_deadline_ns > deadline_ns)
-		deadline_ns = c->job_deadline_ns;
-	if (c->inherited_ns > now_ns && c->inherited_ns < deadline_ns)
-		deadline_ns = c->inherited_ns;
-	return deadline_ns;
-}
-
-/*
- * How long the contract, which is served, keeps its place before those that wait now [ns]: up to
- * the end of the job as it is expected, for what that still needs shrinks at least as fast as time
- * goes on; and beyond it for as long again, but not for so short that looking is all that is done.
- * A deadline that is inherited is kept no longer than until it has passed.
- */
-an_inline u64 an_learnt_keeps_ns(const struct an_contract *c, u64 now_ns)
-{
-	u64 keeps_ns = an_learnt_needs_ns(c);
-
-	if (c->inherited_ns > now_ns && c->inherited_ns - now_ns < keeps_ns)
-		keeps_ns = c->inherited_ns - now_ns;
-	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
 }
 
 #endif

@@ -95,6 +95,35 @@ TEST(it_is_remembered_however_often_the_player_wakes)
 	}
 }
 
+/* Who wakes in a rhythm has half of it, at least, for its own part; but what it does is no longer
+ * than it was. */
+TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
+{
+	struct an_promise promise = {0};
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 frame = 0; frame < 20; frame++) {
+		an_rhythm_beat(&l.rhythm, now_ns);
+		now_ns = watch(&l, now_ns, 1, 5 * MS,
+			       10 * MS); /* until what it has asked for is done */
+		now_ns = watch(&l, now_ns, 1, MS / 10, 22 * MS);
+	}
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK(an_promise_valid(&promise));
+	CHECK_EQ(promise.budget_ns, 10 * MS);
+	CHECK_EQ(promise.deadline_rel_ns, 16 * MS);
+	/* One that takes long for a frame is due as late as it was. */
+	l.largest_ns = 12 * MS;
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK_EQ(promise.deadline_rel_ns, 26400000);
+	/* And one that takes little is not due later than it may have as much again. */
+	l.largest_ns = MS;
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK_EQ(promise.deadline_rel_ns, promise.period_ns);
+}
+
 /* What took long once is forgotten, between one and two windows later. */
 TEST(what_was_long_once_is_forgotten)
 {
@@ -238,6 +267,26 @@ static u32 create_learnt(u64 service_ns, u32 part, u64 now_ns)
 	an_learnt_assure(&set, contract(index), part);
 	an_contract_wake(&set, index, now_ns);
 	return index;
+}
+
+TEST(what_is_offered_anew_differs_by_an_eighth_in_budget_or_deadline)
+{
+	struct an_learner l = {.largest_ns = 8 * MS};
+	struct an_promise promise = {0};
+	u32 index;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	index = create_learnt(8 * MS, 200, 1000 * MS);
+	an_learn_promise(&l, BOUND, &promise);
+	CHECK(!an_learnt_differs(&promise, contract(index)));
+	promise.budget_ns += 2 * MS - 1;
+	CHECK(!an_learnt_differs(&promise, contract(index)));
+	promise.budget_ns++;
+	CHECK(an_learnt_differs(&promise, contract(index)));
+	an_learn_promise(&l, BOUND, &promise);
+	promise.deadline_rel_ns -= 14400000 / 8;
+	CHECK(an_learnt_differs(&promise, contract(index)));
 }
 
 /* Could it run on CPU 0? */

@@ -397,7 +397,7 @@ void an_sys_prefetch(const void *at)
 /* ---- learning ---- */
 
 /* Learner in learner.rs. */
-_Static_assert(sizeof(struct an_learner) == 48, "Learner");
+_Static_assert(sizeof(struct an_learner) == 72, "Learner");
 
 u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 {
@@ -407,4 +407,9 @@ u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 u32 an_sys_learn_part(const struct an_learner *l)
 {
 	return an_learn_part(l);
+}
+
+u32 an_sys_rhythm_ns(const struct an_rhythm *r)
+{
+	return an_rhythm_ns(r);
 }

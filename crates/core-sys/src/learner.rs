@@ -3,6 +3,7 @@
 unsafe extern "C" {
     fn an_sys_learn_obstacle(learner: *const Learner, bound: u32) -> u32;
     fn an_sys_learn_part(learner: *const Learner) -> u32;
+    fn an_sys_rhythm_ns(rhythm: *const Rhythm) -> u32;
 }
 
 /// `struct an_learner`: what has been seen of a task.
@@ -31,6 +32,33 @@ pub struct Learner {
     pub within_ns: u32,
     /// The largest of the window before [ns].
     pub before_ns: u32,
+    /// Of its wake-ups by the clock or a device.
+    pub rhythm: Rhythm,
+}
+
+/// `struct an_rhythm`: whether something comes in a rhythm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Rhythm {
+    /// When the last beat was [ns].
+    pub last_ns: u64,
+    /// Beats so far, up to as many as averages are over.
+    pub beats: u32,
+    /// From one beat to the next on average [ns].
+    pub beat_ns: u32,
+    /// Mean deviation of that [ns].
+    pub uneven_ns: u32,
+}
+
+impl Rhythm {
+    /// How far the beats are from one another [ns]; none: they come at any time.
+    pub fn steady_ns(&self) -> Option<u32> {
+        // SAFETY: the core only reads the structure, which is laid out as its own.
+        match unsafe { an_sys_rhythm_ns(self) } {
+            0 => None,
+            beat_ns => Some(beat_ns),
+        }
+    }
 }
 
 /// What keeps a task from being taken for an interactive one: `enum an_learn_obstacle`.

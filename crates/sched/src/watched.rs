@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use andante_core_sys::Learner;
+use andante_core_sys::{Learner, Rhythm};
 use libbpf_rs::MapHandle;
 
 use crate::contracts::LEARNT_OF_THREAD;
@@ -122,6 +122,12 @@ fn look(
             window_jobs: seen.window_jobs,
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
+            rhythm: Rhythm {
+                last_ns: seen.rhythm.last_ns,
+                beats: seen.rhythm.beats,
+                beat_ns: seen.rhythm.beat_ns,
+                uneven_ns: seen.rhythm.uneven_ns,
+            },
         },
         on_trial: state.trial.state != 0,
         trials_failed: state.trial.failures,
@@ -156,7 +162,7 @@ fn held(contracts: &types::bss_contracts, name: u32) -> Option<Held> {
         of_class: false,
         budget_ns: contract.promise.budget_ns,
         period_ns: contract.promise.period_ns,
-        deadline_ns: contract.promise.deadline_rel_ns,
+        deadline_ns: contract.job_rel_ns,
         cpu: u32::from(contract.cpu),
         sure: contract.sure,
     })

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Learnt contracts: what they may use of a CPU, and when their jobs are due. What is learnt of a
+ * task, and offered to it, is learn.h's, which says why.
+ */
+#ifndef ANDANTE_CORE_LEARNT_H
+#define ANDANTE_CORE_LEARNT_H
+
+#include "contract.h"
+#include "learn.h"
+
+#define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
+#define AN_LEARN_REFILL_NS 1000000LL	    /* who has nothing left waits until there is so much */
+#define AN_LEARN_WAIT_MAX_NS 100000000ULL
+#define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
+#define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
+
+/* Does what it would be offered now differ so much from what it has that it matters? */
+an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_contract *c)
+{
+	return an_apart(p->budget_ns, c->promise.budget_ns) >= c->promise.budget_ns / 8 ||
+	       an_apart(p->deadline_rel_ns, c->job_rel_ns) >= c->job_rel_ns / 8;
+}
+
+/* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
+ */
+an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
+{
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
+
+	q->sure -= c->sure;
+	c->part = part;
+	c->sure = an_learn_sure(part, cs->learn_bound, q->sure);
+	q->sure += c->sure;
+}
+
+/*
+ * One more contract is looked at, each in its turn: if it sleeps, and has for long (a compiler's
+ * driver does, which waits for the compiler), others may be sure of what it was sure of. When it
+ * wakes it has of that what is left then.
+ */
+an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
+{
+	struct an_contract *c;
+
+	cs->hand = cs->hand + 1 < cs->unused ? cs->hand + 1 : 1;
+	c = an_contract(cs, cs->hand);
+	if (!c->used || c->runnable || !an_has(c, AN_LEARNT) ||
+	    now_ns < c->own.filled_ns + AN_LEARN_ASLEEP_NS)
+		return;
+	an_contract_cpu(cs, c->promise.cpu)->sure -= c->sure;
+	c->sure = 0;
+}
+
+/* A job of it arrives. Others may have left some of what it wants to be sure of. */
+an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
+{
+	an_learnt_assure(cs, c, c->part);
+	if (c->sure < an_learn_wanted(c->part))
+		an_learnt_look_for_sleepers(cs, now_ns);
+	if (!c->started)
+		c->own.filled_ns = now_ns;
+	c->ran_ns = c->inherited_ns = 0;
+}
+
+/*
+ * Is there room on that CPU for one more, which uses this part of it, where those that have been
+ * taken used so much together, when they ran last [1/1024]? Some of them may have slept ever since,
+ * as those do that wait for a compiler. So there is room as well while much is left in the bucket
+ * that all may use: they use less than the bound.
+ */
+an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				  u32 taken, u32 part, u64 now_ns)
+{
+	if (part <= AN_LEARN_SMALL_PART || taken + part <= cs->learn_bound)
+		return true;
+	return an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns) >
+	       AN_LEARN_ROOM_NS;
+}
+
+/* How long the contract may run, on what it is sure of or on what all may use [ns]. */
+an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				const struct an_contract *c, u64 now_ns)
+{
+	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	s64 all_ns = an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
+
+	return left_ns > 0 ? left_ns : 0;
+}
+
+/*
+ * Could the contract run on that CPU now? What was promised there comes first, for as long as it
+ * likes; and something must be left of what learnt ones may use, or of what this one is sure of.
+ */
+an_inline bool an_learnt_would_run(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				   const struct an_contract *c, u64 now_ns)
+{
+	return !q->holders && an_learnt_left_ns(cs, q, c, now_ns);
+}
+
+/* How long until either is worth running for, now that neither is [ns]. */
+an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				const struct an_contract *c)
+{
+	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
+	u64 all_ns = an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_REFILL_NS);
+	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
+
+	return wait_ns < AN_LEARN_WAIT_MAX_NS ? wait_ns : AN_LEARN_WAIT_MAX_NS;
+}
+
+/*
+ * It has run for ran_ns, until now_ns. What it is not sure of it owes only when nothing is left
+ * that all may use.
+ */
+an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contract_cpu *q,
+				struct an_contract *c, u64 ran_ns, u64 now_ns)
+{
+	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+
+	c->ran_ns += ran_ns;
+	q->learnt.left_ns = all_ns - (s64)ran_ns;
+	own_ns -= ran_ns;
+	if (own_ns < 0 && (all_ns > 0 || !c->sure))
+		own_ns = 0;
+	c->own.left_ns = own_ns;
+}
+
+/* What the job in service is expected to need still; if it takes longer, as long again [ns]. */
+an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
+{
+	u64 job_ns = an_learn_job_ns(&c->promise);
+
+	return c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
+}
+
+/*
+ * The deadline that the job in service has among learnt ones at this instant [ns]. With waiting it
+ * comes nearer only as far as the contract is sure of what the job still needs: a job that lives on
+ * what others leave is ordered as though that part of it had begun now, and so does not come before
+ * shorter ones that keep to what they are sure of, however long it has waited for them. And it
+ * comes no nearer than the job can be done: one long job that is late would make many short ones
+ * late too, each of which can still be in time. What it has inherited stands until it has passed:
+ * that deadline is of one that waits for this job, and was picked by it.
+ */
+an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
+{
+	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
+	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns, deadline_ns;
+
+	if (own_ns < (s64)needs_ns) {
+		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;
+		unsure_ns = c->job_rel_ns * unsure_ns / an_learn_job_ns(&c->promise);
+		if (unsure_ns > least_ns)
+			least_ns = unsure_ns;
+	}
+	deadline_ns = now_ns + least_ns;
+	if (c->job_deadline_ns > deadline_ns)
+		deadline_ns = c->job_deadline_ns;
+	if (c->inherited_ns > now_ns && c->inherited_ns < deadline_ns)
+		deadline_ns = c->inherited_ns;
+	return deadline_ns;
+}
+
+/*
+ * How long the contract, which is served, keeps its place before those that wait now [ns]: up to
+ * the end of the job as it is expected, for what that still needs shrinks at least as fast as time
+ * goes on; and beyond it for as long again, but not for so short that looking is all that is done.
+ * A deadline that is inherited is kept no longer than until it has passed.
+ */
+an_inline u64 an_learnt_keeps_ns(const struct an_contract *c, u64 now_ns)
+{
+	u64 keeps_ns = an_learnt_needs_ns(c);
+
+	if (c->inherited_ns > now_ns && c->inherited_ns - now_ns < keeps_ns)
+		keeps_ns = c->inherited_ns - now_ns;
+	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
+}
+
+#endif
