@@ -233,6 +233,12 @@ an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u
 	return AN_LEARN_NEW;
 }
 
+/* Does the job in progress take longer than anybody waits for, whatever those before it took? */
+an_inline bool an_learn_goes_on(const struct an_learner *l)
+{
+	return l->service_ns > AN_LEARN_SERVICE_MAX_NS;
+}
+
 an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 {
 	return an_learn_obstacle(l, bound) == AN_LEARN_NONE;

@@ -404,6 +404,11 @@ u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 	return an_learn_obstacle(l, bound);
 }
 
+bool an_sys_learn_goes_on(const struct an_learner *l)
+{
+	return an_learn_goes_on(l);
+}
+
 u32 an_sys_learn_part(const struct an_learner *l)
 {
 	return an_learn_part(l);

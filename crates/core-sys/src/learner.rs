@@ -2,6 +2,7 @@
 
 unsafe extern "C" {
     fn an_sys_learn_obstacle(learner: *const Learner, bound: u32) -> u32;
+    fn an_sys_learn_goes_on(learner: *const Learner) -> bool;
     fn an_sys_learn_part(learner: *const Learner) -> u32;
     fn an_sys_rhythm_ns(rhythm: *const Rhythm) -> u32;
 }
@@ -87,6 +88,12 @@ impl Learner {
         }
     }
 
+    /// Whether the job in progress takes longer than anybody waits for.
+    pub fn goes_on(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { an_sys_learn_goes_on(self) }
+    }
+
     /// What the task uses of a CPU on average [1/1024].
     pub fn part(&self) -> u32 {
         // SAFETY: as above.
@@ -120,5 +127,27 @@ mod tests {
         assert_eq!(seen(|l| l.largest_ns = 50 * MS), Some(Obstacle::Long));
         assert_eq!(seen(|l| l.mean_ns = 20 * MS), Some(Obstacle::Much));
         assert_eq!(seen(|l| l.jobs = 2), Some(Obstacle::New));
+        assert!(!film.goes_on());
+        assert!(
+            Learner {
+                service_ns: 50 * MS,
+                ..film
+            }
+            .goes_on()
+        );
+    }
+
+    #[test]
+    fn a_rhythm_is_the_cores() {
+        let film = Rhythm {
+            last_ns: 1,
+            beats: 16,
+            beat_ns: 33 * MS,
+            uneven_ns: MS,
+        };
+        assert_eq!(film.steady_ns(), Some(33 * MS));
+        assert_eq!(Rhythm { beats: 15, ..film }.steady_ns(), None);
+        let uneven_ns = 9 * MS;
+        assert_eq!(Rhythm { uneven_ns, ..film }.steady_ns(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What Andante has learnt of a program that runs.
 
-use andante_core_sys::{Learner, Obstacle};
+use andante_core_sys::Obstacle;
 use andante_sched::watched::{Held, Watched, watched};
 use anyhow::Result;
 use serde::Serialize;
@@ -42,6 +42,7 @@ struct Told {
     name: String,
     jobs_seen: u32,
     wakes_every_ns: u32,
+    rhythm_ns: Option<u32>,
     works_ns: u32,
     works_at_most_ns: u32,
     works_now_ns: u32,
@@ -72,6 +73,7 @@ impl Told {
             name: thread.name.clone(),
             jobs_seen: seen.jobs,
             wakes_every_ns: seen.distance_ns,
+            rhythm_ns: seen.rhythm.steady_ns(),
             works_ns: seen.mean_ns,
             works_at_most_ns: seen.largest_ns,
             works_now_ns: seen.service_ns,
@@ -84,6 +86,16 @@ impl Told {
                 None => Some(obstacle(thread)),
             },
             works_for: thread.works_for.clone(),
+        }
+    }
+}
+
+impl Told {
+    /// The rhythm that it wakes in by itself, if there is one, as part of a sentence.
+    fn rhythm(&self) -> String {
+        match self.rhythm_ns {
+            Some(beat_ns) => format!(" (by itself in a rhythm of {})", time(beat_ns)),
+            None => String::new(),
         }
     }
 }
@@ -111,13 +123,8 @@ fn obstacle(thread: &Watched) -> String {
         return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
             .to_owned();
     }
-    // The job in progress tells more than those before it, if it takes so long by itself.
-    let on_end = Learner {
-        largest_ns: thread.seen.service_ns,
-        distance_ns: u32::MAX,
-        ..thread.seen
-    };
-    if on_end.obstacle(thread.bound) == Some(Obstacle::Long) {
+    // That tells more than the jobs before it.
+    if thread.seen.goes_on() {
         return "it goes on without waiting for anything".to_owned();
     }
     match thread.seen.obstacle(thread.bound) {
@@ -155,8 +162,9 @@ fn text(threads: &[Told]) -> String {
         line(match one.jobs_seen {
             0 => "has not been seen to wake".to_owned(),
             _ => format!(
-                "wakes every {} and works for {}, {} at most lately: {} of a CPU",
+                "wakes every {}{} and works for {}, {} at most lately: {} of a CPU",
                 time(one.wakes_every_ns),
+                one.rhythm(),
                 time(one.works_ns),
                 time(one.works_at_most_ns),
                 percent(one.cpu_part)
@@ -226,7 +234,7 @@ fn time(ns: impl Into<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andante_core_sys::Learner;
+    use andante_core_sys::{Learner, Rhythm};
 
     fn film() -> Watched {
         Watched {
@@ -238,6 +246,11 @@ mod tests {
                 distance_ns: 33_300_000,
                 mean_ns: 7_200_000,
                 largest_ns: 16_100_000,
+                rhythm: Rhythm {
+                    beats: 16,
+                    beat_ns: 33_300_000,
+                    ..Rhythm::default()
+                },
                 ..Learner::default()
             },
             on_trial: false,
@@ -265,7 +278,8 @@ mod tests {
         assert_eq!(
             said(&film()),
             "      17  mpv\n\
-             \x20         wakes every 33.3 ms and works for 7.2 ms, 16.1 ms at most lately: 22 % of a CPU\n\
+             \x20         wakes every 33.3 ms (by itself in a rhythm of 33.3 ms) and works for 7.2 ms, \
+             16.1 ms at most lately: 22 % of a CPU\n\
              \x20         learnt contract on CPU 1: up to 32.2 ms in 64.4 ms, within 42.0 ms of waking; \
              sure of 24 % of it\n"
         );
@@ -318,6 +332,8 @@ mod tests {
         assert!(without(failed).contains("on trial 2 times"));
         let busy = without(|t| t.seen.service_ns = 2_000_000_000);
         assert!(busy.contains("has worked for 2.0 s or more"), "{busy}");
+        let typist = without(|t| t.seen.rhythm.uneven_ns = 20_000_000);
+        assert!(typist.contains("wakes every 33.3 ms and works"), "{typist}");
         let client = without(|t| t.works_for = Some("/player".to_owned()));
         assert!(client.contains("a client in /player"));
     }
