@@ -24,7 +24,7 @@ COMPARED  := pingpong
 DEPTH     := qlinux-5-depth --case depth-1,depth-16
 # What those get who configure nothing: beside 128 jobs, too; of sound its first seconds, when nothing
 # has been learnt yet.
-DEFAULT   := desktop desktop-late desktop-scripts learnt-imitators
+DEFAULT   := desktop desktop-films desktop-late desktop-scripts learnt-imitators
 MANY      := desktop-others --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
 BRIEFLY   := audio --set 'duration_s = 10'
 # Those that the simulator can run are run there too; shares and frame rates must be the same.
