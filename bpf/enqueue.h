@@ -107,7 +107,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
 	bool takes = here && contract_takes(contract, served, now_ns);
-	u32 weight = p->scx.weight; /* under the lock nothing of the task's may be read */
+	u32 weight = task_weight(p); /* under the lock nothing of the task's may be read */
 	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 

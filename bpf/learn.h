@@ -8,9 +8,6 @@
 
 #include "learnt.h"
 
-/* What the kernel gives as the weight of a task with nice value 0. */
-#define USUAL_WEIGHT 100
-
 u64 trials_from_ns SEC(".bss.contracts"); /* the next trial begins then, or later [core/trial.h] */
 
 static __always_inline bool learn_may(const struct task_struct *p, const struct task_state *ts)
@@ -32,7 +29,7 @@ static __always_inline bool learn_is_promised(u32 leaf)
 static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u32 leaf,
 				   u64 now_ns)
 {
-	if (now_ns < trials_from_ns || p->scx.weight < USUAL_WEIGHT || !learn_may(p, ts))
+	if (now_ns < trials_from_ns || p->scx.weight < AN_USUAL_WEIGHT || !learn_may(p, ts))
 		return;
 	if (nr_domains > 1 || !an_leaf_is_alone(&trees[0], leaf))
 		return;

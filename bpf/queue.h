@@ -51,7 +51,7 @@ static __always_inline void task_arrives(const struct task_struct *p, struct tas
 	if (nr_domains == 1 || ts->domain == at->domain)
 		return;
 	ts->domain = at->domain;
-	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, p->scx.weight,
+	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, task_weight(p),
 			   nr_cpus_online);
 }
 

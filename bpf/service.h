@@ -22,7 +22,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
 	c->start_tag = ts->sfq.start;
-	c->weight = p->scx.weight;
+	c->weight = task_weight(p);
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
@@ -71,7 +71,7 @@ static __always_inline void task_settles(const struct task_struct *p, struct tas
 	if (!used)
 		return;
 	ts->charged_ns += used;
-	an_task_charge(&ts->sfq, used, p->scx.weight);
+	an_task_charge(&ts->sfq, used, task_weight(p));
 	learn_ran(ts, used);
 }
 

@@ -33,4 +33,9 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
+static __always_inline u32 task_weight(const struct task_struct *p)
+{
+	return an_task_weight(p->scx.weight, p->flags & PF_KTHREAD);
+}
+
 #endif

@@ -17,6 +17,19 @@ struct an_task {
 	u32 fresh; /* has never been queued in its class: no tag of its own yet */
 };
 
+#define AN_USUAL_WEIGHT 100u /* of a task with nice value 0, as the kernel says it to sched_ext */
+
+/*
+ * The weight of a task that has this one by its nice value. A thread of the kernel's own has the
+ * usual one at least: it works for others, and may hold what they wait for (khugepaged, with nice
+ * value 19, holds a program's memory map while it moves its pages), without anybody lending it the
+ * share that it lacks.
+ */
+an_inline u32 an_task_weight(u32 weight, bool of_kernel)
+{
+	return of_kernel && weight < AN_USUAL_WEIGHT ? AN_USUAL_WEIGHT : weight;
+}
+
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
 an_inline void an_task_wake(u64 vtime, struct an_task *task)
 {

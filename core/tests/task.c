@@ -115,3 +115,12 @@ TEST(debts_of_tasks_are_bounded)
 	an_task_debt_limit(0, &task, 2 * MS, 1, 1);
 	CHECK_EQ(task.start, owed_max);
 }
+
+/* Programs wait for what a thread of the kernel's holds, whatever its nice value is. */
+TEST(a_thread_of_the_kernel_has_the_usual_weight_at_least)
+{
+	CHECK_EQ(an_task_weight(3, true), AN_USUAL_WEIGHT);
+	CHECK_EQ(an_task_weight(8867, true), 8867);
+	CHECK_EQ(an_task_weight(3, false), 3);
+	CHECK_EQ(an_task_weight(AN_USUAL_WEIGHT, false), AN_USUAL_WEIGHT);
+}
