@@ -20,13 +20,16 @@
  *                                   but not for long: what took longer once, for it came late,
  *                                   would be served late again. A window ends after two seconds.
  *                                   Who wakes in a rhythm, and now a beat or more too late, has
- *                                   done several jobs in one (an_learn_job()).
+ *                                   done several jobs in one (an_learn_job()). A job for which
+ *                                   nobody waits is none of these: a player reads its film first,
+ *                                   and then has short ones.
  *      mean service, distance       exponential averages over some sixteen jobs
  *      rhythm                       of its wake-ups by the clock or a device alone: who asks
  *                                   others wakes at their answers too, whenever those come
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
- * average, and no job took longer than AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
+ * average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took longer than
+ * AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
  * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program
  * never gets so far, for it does not wait: its children live for one job. It is offered a contract
  * of rank EXTRA: after all that were promised, before all shares, in the order of
@@ -63,8 +66,8 @@
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SOON_NS 100000000u
-#define AN_LEARN_SOON_PART 128u /* of a CPU [1/1024] */
-#define AN_LEARN_SERVICE_MAX_NS 40000000ULL
+#define AN_LEARN_SOON_PART 128u		    /* of a CPU [1/1024] */
+#define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
@@ -91,6 +94,7 @@ struct an_learner {
 	u32 window_jobs; /* likewise */
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
+	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -103,27 +107,40 @@ an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
 
+/* A window begins, and of those before this was the largest. */
+an_inline void an_learn_window(struct an_learner *l, u32 before_ns)
+{
+	l->before_ns = before_ns;
+	l->window_ns = l->window_jobs = l->within_ns = 0;
+}
+
 /* The task is new, or was not watched before now. */
 an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 {
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
-	l->window_ns = l->window_jobs = l->within_ns = l->before_ns = 0;
+	l->long_ns = 0;
+	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
 
 /* A job took so long, and was so far from the next. */
 an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distance_ns)
 {
+	if (service_ns > AN_LEARN_SERVICE_MAX_NS) {
+		l->long_ns = service_ns;
+		an_learn_window(l, l->largest_ns);
+		return;
+	}
 	l->window_ns += distance_ns;
 	l->window_jobs++;
 	if (service_ns > l->within_ns)
 		l->within_ns = service_ns;
 	l->largest_ns = l->within_ns > l->before_ns ? l->within_ns : l->before_ns;
-	if (l->window_ns < AN_LEARN_WINDOW_NS && l->window_jobs < AN_LEARN_WINDOW_JOBS)
-		return;
-	l->before_ns = l->within_ns;
-	l->window_ns = l->window_jobs = l->within_ns = 0;
+	if (l->window_jobs >= AN_LEARN_AVERAGED || l->window_ns >= AN_LEARN_WINDOW_NS)
+		l->long_ns = 0;
+	if (l->window_jobs >= AN_LEARN_WINDOW_JOBS || l->window_ns >= AN_LEARN_WINDOW_NS)
+		an_learn_window(l, l->within_ns);
 }
 
 /*
@@ -209,7 +226,7 @@ an_inline u32 an_learn_part(const struct an_learner *l)
 enum an_learn_obstacle {
 	AN_LEARN_NONE,	/* nothing: it has shown that it waits more than it works */
 	AN_LEARN_TALKS, /* it wakes too often, and so does not wait, but talks */
-	AN_LEARN_LONG,	/* a job of it took too long, lately */
+	AN_LEARN_LONG,	/* a job of it took too long, not long ago */
 	AN_LEARN_MUCH,	/* it uses more than the bound on average */
 	AN_LEARN_NEW,	/* it has not been seen for long enough */
 };
@@ -221,7 +238,7 @@ an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u
 
 	if (l->distance_ns < AN_LEARN_DISTANCE_MIN_NS)
 		return l->jobs ? AN_LEARN_TALKS : AN_LEARN_NEW;
-	if (l->largest_ns > AN_LEARN_SERVICE_MAX_NS)
+	if (l->long_ns)
 		return AN_LEARN_LONG;
 	part = an_learn_part(l);
 	if (part > bound)

@@ -46,7 +46,7 @@ TEST(what_keeps_a_task_from_being_interactive_is_named)
 	} cases[] = {
 		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NONE},
 		{{.jobs = 16, .distance_ns = 100000, .mean_ns = 10000}, AN_LEARN_TALKS},
-		{{.jobs = 16, .distance_ns = 500 * MS, .largest_ns = 50 * MS}, AN_LEARN_LONG},
+		{{.jobs = 16, .distance_ns = 500 * MS, .long_ns = 50 * MS}, AN_LEARN_LONG},
 		{{.jobs = 16, .distance_ns = 33 * MS, .mean_ns = 20 * MS}, AN_LEARN_MUCH},
 		{{.jobs = 2, .distance_ns = 33 * MS, .mean_ns = 7 * MS}, AN_LEARN_NEW},
 		{{.jobs = 0}, AN_LEARN_NEW},
@@ -124,19 +124,55 @@ TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
 	CHECK_EQ(promise.deadline_rel_ns, promise.period_ns);
 }
 
-/* What took long once is forgotten, between one and two windows later. */
+/* What a player reads before its first frame takes long: sixteen shorter jobs later it is one. */
 TEST(what_was_long_once_is_forgotten)
 {
 	struct an_learner l;
-	u64 now_ns, then_ns;
+	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = then_ns = watch(&l, 0, 1, 900 * MS, 1000 * MS);
-	while (l.largest_ns > AN_LEARN_SERVICE_MAX_NS && now_ns < 100000 * MS)
+	now_ns = watch(&l, 0, 1, 300 * MS, 2000 * MS);
+	for (u32 job = 0; job < AN_LEARN_AVERAGED; job++) {
+		CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
 		now_ns = watch(&l, now_ns, 1, 5 * MS, 33 * MS);
-	CHECK(now_ns - then_ns >= AN_LEARN_WINDOW_NS);
-	CHECK(now_ns - then_ns <= 2 * (u64)AN_LEARN_WINDOW_NS);
+	}
 	CHECK(an_learn_interactive(&l, BOUND));
+	CHECK_EQ(l.largest_ns, 5 * MS);
+	/* What it was used to before is not. */
+	now_ns = watch(&l, now_ns, 1, 12 * MS, 33 * MS);
+	now_ns = watch(&l, now_ns, 1, 300 * MS, 2000 * MS);
+	watch(&l, now_ns, AN_LEARN_AVERAGED, 5 * MS, 33 * MS);
+	CHECK_EQ(l.largest_ns, 12 * MS);
+}
+
+/* Or, if there are fewer, two seconds later: somebody types. */
+TEST(it_is_forgotten_after_two_seconds)
+{
+	struct an_learner l;
+	u64 now_ns;
+
+	an_learn_begin(&l, 0);
+	now_ns = watch(&l, 0, 1, 300 * MS, 1000 * MS);
+	now_ns = watch(&l, now_ns, 3, MS, 500 * MS);
+	CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
+	watch(&l, now_ns, 1, MS, 500 * MS);
+	CHECK(an_learn_interactive(&l, BOUND));
+}
+
+/* One whose every tenth job is long stays what it is. */
+TEST(who_has_long_jobs_again_and_again_is_not_interactive)
+{
+	struct an_learner l;
+	u64 now_ns = 0;
+
+	an_learn_begin(&l, 0);
+	for (u32 group = 0; group < 20; group++) {
+		now_ns = watch(&l, now_ns, 1, 60 * MS, 100 * MS);
+		for (u32 job = 0; job < 9; job++) {
+			now_ns = watch(&l, now_ns, 1, MS, 10 * MS);
+			CHECK(!an_learn_interactive(&l, BOUND));
+		}
+	}
 }
 
 /* A scene change may take twice its budget; then it is held to be something else. */

@@ -397,7 +397,7 @@ void an_sys_prefetch(const void *at)
 /* ---- learning ---- */
 
 /* Learner in learner.rs. */
-_Static_assert(sizeof(struct an_learner) == 72, "Learner");
+_Static_assert(sizeof(struct an_learner) == 80, "Learner");
 
 u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 {

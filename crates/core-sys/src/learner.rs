@@ -33,6 +33,8 @@ pub struct Learner {
     pub within_ns: u32,
     /// The largest of the window before [ns].
     pub before_ns: u32,
+    /// CPU time of a job that nobody waits for, not long ago [ns]; 0: there was none.
+    pub long_ns: u32,
     /// Of its wake-ups by the clock or a device.
     pub rhythm: Rhythm,
 }
@@ -67,7 +69,7 @@ impl Rhythm {
 pub enum Obstacle {
     /// It wakes too often, and so does not wait, but talks.
     Talks,
-    /// A job of it took too long, lately.
+    /// A job of it took too long, not long ago.
     Long,
     /// It uses more than the bound on average.
     Much,
@@ -124,7 +126,7 @@ mod tests {
             learner.obstacle(512)
         };
         assert_eq!(seen(|l| l.distance_ns = MS / 10), Some(Obstacle::Talks));
-        assert_eq!(seen(|l| l.largest_ns = 50 * MS), Some(Obstacle::Long));
+        assert_eq!(seen(|l| l.long_ns = 50 * MS), Some(Obstacle::Long));
         assert_eq!(seen(|l| l.mean_ns = 20 * MS), Some(Obstacle::Much));
         assert_eq!(seen(|l| l.jobs = 2), Some(Obstacle::New));
         assert!(!film.goes_on());

@@ -122,6 +122,7 @@ fn look(
             window_jobs: seen.window_jobs,
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
+            long_ns: seen.long_ns,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
                 beats: seen.rhythm.beats,

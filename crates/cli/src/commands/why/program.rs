@@ -130,9 +130,9 @@ fn obstacle(thread: &Watched) -> String {
     match thread.seen.obstacle(thread.bound) {
         Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
         Some(Obstacle::Long) => {
-            let most = time(thread.seen.largest_ns);
+            let most = time(thread.seen.long_ns);
             format!(
-                "it has worked for {most} on end lately, and nobody waits for an answer so long"
+                "it has worked for {most} on end not long ago, and nobody waits for an answer so long"
             )
         }
         Some(Obstacle::Much) => format!(
@@ -322,7 +322,7 @@ mod tests {
         assert!(without(|t| t.of_kernel = true).contains("threads of the kernel"));
         assert!(without(|t| t.bound = 0).contains("--learn 0"));
         assert!(without(|t| t.seen.distance_ns = 90_000).contains("too often"));
-        assert!(without(|t| t.seen.largest_ns = 55_000_000).contains("55.0 ms on end"));
+        assert!(without(|t| t.seen.long_ns = 55_000_000).contains("55.0 ms on end"));
         assert!(without(|t| t.seen.mean_ns = 20_000_000).contains("50 % of a CPU"));
         assert!(without(|t| t.seen.jobs = 3).contains("not been seen"));
         let failed = |thread: &mut Watched| {
