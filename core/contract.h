@@ -89,7 +89,7 @@ enum an_contract_flag {
 struct an_promise {
 	u64 budget_ns;	     /* C > 0 */
 	u64 period_ns;	     /* T, C <= D <= T <= AN_MAX_PERIOD_NS */
-	u64 deadline_rel_ns; /* D; 0 for D = T; AN_LEARNT: at most T */
+	u64 deadline_rel_ns; /* D; 0 for D = T; AN_LEARNT: of its jobs, any */
 	u32 x;		     /* of every y periods x may be lost; AN_WINDOW only */
 	u32 y;		     /* 0/0: none may, and the constraint plays no part in the order */
 	u32 flags;	     /* enum an_contract_flag */
@@ -259,12 +259,12 @@ an_inline bool an_promise_valid(const struct an_promise *p)
 
 	if (p->flags & ~AN_CONTRACT_FLAGS || p->cpu >= AN_MAX_CONTRACT_CPUS)
 		return false;
-	if (!p->budget_ns || p->budget_ns > p->period_ns || deadline_rel_ns > p->period_ns ||
-	    p->period_ns > AN_MAX_PERIOD_NS)
+	if (!p->budget_ns || p->budget_ns > p->period_ns || p->period_ns > AN_MAX_PERIOD_NS)
 		return false;
 	if (p->flags & AN_LEARNT)
-		return p->flags == (AN_LEARNT | AN_HARD) && !p->y;
-	if (p->budget_ns > deadline_rel_ns)
+		return p->flags == (AN_LEARNT | AN_HARD) && !p->y &&
+		       deadline_rel_ns <= AN_MAX_PERIOD_NS;
+	if (p->budget_ns > deadline_rel_ns || deadline_rel_ns > p->period_ns)
 		return false;
 	if (p->x > p->y || p->y > AN_MAX_WINDOW)
 		return false;

@@ -29,21 +29,22 @@
  *
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
  * average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took longer than
- * AN_LEARN_SERVICE_MAX_NS; and before that if it has used very
- * little in AN_LEARN_SOON_NS or more, as one that waits for its first key has. A batch program
- * never gets so far, for it does not wait: its children live for one job. It is offered a contract
- * of rank EXTRA: after all that were promised, before all shares, in the order of
+ * AN_LEARN_SERVICE_MAX_NS; and before that if it has used very little in AN_LEARN_SOON_NS or more,
+ * as one that waits for its first key has. A batch program never gets so far, for it does not wait:
+ * its children live for one job. It is offered a contract of rank EXTRA: after all that were
+ * promised, before all shares, in the order of
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
  * for who takes long to answer is not expected to answer at once. Who wakes in a rhythm is expected
  * to be done at the next beat, of which half is its own, and half for those that it asks: it has
- * that long, if that is more. But a job that another learnt one has woken is due when that is, if
- * that is earlier, for it is likely to be waited for: a server is as urgent as who asks it
- * (an_contract_inherit_deadline()). The budget is twice the largest
- * service, in the period in which that is the bound's part of a CPU. When it is used up the task
- * has its class's share, like everybody else, until there is more; when as much again is, within
- * one job, it is not what it seemed to be (an_learn_overran()), unless it is late.
+ * that long, if that is more; but who takes little is served soon, for nobody waits for it long.
+ * But a job that another learnt one has woken is due when that is, if that is earlier, for it is
+ * likely to be waited for: a server is as urgent as who asks it (an_contract_inherit_deadline()).
+ * The budget is twice the largest service, in the period in which that is the bound's part of a
+ * CPU. When it is used up the task has its class's share, like everybody else, until there is more;
+ * when as much again is, within one job, it is not what it seemed to be (an_learn_overran()),
+ * unless it is late.
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time. When that is empty each has what its own task uses on average,
@@ -69,6 +70,7 @@
 #define AN_LEARN_SOON_PART 128u		    /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
 #define AN_LEARN_LONG_NS 10000000ULL
+#define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
@@ -284,13 +286,15 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 
 	if (service_ns < AN_LEARN_SERVICE_MIN_NS)
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
+	if (own_ns > AN_LEARN_SHORT_JOBS * service_ns)
+		own_ns = AN_LEARN_SHORT_JOBS * service_ns;
 	p->budget_ns = 2 * service_ns;
 	p->period_ns = p->budget_ns * 1024 / (bound ? bound : 1);
 	p->deadline_rel_ns = service_ns + service_ns * service_ns / AN_LEARN_LONG_NS;
-	if (p->deadline_rel_ns < own_ns)
-		p->deadline_rel_ns = own_ns;
 	if (p->deadline_rel_ns > p->period_ns)
 		p->deadline_rel_ns = p->period_ns;
+	if (p->deadline_rel_ns < own_ns)
+		p->deadline_rel_ns = own_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
 }

@@ -161,19 +161,21 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
     }
 }
 
-/// Frames shown more than half a period after their place in the even rhythm that the first frame
-/// began; dropped frames keep their place.
+/// Frames shown more than half a period after their place in the even rhythm that the second frame
+/// began, for mpv shows the first as soon as it has it, and starts its clock then; dropped frames
+/// keep their place.
 fn late_frames(result: &ProgramResult, period_ms: f64) -> u64 {
     let shown = result.shown_ms.iter().map(|ms| (*ms, true));
     let mut frames: Vec<_> = shown
         .chain(result.dropped_ms.iter().map(|ms| (*ms, false)))
         .collect();
     frames.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let first_ms = frames.first().map_or(0.0, |frame| frame.0);
-    let late = |(place, (ms, shown)): &(usize, (f64, bool))| {
-        *shown && ms - first_ms > (*place as f64 + 0.5) * period_ms
+    let in_rhythm = || frames.iter().skip(1);
+    let begin_ms = in_rhythm().next().map_or(0.0, |frame| frame.0);
+    let late = |(place, (ms, shown)): &(usize, &(f64, bool))| {
+        *shown && ms - begin_ms > (*place as f64 + 0.5) * period_ms
     };
-    frames.into_iter().enumerate().filter(late).count() as u64
+    in_rhythm().enumerate().filter(late).count() as u64
 }
 
 fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramResult) {
@@ -197,13 +199,14 @@ mod tests {
     #[test]
     fn late_frames_are_those_off_the_rhythm() {
         let mut result = ProgramResult::default();
-        // Every 10 ms; the third is dropped, the fourth comes 8 ms late, the last is in time.
-        take_frames(vec![5.0, 15.0, 43.0, 46.0, 55.0], vec![25.0], &mut result);
+        // Every 10 ms after the first; the third is dropped, the fourth comes 8 ms late, the last
+        // is in time.
+        take_frames(vec![-2.0, 15.0, 43.0, 46.0, 55.0], vec![25.0], &mut result);
         assert_eq!(late_frames(&result, 10.0), 1);
         assert_eq!((result.frames, result.dropped), (Some(5), Some(1)));
         assert_eq!(result.longest_freeze_ms, Some(28.0));
         assert_eq!(result.gaps_over_100ms, Some(0));
-        assert_eq!(result.span_s, Some(0.05));
+        assert_eq!(result.span_s, Some(0.057));
     }
 
     #[test]
