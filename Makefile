@@ -17,7 +17,7 @@ SECONDS := 60
 # Scenarios that make test runs, in two queues; every one judges itself by its own expectations. Those of
 # COMPARED, and DEPTH, compare with the stock scheduler, the others need Andante alone. Of FILM and DEPTH the
 # outermost cases, and one between; make bench runs all.
-ALONE     := shares shares-smp affinity starving film-make film-loops wakeup qlinux-2-suspend stress
+ALONE     := shares shares-smp affinity starving film-make film-loops desktop-real wakeup qlinux-2-suspend stress
 ALONE_TOO := qlinux-1-weights contract-windows contract-cost contract-soft
 FILM      := qlinux-3-film --case dhrystones-1,dhrystones-4,dhrystones-8
 COMPARED  := pingpong
