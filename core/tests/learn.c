@@ -95,8 +95,7 @@ TEST(it_is_remembered_however_often_the_player_wakes)
 	}
 }
 
-/* Who wakes in a rhythm has half of it, at least, for its own part; but what it does is no longer
- * than it was. */
+/* Who wakes in a rhythm has half of a beat for its own part, the rest is for those that it asks. */
 TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
 {
 	struct an_promise promise = {0};
