@@ -102,7 +102,7 @@ an_inline bool an_trial_fails(const struct an_trial *t, const struct an_learner 
 
 	if (t->state == AN_TRIAL_RUNS)
 		return l->service_ns >= AN_TRIAL_NS || since_ns >= AN_TRIAL_LASTS_NS;
-	return an_learn_goes_on(l);
+	return l->service_ns > AN_LEARN_SERVICE_MAX_NS;
 }
 
 /* The trial, if it is one, is over. */
