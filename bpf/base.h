@@ -7,7 +7,6 @@
 
 #include "../core/core.h"
 #include "intf.h"
-#include <bpf/bpf_tracing.h>
 
 struct an_stats stats;
 

@@ -26,7 +26,6 @@
  * knowledge.
  */
 #include "historical.h"
-#include <bpf/bpf_tracing.h>
 
 char _license[] SEC("license") = "GPL";
 

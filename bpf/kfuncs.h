@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
 
 /*
  * The values written here only make the enumerators distinct; an_kconst() replaces them with the

@@ -12,10 +12,10 @@ use andante_sim::programs::{
     Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, Machine, NS_PER_S, Ns, Scheduler, Spec,
+    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Simulation, Spec,
 };
 
-use crate::choice::Choice;
+use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
 use crate::job::{Carried, Job};
 use crate::pool::{self, Watched};
@@ -88,13 +88,10 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
             what: "resource containers are simulated on one CPU only".to_owned(),
         }),
         Choice::Andante => admission::admitted(&job.case.workload).map(|_| ()),
-        Choice::Policy(_) | Choice::Containers(_) => Ok(()),
-        choice => Err(LabError::OnlyOnKernel {
-            what: format!(
-                "the scheduler `{}` is the kernel's (`fair` is a model of it)",
-                choice.name()
-            ),
-        }),
+        choice => match scheduler::obstacle(choice) {
+            Some(what) => Err(LabError::OnlyOnKernel { what }),
+            None => Ok(()),
+        },
     }
 }
 
@@ -103,15 +100,20 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     let begin_ns = ns(runner::lead_s(workload));
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
-    let made = scheduler::make(workload, choice)?;
-    let costs = workload.simulator.costs;
-    let cpus = workload.cpus as usize;
-    let mut machine = Machine::new(cpus, costs, made.scheduler, begin_ns..trace_end_ns);
+    let made = scheduler::make(workload, choice, begin_ns..trace_end_ns)?;
+    let mut machine = made.machine;
     for source in &workload.simulator.interrupts {
         machine.interrupt(source.clone());
     }
     let contracts = made.contracts;
-    let starter = Starter::new(&mut machine, workload, made.classes, &contracts, begin_ns);
+    let starter = Starter::new(
+        &mut *machine,
+        workload,
+        choice,
+        made.classes,
+        &contracts,
+        begin_ns,
+    );
     let instances = starter.start_all();
 
     machine.run_until(begin_ns);
@@ -136,11 +138,7 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     };
     let kept: Vec<Option<(Kept, Delivered)>> = instances
         .iter()
-        .map(|instance| {
-            let contract = contracts[instance.id.0 as usize]?;
-            let scheduler = machine.scheduler_mut();
-            Some((scheduler.kept(contract)?, scheduler.delivered(contract)?))
-        })
+        .map(|instance| machine.kept(contracts[instance.id.0 as usize]?))
         .collect();
     Ok(SchedulerResult {
         name: choice.name(),
@@ -154,11 +152,11 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
         programs: instances
             .iter()
             .enumerate()
-            .map(|(place, instance)| measured.program(&machine, instance, place))
+            .map(|(place, instance)| measured.program(&*machine, instance, place))
             .zip(kept)
             .map(with_contract)
             .collect(),
-        runs: runs(&machine, &instances, begin_ns),
+        runs: runs(&*machine, &instances, begin_ns),
         ..SchedulerResult::default()
     })
 }
@@ -199,8 +197,9 @@ struct Instance<'a> {
 
 /// Puts the scenario's programs into the machine.
 struct Starter<'a, 'm> {
-    machine: &'m mut Machine<Box<dyn Scheduler>>,
+    machine: &'m mut dyn Simulation,
     workload: &'a Workload,
+    choice: &'a Choice,
     classes: Vec<(String, ClassId)>,
     /// By the number of the instance.
     contracts: &'a [Option<ContractId>],
@@ -210,8 +209,9 @@ struct Starter<'a, 'm> {
 
 impl<'a, 'm> Starter<'a, 'm> {
     fn new(
-        machine: &'m mut Machine<Box<dyn Scheduler>>,
+        machine: &'m mut dyn Simulation,
         workload: &'a Workload,
+        choice: &'a Choice,
         classes: Vec<(String, ClassId)>,
         contracts: &'a [Option<ContractId>],
         begin_ns: Ns,
@@ -221,11 +221,17 @@ impl<'a, 'm> Starter<'a, 'm> {
             .iter()
             .filter(|program| program.kind == Kind::Server);
         let desks = servers
-            .map(|program| (program.name.clone(), Desk::new(machine.channel(PIPE_BYTES))))
+            .map(|program| {
+                (
+                    program.name.clone(),
+                    Desk::new(machine.channel(PIPE_BYTES, 0)),
+                )
+            })
             .collect();
         Self {
             machine,
             workload,
+            choice,
             classes,
             contracts,
             begin_ns,
@@ -260,7 +266,8 @@ impl<'a, 'm> Starter<'a, 'm> {
         let class = self.classes.iter().find(|(path, _)| *path == program.class);
         let spec = Spec {
             class: class.expect("checked when it was read").1,
-            nice: program.nice,
+            nice: nice_of(self.choice, program),
+            fifo: fifo_of(self.choice, program),
             affinity: match &program.affinity {
                 None => u64::MAX,
                 Some(cpus) => cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu),
@@ -275,7 +282,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 .iter()
                 .map(|at_ns| (self.begin_ns + at_ns).next_multiple_of(resolution_ns))
                 .collect();
-            self.machine.raise(id, instants.into_iter());
+            self.machine.raise(id, Box::new(instants.into_iter()));
         }
         self.start_kind(program, id, start_ns, spec);
         if let Some(at_ns) = suspend {
@@ -302,41 +309,42 @@ impl<'a, 'm> Starter<'a, 'm> {
             } => {
                 let per_s = Kind::periods_per_s(*frames, *rate_hz);
                 let audio = Audio::new(self.begin_ns, per_s, each_from_ms(work_ms));
-                self.machine.start(start_ns, id, spec, audio);
+                self.machine.start(start_ns, id, spec, Box::new(audio));
             }
             Kind::Server => {
                 let server = DisplayServer::new(self.desk(&program.name));
-                self.machine.start(start_ns, id, spec, server);
+                self.machine.start(start_ns, id, spec, Box::new(server));
             }
             Kind::Client {
                 server,
                 work_ms,
                 think_ms,
             } => {
-                let answer = self.machine.channel(PIPE_BYTES);
+                let answer = self.machine.channel(PIPE_BYTES, 0);
                 let server = self.desk(server).client(answer, from_ms(*work_ms));
                 let client = ClosedLoop::new(server, from_ms(*think_ms));
-                self.machine.start(start_ns, id, spec, client);
+                self.machine.start(start_ns, id, spec, Box::new(client));
             }
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
-                self.machine.start(start_ns, id, spec, waker);
+                self.machine.start(start_ns, id, spec, Box::new(waker));
             }
             Kind::Batch { work_ms, fork_ms } => {
                 let batch = Batch::new(each_from_ms(work_ms), fork_ms.map_or(FORK_NS, from_ms));
-                self.machine.start(start_ns, id, spec, batch);
+                self.machine.start(start_ns, id, spec, Box::new(batch));
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (
-                    self.machine.channel(PIPE_BYTES),
-                    self.machine.channel(PIPE_BYTES),
+                    self.machine.channel(PIPE_BYTES, 0),
+                    self.machine.channel(PIPE_BYTES, 0),
                 );
                 let serves = Pingpong::new(from, to, true, *window);
-                self.machine.start(start_ns, id, spec.clone(), serves);
                 self.machine
-                    .start(start_ns, id, spec, Pingpong::new(to, from, false, *window));
+                    .start(start_ns, id, spec.clone(), Box::new(serves));
+                let answers = Pingpong::new(to, from, false, *window);
+                self.machine.start(start_ns, id, spec, Box::new(answers));
             }
-            Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Loop),
+            Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Box::new(Loop)),
             kind => {
                 debug_assert!(kind.is_real());
                 unreachable!("refused before anything is simulated")
@@ -362,7 +370,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             true => player,
             false => player.never_dropping(),
         };
-        self.machine.start(start_ns, id, spec, player);
+        self.machine.start(start_ns, id, spec, Box::new(player));
     }
 
     fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
@@ -386,7 +394,7 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let client = self.client(display, (start_ns, id, &spec));
         let typist = Answerer::typist(self.begin_ns, typing, client);
-        self.machine.start(start_ns, id, spec, typist);
+        self.machine.start(start_ns, id, spec, Box::new(typist));
     }
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {
@@ -408,9 +416,9 @@ impl<'a, 'm> Starter<'a, 'm> {
             resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
         };
         let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
-        self.machine.start(start_ns, id, spec, sink);
+        self.machine.start(start_ns, id, spec, Box::new(sink));
         if program.contract.as_ref().is_some_and(|c| c.terms.events) {
-            self.machine.raise(id, beats.instants());
+            self.machine.raise(id, Box::new(beats.instants()));
         }
     }
 
@@ -430,17 +438,22 @@ impl<'a, 'm> Starter<'a, 'm> {
         if work_ns == 0 {
             return None;
         }
-        let answer = self.machine.filled_channel(PIPE_BYTES, display.ahead);
+        let answer = self.machine.channel(PIPE_BYTES, display.ahead);
         let desk = match &display.server {
             Some(name) => self.desk(name),
             None => {
-                let desk = Desk::new(self.machine.channel(PIPE_BYTES));
+                let desk = Desk::new(self.machine.channel(PIPE_BYTES, 0));
                 let server = DisplayServer::new(desk.clone());
-                self.machine.start(start_ns, id, spec.clone(), server);
+                self.machine
+                    .start(start_ns, id, spec.clone(), Box::new(server));
                 desk
             }
         };
         let client = desk.client(answer, work_ns);
+        let client = match display.server {
+            Some(_) => client,
+            None => client.of_its_own(),
+        };
         Some(match display.ahead {
             0 => client,
             _ => client.ahead(),
@@ -448,17 +461,28 @@ impl<'a, 'm> Starter<'a, 'm> {
     }
 }
 
+/// What an expert gives the program under this choice, or what it has by itself.
+fn nice_of(choice: &Choice, program: &Program) -> i32 {
+    match (choice, &program.tuned) {
+        (Choice::ByHand(ByHand::Nice), Some(tuned)) => tuned.nice,
+        _ => program.nice,
+    }
+}
+
+fn fifo_of(choice: &Choice, program: &Program) -> u32 {
+    match (choice, &program.tuned) {
+        (Choice::ByHand(ByHand::Fifo), Some(tuned)) => tuned.fifo as u32,
+        _ => 0,
+    }
+}
+
 /// Who ran when, in the stretch that the scenario wants traced.
-fn runs(
-    machine: &Machine<Box<dyn Scheduler>>,
-    instances: &[Instance<'_>],
-    begin_ns: Ns,
-) -> Vec<Run> {
+fn runs(machine: &dyn Simulation, instances: &[Instance<'_>], begin_ns: Ns) -> Vec<Run> {
     let name = |id: InstanceId| {
         let instance = instances.iter().find(|instance| instance.id == id);
         instance.map_or_else(String::new, |instance| instance.name.clone())
     };
-    let trace = machine.trace().runs().iter();
+    let trace = machine.runs().iter();
     trace
         .filter(|run| run.start_ns + run.length_ns > begin_ns)
         .map(|run| {

@@ -195,9 +195,19 @@ impl<S: Scheduler> Machine<S> {
         spec: Spec,
         program: impl Program + 'static,
     ) {
+        self.start_boxed(at_ns, instance, spec, Box::new(program));
+    }
+
+    pub(crate) fn start_boxed(
+        &mut self,
+        at_ns: Ns,
+        instance: InstanceId,
+        spec: Spec,
+        program: Box<dyn Program>,
+    ) {
         let index = self.to_start.len() as u32;
         self.to_start.push(Some(NewTask {
-            program: Box::new(program),
+            program,
             spec,
             instance,
             parent: None,

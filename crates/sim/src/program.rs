@@ -17,6 +17,19 @@ pub enum Step {
     Send(ChannelId, u32),
     /// Reads, and waits until there is as much.
     Receive(ChannelId, u32),
+    /// Sends a byte to `bell`, as a request over the connection to a server whose answers come over
+    /// `answers`.
+    Ask {
+        /// What the server waits for.
+        bell: ChannelId,
+        /// Carries its answers.
+        answers: ChannelId,
+    },
+    /// The server has taken the request from that connection; takes no time.
+    Take {
+        /// Carries the answers over that connection.
+        answers: ChannelId,
+    },
     /// Waits until a child has ended that it has not waited for.
     WaitForChild,
     /// Ends.

@@ -4,12 +4,14 @@
 mod answerer;
 mod audio;
 mod display;
+mod loaded;
 mod player;
 mod sink;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
 pub use audio::Audio;
 pub use display::{Client, ClosedLoop, Desk, Server};
+pub use loaded::Loaded;
 pub use player::Player;
 pub use sink::{Beats, Sink};
 

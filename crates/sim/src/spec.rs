@@ -27,6 +27,9 @@ pub struct Spec {
     pub nice: i32,
     /// CPUs it may run on, one bit each; never 0.
     pub affinity: u64,
+    /// Its priority under SCHED_FIFO; 0: it is an ordinary task. Only a [`Kernel`](crate::Kernel)
+    /// has real-time tasks.
+    pub fifo: u32,
     /// What the historical policies know beside the nice value.
     pub priority: Priority,
     /// The contract it runs under, where there are contracts. Children do not inherit it.
@@ -51,6 +54,7 @@ impl Spec {
             class,
             nice: 0,
             affinity: u64::MAX,
+            fifo: 0,
             priority: Priority::default(),
             contract: None,
         }

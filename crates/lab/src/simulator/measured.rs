@@ -1,6 +1,6 @@
 //! What a simulated run leaves, as a real one would have left it.
 
-use andante_sim::{Machine, NS_PER_S, Ns, Record, Scheduler, Usage};
+use andante_sim::{NS_PER_S, Ns, Record, Simulation, Usage};
 
 use super::{DHRYSTONE_NS, Instance, LOOP_NS, ns};
 use crate::programs::{Samples, player};
@@ -68,7 +68,7 @@ impl Measured {
 
     pub fn program(
         &self,
-        machine: &Machine<Box<dyn Scheduler>>,
+        machine: &dyn Simulation,
         instance: &Instance<'_>,
         place: usize,
     ) -> ProgramResult {

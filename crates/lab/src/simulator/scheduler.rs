@@ -1,39 +1,115 @@
 //! The simulated scheduler of a scenario: its classes, policies, containers and contracts.
 
+use std::ops::Range;
+
+use andante_sched::Options;
 use andante_sim::{
-    ClassId, ContainerScheduler, ContainerShare, ContractId, Contracted, Hierarchy, NS_PER_MS, Ns,
-    PolicyKind, Scheduler,
+    ClassId, ContainerScheduler, ContainerShare, ContractId, Contracted, Hardware, Hierarchy,
+    InCharge, Kernel, Machine, NS_PER_MS, Ns, PolicyKind, Scheduler, Settings, Simulation,
 };
 
 use super::admission::admitted;
 use super::ns;
-use crate::choice::Choice;
+use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
 use crate::scenario::{Class, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
+/// Service before a classmate may preempt: its `in_class_wake_ns`.
+const IN_CLASS_WAKE_NS: Ns = 200_000;
 
-/// A scheduler with the scenario's classes and contracts.
+/// A machine with the scenario's classes and contracts.
 pub(super) struct Made {
-    pub scheduler: Box<dyn Scheduler>,
+    pub machine: Box<dyn Simulation>,
     /// The class of each path.
     pub classes: Vec<(String, ClassId)>,
     /// The contract of each instance, in the scenario's order.
     pub contracts: Vec<Option<ContractId>>,
 }
 
-/// Makes the scheduler `choice` for `workload`. Contracts are for Andante alone.
-pub(super) fn make(workload: &Workload, choice: &Choice) -> Result<Made, LabError> {
+/// Who schedules a simulated machine for this choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The scheduler that users run, or the kernel's own, on a modelled kernel.
+    Kernel(InCharge),
+    /// A model of its own.
+    Model,
+}
+
+/// Why the choice cannot be simulated, if it cannot.
+pub(super) fn obstacle(choice: &Choice) -> Option<String> {
+    let only = |what: &str| Some(format!("the scheduler `{}` {what}", choice.name()));
+    match choice {
+        Choice::Dwcs | Choice::Historical(_) => only("is not simulated so far"),
+        Choice::Program(_) => only("is a program that loads its own into a kernel"),
+        Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
+            only("needs SCHED_DEADLINE, which is not simulated so far")
+        }
+        Choice::ByHand(ByHand::Weight) | Choice::Eevdf => {
+            only("needs groups of the stock scheduler, which are not simulated so far")
+        }
+        _ => None,
+    }
+}
+
+fn kind(workload: &Workload, choice: &Choice) -> Kind {
+    match choice {
+        Choice::Stock | Choice::ByHand(_) => Kind::Kernel(InCharge::Stock),
+        Choice::Andante if is_the_kernels(workload) => {
+            let options = Options::default();
+            let learn = workload.learn_percent.unwrap_or(options.learn_percent);
+            Kind::Kernel(InCharge::Andante(Settings {
+                quantum_ns: QUANTUM_NS,
+                in_class_wake_ns: IN_CLASS_WAKE_NS,
+                contract_bound: part(100 - options.leave_percent),
+                learn_bound: part(learn),
+                bindings: workload.binding,
+            }))
+        }
+        _ => Kind::Model,
+    }
+}
+
+/// Per cent as [1/1024], as `crates/sched` gives them to the BPF part.
+fn part(percent: u32) -> u32 {
+    percent * 1024 / 100
+}
+
+/// Does the scheduler that users run have all that the workload asks for?
+fn is_the_kernels(workload: &Workload) -> bool {
+    let simulator = &workload.simulator;
+    *simulator == crate::scenario::Simulator::default()
+        && workload.classes.iter().all(|class| class.policy.is_none())
+        && workload
+            .programs
+            .iter()
+            .all(|program| program.contract.is_none())
+}
+
+/// Makes the machine of `workload` under `choice`; who runs from `keep.start` to `keep.end` is kept.
+/// Contracts are for Andante alone.
+pub(super) fn make(
+    workload: &Workload,
+    choice: &Choice,
+    keep: Range<Ns>,
+) -> Result<Made, LabError> {
     let cpus = workload.cpus as usize;
     let quantum_ms = workload.simulator.quantum_ms;
     let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
+    if let Kind::Kernel(in_charge) = kind(workload, choice) {
+        return on_kernel(workload, choice, in_charge, keep);
+    }
     match choice {
         Choice::Policy(kind) => {
             // Our scheduler alone knows classes: here all tasks are in one.
             let hierarchy = Hierarchy::new(cpus, quantum_ns, *kind);
             let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
-            Ok(without_contracts(workload, Box::new(hierarchy), classes))
+            Ok(without_contracts(
+                workload,
+                model(workload, Box::new(hierarchy), keep),
+                classes,
+            ))
         }
         Choice::Containers(ticked) => {
             let mut containers = ContainerScheduler::new(*ticked);
@@ -43,7 +119,11 @@ pub(super) fn make(workload: &Workload, choice: &Choice) -> Result<Made, LabErro
                     .map_or(ContainerShare::Shared(class.weight), ContainerShare::Fixed);
                 containers.create(parent, share)
             })?;
-            Ok(without_contracts(workload, Box::new(containers), classes))
+            Ok(without_contracts(
+                workload,
+                model(workload, Box::new(containers), keep),
+                classes,
+            ))
         }
         _ => {
             let mut hierarchy = Hierarchy::new(cpus, quantum_ns, PolicyKind::Sfq);
@@ -56,7 +136,8 @@ pub(super) fn make(workload: &Workload, choice: &Choice) -> Result<Made, LabErro
                 .iter()
                 .all(|program| program.contract.is_none())
             {
-                return Ok(without_contracts(workload, Box::new(hierarchy), classes));
+                let machine = model(workload, Box::new(hierarchy), keep);
+                return Ok(without_contracts(workload, machine, classes));
             }
             let options = &workload.simulator;
             let mut contracted =
@@ -64,7 +145,7 @@ pub(super) fn make(workload: &Workload, choice: &Choice) -> Result<Made, LabErro
             let contracts = contracts(workload, &mut contracted)?;
             contracted.start_task_servers(0);
             Ok(Made {
-                scheduler: Box::new(contracted),
+                machine: model(workload, Box::new(contracted), keep),
                 classes,
                 contracts,
             })
@@ -72,14 +153,50 @@ pub(super) fn make(workload: &Workload, choice: &Choice) -> Result<Made, LabErro
     }
 }
 
-fn without_contracts(
+/// A machine on which a scheduler of its own decides, at no cost but what the scenario says.
+fn model(
     workload: &Workload,
     scheduler: Box<dyn Scheduler>,
+    keep: Range<Ns>,
+) -> Box<dyn Simulation> {
+    let cpus = workload.cpus as usize;
+    Box::new(Machine::new(
+        cpus,
+        workload.simulator.costs,
+        scheduler,
+        keep,
+    ))
+}
+
+/// A machine with a modelled kernel.
+fn on_kernel(
+    workload: &Workload,
+    choice: &Choice,
+    in_charge: InCharge,
+    keep: Range<Ns>,
+) -> Result<Made, LabError> {
+    let hardware = Hardware {
+        cpus: workload.cpus as usize,
+        shared_budget: workload.cpus > 1,
+        ..Hardware::default()
+    };
+    let mut kernel = Kernel::new(&hardware, in_charge, keep);
+    let flat = *choice == Choice::Stock;
+    let classes = classes(workload, |parent, class| match flat {
+        true => Some(ClassId(0)),
+        false => kernel.create(parent, class.weight),
+    })?;
+    Ok(without_contracts(workload, Box::new(kernel), classes))
+}
+
+fn without_contracts(
+    workload: &Workload,
+    machine: Box<dyn Simulation>,
     classes: Vec<(String, ClassId)>,
 ) -> Made {
     let instances: u32 = workload.programs.iter().map(|program| program.count).sum();
     Made {
-        scheduler,
+        machine,
         classes,
         contracts: vec![None; instances as usize],
     }

@@ -21,6 +21,8 @@ struct Request {
     work_ns: Ns,
     answer: ChannelId,
     note: Option<(InstanceId, Note)>,
+    /// It came over a connection that the server has accepted.
+    connected: bool,
 }
 
 /// What a server notes in its client's record when it has done what it was asked for.
@@ -63,6 +65,7 @@ impl Desk {
             answer,
             work_ns,
             ahead: false,
+            connected: true,
         }
     }
 
@@ -80,9 +83,19 @@ pub struct Client {
     /// It waits before it asks instead of after: until less than so many requests are unanswered as
     /// the channel of the answers held bytes at first.
     ahead: bool,
+    /// It has connected to the server, which others may do too.
+    connected: bool,
 }
 
 impl Client {
+    /// The server is its own: they share a pair of sockets that nobody has accepted.
+    pub fn of_its_own(self) -> Self {
+        Self {
+            connected: false,
+            ..self
+        }
+    }
+
     /// Does not wait for answers, but may have no more requests unanswered than the channel of the
     /// answers holds bytes now.
     pub fn ahead(self) -> Self {
@@ -117,12 +130,20 @@ impl Client {
 
     fn send(&self, work_ns: Ns, note: Option<(InstanceId, Note)>) -> Step {
         let answer = self.answer;
+        let connected = self.connected;
         self.desk.queue().push_back(Request {
             work_ns,
             answer,
             note,
+            connected,
         });
-        Step::Send(self.desk.bell, 1)
+        match connected {
+            true => Step::Ask {
+                bell: self.desk.bell,
+                answers: answer,
+            },
+            false => Step::Send(self.desk.bell, 1),
+        }
     }
 
     /// At last: waits for the answer.
@@ -139,7 +160,14 @@ impl Client {
 pub struct Server {
     desk: Desk,
     serving: Option<Request>,
-    worked: bool,
+    turn: Turn,
+}
+
+/// What a server does next, if it serves nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Listens,
+    Takes,
 }
 
 impl Server {
@@ -148,7 +176,7 @@ impl Server {
         Self {
             desk,
             serving: None,
-            worked: true,
+            turn: Turn::Listens,
         }
     }
 }
@@ -163,12 +191,19 @@ impl Program for Server {
             }
             return Step::Send(request.answer, 1);
         }
-        if self.worked {
-            self.worked = false;
+        if self.turn == Turn::Listens {
+            self.turn = Turn::Takes;
             return Step::Receive(self.desk.bell, 1);
         }
-        self.worked = true;
-        let request = self.desk.queue().pop_front().expect("the bell rang for it");
+        let mut queue = self.desk.queue();
+        let request = queue.front_mut().expect("the bell rang for it");
+        if std::mem::take(&mut request.connected) {
+            return Step::Take {
+                answers: request.answer,
+            };
+        }
+        let request = queue.pop_front().expect("it was looked at");
+        self.turn = Turn::Listens;
         self.serving = Some(request);
         Step::Compute(request.work_ns)
     }

@@ -1,0 +1,65 @@
+//! Compiles the scheduler's shell in `bpf/`, unmodified, with the model of the kernel in `kernel/`
+//! around it, into a shared object that the library carries.
+//!
+//! A function of the kernel's that the shell calls and the model lacks is an error of the linker's,
+//! which names it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The model; see `kernel/model.h` for what is where.
+const MODEL: [&str; 10] = [
+    "queue",
+    "idle",
+    "storage",
+    "rq",
+    "interrupt",
+    "time",
+    "life",
+    "rt",
+    "fair",
+    "socket",
+];
+
+fn main() {
+    let root = Path::new("../..");
+    for dir in [Path::new("kernel"), &root.join("bpf"), &root.join("core")] {
+        println!("cargo::rerun-if-changed={}", dir.display());
+    }
+    build(root, "sched");
+}
+
+fn build(root: &Path, name: &str) {
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let compiler = cc::Build::new()
+        .std("gnu11")
+        .opt_level(2)
+        .pic(true)
+        .get_compiler();
+    let object = out.join(format!("{name}.so"));
+    let mut command: Command = compiler.to_command();
+    command
+        .args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-g0", "-O2"])
+        .args(["-Wall", "-Wextra", "-Werror"])
+        // The shell's callbacks have the kernel's arguments, and BPF's habits with signs.
+        .args([
+            "-Wno-unused-function",
+            "-Wno-unused-parameter",
+            "-Wno-sign-compare",
+        ])
+        .args(["-include", "kernel/seam.h", "-I"])
+        .arg(root)
+        .arg("-o")
+        .arg(&object);
+    for part in MODEL {
+        command.arg(format!("kernel/{part}.c"));
+    }
+    command.arg(format!("kernel/shell_{name}.c"));
+    let output = command.output().expect("the compiler that cc found runs");
+    assert!(
+        output.status.success(),
+        "compiling bpf/{name}.bpf.c for the simulator failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

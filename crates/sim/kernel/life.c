@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Machines, tasks and classes come and go: fork, exit, cgroups, moves, weights, affinity, hotplug;
+ * what user space may call (sim.h).
+ */
+#include "model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The kernel's weights of nice values: sched_prio_to_weight. */
+static const u32 weights[40] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+	9548,  7620,  6100,  4904,  3906,  3121,  2501,	 1991,	1586,  1277,
+	1024,  820,   655,   526,   423,   335,	  272,	 215,	172,   137,
+	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
+};
+
+static struct task_struct *task_of(u32 number)
+{
+	model_assert(number < m.task_count && m.tasks[number]);
+	return m.tasks[number];
+}
+
+/* ---- a machine begins ---- */
+
+static void rq_init(u32 cpu)
+{
+	struct rq *rq = &m.rqs[cpu];
+
+	rq->cpu = cpu;
+	rq->online = true;
+	rq->local.local = true;
+	rq->next_tick_ns = MODEL_NEVER;
+	rq->next_class = CLASS_IDLE;
+	rq->idle = (struct task_struct){.class = CLASS_IDLE,
+					.life = TASK_RUNNABLE,
+					.number = ~0U,
+					.cpu = cpu,
+					.flags = PF_KTHREAD,
+					.work_ns = MODEL_NEVER};
+	rq->curr = &rq->idle;
+	mask_set(&rq->mask_of_cpu, cpu);
+	rq->idle.cpus_ptr = &rq->mask_of_cpu;
+	mask_set(&m.idle_cpus, cpu);
+	mask_set(&m.online_cpus, cpu);
+}
+
+static struct cgroup *cgroup_new(struct cgroup *parent, u32 weight)
+{
+	struct cgroup *c = calloc(1, sizeof(*c));
+
+	model_assert(c);
+	model_room_for(m.cgroups, m.cgroup_count, m.cgroup_room);
+	m.cgroups[m.cgroup_count++] = c;
+	c->parent = parent;
+	c->level = parent ? parent->level + 1 : 0;
+	c->node.id = m.cgroup_count;
+	c->kn = &c->node;
+	c->weight = weight;
+	return c;
+}
+
+static bool cgroup_begins(struct cgroup *c)
+{
+	struct scx_cgroup_init_args args = {.weight = c->weight};
+
+	c->known = m.loaded && !model_ops->cgroup_init(c, &args);
+	return !m.loaded || c->known;
+}
+
+void sim_begin(const struct sim_options *options, const struct sim_costs *costs)
+{
+	m.options = *options;
+	m.costs = *costs;
+	model_assert(options->cpus && options->cpus <= MODEL_CPUS);
+	for (u32 cpu = 0; cpu < options->cpus; cpu++)
+		rq_init(cpu);
+	cgroup_new(NULL, 100);
+	if (!options->load)
+		return;
+	model_knobs();
+	m.loaded = true;
+	m.next_watch_ns = model_ops->timeout_ms * 500000ULL;
+	model_assert(!model_ops->init());
+	model_assert(cgroup_begins(m.cgroups[0]));
+}
+
+/* ---- the scheduler is let go ---- */
+
+static void becomes_fair(struct task_struct *p)
+{
+	struct rq *rq = task_rq(p);
+	bool queued = p->on_rq;
+
+	if (p->scx.dsq)
+		dsq_remove(p->scx.dsq, p);
+	if (queued)
+		rq->ext_tasks--;
+	p->class = CLASS_FAIR;
+	p->scx.flags &= ~SCX_TASK_QUEUED;
+	if (queued)
+		fair_enqueue(rq, p, false);
+}
+
+/* scx_exit(): the kernel's own scheduler has all tasks from here on. */
+void model_ejects(const char *reason, const char *message)
+{
+	if (!m.loaded)
+		return;
+	m.loaded = false;
+	m.ejected = true;
+	snprintf(m.stats.reason, sizeof(m.stats.reason), "%s", reason);
+	snprintf(m.stats.message, sizeof(m.stats.message), "%s", message);
+	for (u32 task = 0; task < m.task_count; task++)
+		if (m.tasks[task] && m.tasks[task]->class == CLASS_EXT)
+			becomes_fair(m.tasks[task]);
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		m.rqs[cpu].need_resched = true;
+}
+
+/* ---- fork and exit ---- */
+
+static void set_affinity(struct task_struct *p, const u64 *mask)
+{
+	memcpy(p->cpus_mask.bits, mask, sizeof(p->cpus_mask.bits));
+	p->nr_cpus_allowed = 0;
+	for (u32 cpu = 0; cpu < MODEL_CPUS; cpu++) {
+		if (cpu >= m.options.cpus)
+			mask_clear(&p->cpus_mask, cpu);
+		p->nr_cpus_allowed += mask_test(&p->cpus_mask, cpu);
+	}
+	model_assert(p->nr_cpus_allowed);
+	p->cpus_ptr = &p->cpus_mask;
+}
+
+static u32 scx_weight(const struct task_struct *p)
+{
+	/* sched_weight_to_cgroup() */
+	u64 weight = (weights[p->static_prio - 100] * 100ULL + 512) / 1024;
+
+	return weight < 1 ? 1 : weight > 10000 ? 10000 : (u32)weight;
+}
+
+static u32 task_place(void)
+{
+	model_room_for(m.tasks, m.task_count, m.task_room);
+	return m.task_count++;
+}
+
+/* copy_process(): scx_fork(), scx_post_fork() */
+u32 sim_fork(const struct sim_task *how)
+{
+	struct scx_init_task_args args = {.fork = true};
+	struct task_struct *p = calloc(1, sizeof(*p));
+
+	model_assert(p);
+	p->number = task_place();
+	m.tasks[p->number] = p;
+	p->pid = (int)p->number + 1;
+	p->tgid = how->process_of == ~0U ? p->pid : task_of(how->process_of)->tgid;
+	p->own_pid.numbers[0].nr = p->pid;
+	p->thread_pid = &p->own_pid;
+	p->flags = how->flags;
+	p->static_prio = AN_NICE_0_PRIO + how->nice;
+	p->rt_prio = how->real_time;
+	p->class = how->real_time ? CLASS_REAL_TIME : m.loaded ? CLASS_EXT : CLASS_FAIR;
+	p->life = TASK_ASLEEP;
+	p->cpu = m.cpu;
+	p->cgroup = m.cgroups[how->cgroup];
+	p->cgroup->tasks++;
+	p->scx.reset_runnable_at = true;
+	set_affinity(p, how->affinity);
+	if (m.loaded) {
+		args.cgroup = p->cgroup;
+		model_assert(!model_ops->init_task(p, &args));
+		spend(m.costs.init_task);
+		p->scx.weight = scx_weight(p);
+		if (p->class == CLASS_EXT && model_ops->enable) {
+			model_ops->enable(p);
+			spend(m.costs.enable);
+		}
+		p->scx.enabled = p->class == CLASS_EXT;
+	}
+	return p->number;
+}
+
+static void activate(struct task_struct *p, u64 flags)
+{
+	struct rq *rq = task_rq(p);
+
+	p->life = TASK_RUNNABLE;
+	update_rq_clock(rq);
+	enqueue_task(rq, p, flags);
+	wakeup_preempt(rq, p);
+}
+
+/* wake_up_new_task() */
+void sim_wake_new(u32 number)
+{
+	struct task_struct *p = task_of(number);
+
+	spend(m.costs.wake);
+	set_task_cpu(p, select_task_rq(p, p->cpu, false));
+	activate(p, 0);
+}
+
+/* try_to_wake_up() */
+void sim_wake(u32 number, u32 sync)
+{
+	struct task_struct *p = task_of(number);
+
+	if (p->life != TASK_ASLEEP)
+		return;
+	if (p->stopped) {
+		p->wakes = true;
+		return;
+	}
+	m.stats.wakeups++;
+	spend(m.costs.wake);
+	if (p->on_rq) { /* it has not got round to sleeping: ttwu_runnable() */
+		p->life = TASK_RUNNABLE;
+		return;
+	}
+	set_task_cpu(p, select_task_rq(p, p->cpu, sync));
+	activate(p, SCX_ENQ_WAKEUP);
+}
+
+void sim_block(u32 number)
+{
+	struct task_struct *p = task_of(number);
+
+	model_assert(this_rq()->curr == p && !m.in_interrupt);
+	p->life = TASK_ASLEEP;
+}
+
+void sim_exiting(u32 number)
+{
+	task_of(number)->flags |= PF_EXITING;
+}
+
+void sim_exit(u32 number)
+{
+	struct task_struct *p = task_of(number);
+
+	model_assert(this_rq()->curr == p && !m.in_interrupt);
+	p->flags |= PF_EXITING;
+	p->life = TASK_DEAD;
+}
+
+/* sched_ext_dead(): it has been switched out for the last time. */
+void task_dead(struct task_struct *p)
+{
+	struct scx_exit_task_args args = {};
+
+	if (m.loaded) {
+		if (p->scx.enabled && model_ops->disable)
+			model_ops->disable(p);
+		if (model_ops->exit_task)
+			model_ops->exit_task(p, &args);
+		spend(m.costs.exit_task);
+	}
+	p->scx.enabled = false;
+	p->cgroup->tasks--;
+	free(p->storage.value);
+	p->storage.value = NULL;
+	p->gone = true;
+}
+
+/* SIGKILL: it is woken, and ends when it has the CPU. */
+void sim_kill(u32 number)
+{
+	struct task_struct *p = task_of(number);
+
+	if (p->life == TASK_DEAD)
+		return;
+	p->killed = true;
+	p->stopped = false;
+	sim_wake(number, false);
+}
+
+void sim_stop(u32 number, u32 stopped)
+{
+	struct task_struct *p = task_of(number);
+	bool wakes = p->wakes;
+
+	if (stopped) {
+		p->stopped = p->life != TASK_DEAD;
+		return;
+	}
+	p->stopped = p->wakes = false;
+	if (wakes)
+		sim_wake(number, false);
+}
+
+void sim_work(u32 number, u64 ns)
+{
+	task_of(number)->work_ns = ns;
+}
+
+/* sched_yield(): yield_task_scx() */
+void sim_yield(u32 number)
+{
+	struct task_struct *p = task_of(number);
+
+	if (p->class == CLASS_EXT)
+		p->scx.slice = 0;
+	this_rq()->need_resched = true;
+}
+
+/* ---- what is changed about a task ---- */
+
+/* sched_change_begin() and _end(): a task is taken out, changed and put back. */
+struct change {
+	struct rq *rq;
+	bool queued, running;
+};
+
+static struct change change_begins(struct task_struct *p)
+{
+	struct change c = {.rq = task_rq(p), .queued = p->on_rq};
+
+	c.running = c.rq->curr == p;
+	update_rq_clock(c.rq);
+	if (c.queued)
+		dequeue_task(c.rq, p, false);
+	if (c.running)
+		put_prev_task(c.rq, p, NULL);
+	return c;
+}
+
+static void change_ends(struct task_struct *p, const struct change *c)
+{
+	if (c->queued)
+		enqueue_task(c->rq, p, 0);
+	if (c->running)
+		set_next_task(c->rq, p);
+}
+
+void sim_nice(u32 number, int32_t nice)
+{
+	struct task_struct *p = task_of(number);
+	struct change c = change_begins(p);
+
+	p->static_prio = AN_NICE_0_PRIO + nice;
+	p->scx.weight = scx_weight(p); /* reweight_task_scx() */
+	if (m.loaded && model_ops->set_weight)
+		model_ops->set_weight(p, p->scx.weight);
+	change_ends(p, &c);
+}
+
+void sim_affinity(u32 number, const u64 mask[4])
+{
+	struct task_struct *p = task_of(number);
+	struct change c = change_begins(p);
+
+	set_affinity(p, mask);
+	change_ends(p, &c);
+	if (p->on_rq && !mask_test(p->cpus_ptr, p->cpu)) {
+		/* migration_cpu_stop() */
+		c = change_begins(p);
+		if (c.running)
+			return; /* it goes when it is queued next */
+		set_task_cpu(p, select_task_rq(p, p->cpu, false));
+		p->scx.direct_dsq = 0;
+		c.rq = task_rq(p);
+		change_ends(p, &c);
+		wakeup_preempt(c.rq, p);
+	}
+}
+
+/* sched_move_task() */
+void sim_move(u32 number, u32 cgroup)
+{
+	struct task_struct *p = task_of(number);
+	struct cgroup *from = p->cgroup, *to = m.cgroups[cgroup];
+	struct change c = change_begins(p);
+
+	from->tasks--;
+	to->tasks++;
+	p->cgroup = to;
+	if (m.loaded && model_ops->cgroup_move)
+		model_ops->cgroup_move(p, from, to);
+	change_ends(p, &c);
+	if (c.running)
+		resched_curr(c.rq);
+	else if (c.queued)
+		wakeup_preempt(c.rq, p);
+}
+
+/* ---- cgroups ---- */
+
+u32 sim_cgroup(u32 parent, u32 weight)
+{
+	struct cgroup *c;
+
+	model_assert(parent < m.cgroup_count);
+	c = cgroup_new(m.cgroups[parent], weight);
+	m.cgroups[parent]->children++;
+	return cgroup_begins(c) ? m.cgroup_count - 1 : ~0U;
+}
+
+void sim_cgroup_weight(u32 cgroup, u32 weight)
+{
+	struct cgroup *c = m.cgroups[cgroup];
+
+	c->weight = weight;
+	if (m.loaded && c->known)
+		model_ops->cgroup_set_weight(c, weight);
+}
+
+int sim_cgroup_remove(u32 cgroup)
+{
+	struct cgroup *c = m.cgroups[cgroup];
+
+	if (!cgroup || c->gone || c->tasks || c->children)
+		return -16; /* EBUSY */
+	if (m.loaded && c->known)
+		model_ops->cgroup_exit(c);
+	c->gone = true;
+	c->parent->children--;
+	free(c->storage.value);
+	c->storage.value = NULL;
+	return 0;
+}
+
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
+{
+	model_assert(!m.under_lock);
+	return p->cgroup;
+}
+
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *c, int level)
+{
+	while (c && c->level > level)
+		c = c->parent;
+	return c && c->level == level ? c : NULL;
+}
+
+void bpf_cgroup_release(struct cgroup *c)
+{
+	(void)c;
+}
+
+/* ---- who is who ---- */
+
+struct task_struct *bpf_task_from_pid(s32 pid)
+{
+	struct task_struct *p;
+
+	model_assert(!m.under_lock);
+	if (pid < 1 || (u32)pid > m.task_count)
+		return NULL;
+	p = m.tasks[pid - 1];
+	return p && !p->gone ? p : NULL;
+}
+
+void bpf_task_release(struct task_struct *p)
+{
+	(void)p;
+}
+
+u32 bpf_get_smp_processor_id(void)
+{
+	return m.cpu;
+}
+
+struct task_struct *bpf_get_current_task_btf(void)
+{
+	return this_rq()->curr;
+}
+
+bool an_kin_interrupt(void)
+{
+	return m.in_interrupt;
+}
+
+bool an_kends(const struct task_struct *task)
+{
+	return task->flags & PF_EXITING || task->in_execve;
+}
+
+/* ---- interrupts ---- */
+
+void sim_timer(u64 at_ns, u64 token)
+{
+	interrupt_at(at_ns, m.cpu, INTERRUPT_USER_TIMER, 0, token);
+}
+
+void sim_interrupt(u64 at_ns, u32 cpu, u64 token)
+{
+	interrupt_at(at_ns, cpu, INTERRUPT_USER_TIMER, 0, token);
+}
+
+void sim_steal(u32 cpu, u64 ns)
+{
+	interrupt_at(m.now_ns, cpu, INTERRUPT_STEALS, 0, ns);
+}
+
+/* ---- what it has come to ---- */
+
+u64 sim_used_ns(u32 number)
+{
+	const struct task_struct *p = task_of(number);
+	const struct rq *rq = task_rq(p);
+	u64 used_ns = p->se.sum_exec_runtime;
+
+	if (rq->curr == p && p->life != TASK_DEAD && m.now_ns > p->se.exec_start)
+		used_ns += m.now_ns - p->se.exec_start;
+	return used_ns;
+}
+
+/* Of that, for its own work. */
+u64 sim_worked_ns(u32 number)
+{
+	return task_of(number)->worked_ns;
+}
+
+int sim_cpu_of(u32 number)
+{
+	const struct task_struct *p = task_of(number);
+
+	return task_rq(p)->curr == p ? (int)p->cpu : -1;
+}
+
+u64 sim_idle_ns(void)
+{
+	u64 idle_ns = 0;
+
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		idle_ns += m.rqs[cpu].idle_ns;
+	return idle_ns;
+}
+
+u64 sim_stolen_ns(void)
+{
+	u64 stolen_ns = 0;
+
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		stolen_ns += m.rqs[cpu].stolen_ns;
+	return stolen_ns;
+}
+
+const struct sim_run *sim_runs(u32 *count)
+{
+	*count = m.run_count;
+	m.run_count = 0;
+	return m.runs;
+}
+
+const struct sim_stats *sim_stats(void)
+{
+	return &m.stats;
+}
+
+/* Without groups a task's weight is its nice value's. */
+u32 fair_weight(const struct task_struct *p)
+{
+	return weights[p->static_prio - 100];
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A model of the kernel around a sched_ext scheduler: CPUs, tasks, run queues, sched classes,
+ * timers, interrupts, and the time that all of it takes. Nothing here decides who runs next: the
+ * classes do, and of those CLASS_EXT asks the scheduler that was compiled with it.
+ *
+ *      user space (Rust)  ──sim.h──►  model  ──sched_ext_ops──►  bpf/sched.bpf.c ──► core/
+ *      what programs do               rq.c …  ◄──── seam.h ────  (unmodified)
+ *
+ *      rq.c       wake-ups, __schedule(), the callbacks in their order       kernel/sched/core.c,
+ *      queue.c    DSQs, iterators, moves that fail                           kernel/sched/ext/ext.c
+ *      idle.c     idle masks, the default selection of an idle CPU kernel/sched/ext/idle.c
+ *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
+ *      life.c     fork, exit, classes (cgroups), moves, weights, affinity
+ *      storage.c  locks, maps, local storage, BPF timers
+ *      rt.c, fair.c  the classes beside ours
+ *      time.c     the event loop: whose turn it is, and what it costs
+ *
+ * References are to Linux 7.2.13, by function. A machine is all state of this library: whoever
+ * wants several loads several copies (src/shell.rs).
+ *
+ * One thing happens at a time. What a CPU does in the kernel happens at an instant, and the time
+ * that it takes (costs) keeps that CPU busy afterwards: interrupts wait for it, as they do while a
+ * real one has them off.
+ */
+#ifndef ANDANTE_SIM_MODEL_H
+#define ANDANTE_SIM_MODEL_H
+
+#include "seam.h"
+#include "sim.h"
+
+#define MODEL_NEVER (~0ULL)
+#define SCX_SLICE_DFL_NS 20000000ULL /* SCX_SLICE_DFL */
+
+/* What the model takes for granted of itself: wrong, it is the model's fault, or its caller's. */
+#define model_assert(condition)                                                                    \
+	do {                                                                                       \
+		if (__builtin_expect(!(condition), 0))                                             \
+			model_fault(__FILE__, __LINE__, #condition);                               \
+	} while (0)
+
+/* A DSQ: ordered by vtime, ties in the order of insertion; or first in, first out. */
+struct dsq {
+	u64 id;
+	struct task_struct **task;
+	u32 count, room;
+	bool by_vtime; /* as its tasks were put in; of an empty one anything */
+	bool local;
+	u64 seq;
+	struct bpf_iter_scx_dsq *iterators;
+};
+
+struct rq {
+	u32 cpu;
+	struct task_struct *curr;
+	struct task_struct idle;
+	struct dsq local;
+	struct cpumask mask_of_cpu;
+	bool online;
+	bool need_resched;
+	bool in_balance;
+	enum sched_class next_class;
+	u64 clock_ns;	  /* the run queue's clock: as of the last update */
+	u64 busy_ns;	  /* work of the kernel's that is under way [instructions] */
+	u64 next_tick_ns; /* MODEL_NEVER: it has stopped */
+	u64 idle_ns;
+	u64 stolen_ns;
+	/* irq_work of kicks (kick_cpus_irq_workfn) */
+	bool kicks;
+	struct cpumask to_kick, to_preempt, to_kick_if_idle;
+	/* interrupts that came while it had them off */
+	struct interrupt *pending;
+	u32 pendings, pending_room;
+	/* CLASS_EXT */
+	u32 ext_tasks; /* runnable ones */
+	/* CLASS_REAL_TIME */
+	struct task_struct **rt;
+	u32 rts, rt_room;
+	/* CLASS_FAIR */
+	struct task_struct **fair;
+	u32 fairs, fair_room;
+	u64 fair_min_vruntime;
+};
+
+enum interrupt_kind {
+	INTERRUPT_USER_TIMER, /* of a program's that sleeps */
+	INTERRUPT_BPF_TIMER,
+	INTERRUPT_STEALS, /* somebody else's: takes time */
+};
+
+struct interrupt {
+	u64 at_ns;
+	u64 order; /* of those at the same instant */
+	u64 token; /* user's; of BPF timers their generation */
+	u32 cpu;
+	u32 timer;
+	enum interrupt_kind kind;
+};
+
+struct model_timer {
+	struct bpf_timer *timer;
+	model_timer_callback *callback;
+	const void *map;
+	u32 key;
+	u64 generation; /* of the start that counts; 0: not started */
+	u64 generations;
+};
+
+struct machine {
+	struct sim_options options;
+	struct sim_costs costs;
+	u64 now_ns;
+	u64 retired_rest; /* of time shared among CPUs */
+	u32 busy_cpus;
+	/* The CPU whose turn it is, and what it is in the middle of. */
+	u32 cpu;
+	bool in_interrupt;
+	bool under_lock;
+	u32 lock_depth;
+	struct task_struct *enqueuing; /* direct_dispatch_task */
+	bool dispatching;
+	bool loaded;  /* the scheduler is in charge */
+	bool ejected; /* it was let go, and user space has not heard of it */
+	struct cpumask idle_cpus;
+	struct cpumask online_cpus;
+	struct task_struct **tasks; /* by number */
+	u32 task_count, task_room;
+	struct cgroup **cgroups;
+	u32 cgroup_count, cgroup_room;
+	struct interrupt *heap;
+	u32 heap_count, heap_room;
+	u64 interrupts;
+	u64 rt_orders;
+	u64 next_watch_ns;
+	struct sim_run *runs;
+	u32 run_count, run_room;
+	u32 turn; /* CPU to be looked at first in this instant */
+	struct sim_stats stats;
+	struct rq rqs[MODEL_CPUS];
+};
+
+extern struct machine m;
+extern struct sched_ext_ops *model_ops; /* of the scheduler compiled with it */
+
+static inline struct rq *rq_of(u32 cpu)
+{
+	model_assert(cpu < m.options.cpus);
+	return &m.rqs[cpu];
+}
+
+static inline struct rq *this_rq(void)
+{
+	return &m.rqs[m.cpu];
+}
+
+static inline struct rq *task_rq(const struct task_struct *p)
+{
+	return rq_of(p->cpu);
+}
+
+static inline bool task_is_idle(const struct task_struct *p)
+{
+	return p->class == CLASS_IDLE;
+}
+
+static inline bool mask_test(const struct cpumask *mask, u32 cpu)
+{
+	return mask->bits[cpu / 64] >> (cpu % 64) & 1;
+}
+
+static inline void mask_set(struct cpumask *mask, u32 cpu)
+{
+	mask->bits[cpu / 64] |= 1ULL << (cpu % 64);
+}
+
+static inline void mask_clear(struct cpumask *mask, u32 cpu)
+{
+	mask->bits[cpu / 64] &= ~(1ULL << (cpu % 64));
+}
+
+static inline bool mask_empty(const struct cpumask *mask)
+{
+	u64 any = 0;
+
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		any |= mask->bits[word];
+	return !any;
+}
+
+/* Memory for one more of an array that grows. */
+void *model_grow(void *array, u32 count, u32 *room, u64 size);
+#define model_room_for(array, count, room)                                                         \
+	((array) = model_grow(array, count, &(room), sizeof(*(array))))
+
+/* time.c: the kernel is busy for so long on the CPU whose turn it is. */
+static inline void spend(u64 ns)
+{
+	this_rq()->busy_ns += ns;
+}
+
+u64 model_clock_ns(void); /* now, on the CPU whose turn it is */
+void update_rq_clock(struct rq *rq);
+
+/* rq.c */
+void resched_curr(struct rq *rq);
+void wakeup_preempt(struct rq *rq, struct task_struct *p);
+void enqueue_task(struct rq *rq, struct task_struct *p, u64 flags);
+void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps);
+void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool sticky);
+void schedule(struct rq *rq, bool preempt);
+void update_curr(struct rq *rq);
+bool task_allowed(const struct task_struct *p, u32 cpu);
+u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync);
+void set_task_cpu(struct task_struct *p, u32 cpu);
+void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next);
+void set_next_task(struct rq *rq, struct task_struct *p);
+
+/* storage.c */
+u32 model_map_key(const void *map, const void *value);
+
+/* queue.c */
+struct dsq *dsq_find(u64 id);
+void dsq_insert(struct dsq *dsq, struct task_struct *p, u64 flags);
+void dsq_remove(struct dsq *dsq, struct task_struct *p);
+void dsq_local_post_insert(struct rq *rq, struct task_struct *p, u64 flags);
+bool dsq_consume(struct rq *rq, struct dsq *dsq);
+
+/* idle.c */
+void idle_update(struct rq *rq, bool idle);
+s32 idle_select(struct task_struct *p, u32 prev_cpu, bool sync);
+
+/* interrupt.c */
+void interrupt_at(u64 at_ns, u32 cpu, enum interrupt_kind kind, u32 timer, u64 token);
+u64 interrupt_next_ns(void);
+void interrupts_arrive(void);
+bool timer_is_current(u32 timer, u64 generation);
+void kicks_run(struct rq *rq);
+void tick(struct rq *rq);
+void tick_restart(struct rq *rq);
+void timer_expires(u32 timer, u64 generation);
+
+/* shell.h: what the options say goes to the scheduler */
+void model_knobs(void);
+
+/* life.c */
+void task_dead(struct task_struct *p);
+void model_ejects(const char *reason, const char *message);
+
+/* rt.c, fair.c: the queued tasks of a class, and whom it would run. */
+void rt_enqueue(struct rq *rq, struct task_struct *p, bool head);
+void rt_dequeue(struct rq *rq, struct task_struct *p);
+struct task_struct *rt_pick(struct rq *rq);
+void rt_preempts(struct rq *rq, struct task_struct *p);
+void rt_tick(struct rq *rq, struct task_struct *curr);
+u32 rt_select_cpu(struct task_struct *p, u32 cpu);
+void fair_enqueue(struct rq *rq, struct task_struct *p, bool woken);
+void fair_dequeue(struct rq *rq, struct task_struct *p);
+struct task_struct *fair_pick(struct rq *rq);
+void fair_preempts(struct rq *rq, struct task_struct *p);
+void fair_update(struct rq *rq, struct task_struct *curr, u64 ran_ns);
+void fair_tick(struct rq *rq, struct task_struct *curr);
+void fair_put_prev(struct rq *rq, struct task_struct *p);
+u32 fair_select_cpu(struct task_struct *p, u32 cpu);
+/* A CPU has nothing to run: may it have one that waits elsewhere? */
+struct task_struct *fair_pull(struct rq *rq);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the simulator sees of a machine (src/shell.rs has the same in Rust). Times in ns of the
+ * virtual clock; work in instructions, of which a CPU that has the machine to itself does one a ns.
+ *
+ * The caller drives it: sim_run() lets time pass until user space has to say what happens next, and
+ * says why. Calls in between are made by the CPU of that event, in its interrupt or its task.
+ */
+#ifndef ANDANTE_SIM_SIM_H
+#define ANDANTE_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_options {
+	uint32_t cpus;
+	uint32_t load; /* put our scheduler in charge; else the kernel's own classes serve */
+	/* QEMU's virtual CPUs under -icount share one budget of instructions: n that are busy run
+	 * at 1/n of the speed each. */
+	uint32_t shared_budget;
+	uint32_t trace; /* keep every stretch of running, for sim_runs() */
+	uint64_t tick_ns;
+	uint64_t quantum_ns; /* the scheduler's knobs, as bpf/base.h has them */
+	uint64_t in_class_wake_ns;
+	uint32_t contract_bound;
+	uint32_t learn_bound;
+	uint32_t bindings;
+	uint32_t domain_cpus; /* 0: one tree */
+};
+
+/* What ways through the kernel cost [instructions]: costs.toml, which says how each is measured. */
+struct sim_costs {
+	uint64_t enqueue, dispatch, running, stopping, init_task, enable, exit_task;
+	uint64_t schedule;  /* __schedule() and the switch, without callbacks */
+	uint64_t wake;	    /* try_to_wake_up(), without callbacks */
+	uint64_t interrupt; /* entry and exit */
+	uint64_t timer;	    /* expiry of a high-resolution timer */
+	uint64_t tick;
+	uint64_t kick; /* the irq_work of kicks, for each CPU kicked */
+	uint64_t ipi;  /* a rescheduling interrupt */
+	uint64_t idle_exit;
+};
+
+enum sim_event_kind {
+	SIM_UNTIL = 0,	 /* the time asked for has come */
+	SIM_STEP = 1,	 /* the task on that CPU has done its work: what does it do next? */
+	SIM_TIMER = 2,	 /* the timer of that token has expired */
+	SIM_EJECTED = 3, /* the scheduler was let go: once */
+};
+
+struct sim_event {
+	uint32_t kind;
+	uint32_t cpu;
+	uint32_t task;
+	uint32_t pad;
+	uint64_t token;
+};
+
+struct sim_run {
+	uint64_t start_ns;
+	uint64_t length_ns;
+	uint32_t cpu;
+	uint32_t task;
+	uint32_t reason;
+	uint32_t pad;
+};
+
+struct sim_stats {
+	uint64_t switches;
+	uint64_t wakeups;
+	uint64_t interrupts;
+	uint64_t dispatches;
+	uint64_t enqueues;
+	char reason[64]; /* why it was ejected */
+	char message[192];
+};
+
+struct sim_task {
+	uint32_t cgroup;
+	int32_t nice;
+	uint32_t real_time; /* SCHED_FIFO at this priority; 0: an ordinary task */
+	uint32_t flags;	    /* PF_* */
+	uint64_t affinity[4];
+	uint32_t process_of; /* the task is a thread of this one's process; ~0: of its own */
+	uint32_t pad;
+};
+
+void sim_begin(const struct sim_options *options, const struct sim_costs *costs);
+void sim_run(uint64_t until_ns, struct sim_event *event);
+uint64_t sim_now_ns(void);
+
+uint32_t sim_cgroup(uint32_t parent, uint32_t weight); /* number; the root is 0 */
+void sim_cgroup_weight(uint32_t cgroup, uint32_t weight);
+int sim_cgroup_remove(uint32_t cgroup);
+void sim_move(uint32_t task, uint32_t cgroup);
+
+uint32_t sim_fork(const struct sim_task *task); /* number; it is asleep, with no work */
+void sim_wake_new(uint32_t task);
+void sim_wake(uint32_t task, uint32_t sync);
+void sim_block(uint32_t task);	 /* the task that runs here goes to sleep */
+void sim_exiting(uint32_t task); /* it is about to exit: what it wakes from here on knows */
+void sim_exit(uint32_t task);
+void sim_kill(uint32_t task); /* whatever it does */
+void sim_stop(uint32_t task, uint32_t stopped);
+void sim_work(uint32_t task, uint64_t ns);
+void sim_spend(uint64_t ns); /* the kernel is busy for so long on this CPU */
+void sim_yield(uint32_t task);
+void sim_timer(uint64_t at_ns, uint64_t token);
+void sim_interrupt(uint64_t at_ns, uint32_t cpu, uint64_t token);
+void sim_steal(uint32_t cpu, uint64_t ns);
+void sim_nice(uint32_t task, int32_t nice);
+void sim_affinity(uint32_t task, const uint64_t mask[4]);
+void sim_hotplug(uint32_t cpu, uint32_t online);
+
+/* UNIX sockets, as far as tracepoints tell the scheduler of them: the current task sends to, or
+ * has received from, this end of a connection. */
+uint32_t sim_socket(uint32_t listener, uint32_t connector); /* number: ends 2n, accepted; 2n + 1 */
+void sim_data_ready(uint32_t end);
+void sim_received(uint32_t end);
+
+uint64_t sim_used_ns(uint32_t task);
+uint64_t sim_worked_ns(uint32_t task);
+int sim_cpu_of(uint32_t task);
+uint64_t sim_idle_ns(void);
+uint64_t sim_stolen_ns(void);
+const struct sim_run *sim_runs(uint32_t *count); /* since the last call */
+const struct sim_stats *sim_stats(void);
+
+/* The scheduler's own: user space asks for a contract (bpf/holders.h). */
+struct an_contract_call *sim_contract_call(void);
+int sim_contract(void);
+
+#endif

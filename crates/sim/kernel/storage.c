@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What BPF gives a scheduler: spin locks, maps, storage of tasks and cgroups. */
+#include "model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void model_fault(const char *file, int line, const char *what)
+{
+	fprintf(stderr, "%s:%d: the model of the kernel: not (%s), at %llu ns on CPU %u\n", file,
+		line, what, (unsigned long long)m.now_ns, m.cpu);
+	abort();
+}
+
+void *model_grow(void *array, u32 count, u32 *room, u64 size)
+{
+	if (count < *room)
+		return array;
+	*room = *room ? *room * 2 : 16;
+	array = realloc(array, *room * size);
+	model_assert(array);
+	return array;
+}
+
+/* ---- locks: they do not nest, and nothing of the kernel's is called under them ---- */
+
+void bpf_spin_lock(struct bpf_spin_lock *lock)
+{
+	model_assert(!m.under_lock);
+	model_assert(!lock->held_by);
+	lock->held_by = m.cpu + 1;
+	m.under_lock = true;
+}
+
+void bpf_spin_unlock(struct bpf_spin_lock *lock)
+{
+	model_assert(m.under_lock);
+	model_assert(lock->held_by == m.cpu + 1);
+	lock->held_by = 0;
+	m.under_lock = false;
+}
+
+void bpf_rcu_read_lock(void)
+{
+}
+
+void bpf_rcu_read_unlock(void)
+{
+}
+
+/* ---- storage of one task, or one cgroup ---- */
+
+void *model_storage(struct local_storage *of, const void *map, u64 size, u64 flags)
+{
+	model_assert(!m.under_lock);
+	model_assert(!of->map || of->map == map);
+	if (!of->value && flags & BPF_LOCAL_STORAGE_GET_F_CREATE) {
+		of->map = map;
+		of->value = calloc(1, size);
+		model_assert(of->value);
+	}
+	return of->value;
+}
+
+/* ---- maps: arrays, and hashes that forget what was used least lately ---- */
+
+#define MAPS_MAX 8
+#define KEY_MAX 16
+
+struct entry {
+	u8 key[KEY_MAX];
+	u64 used;
+	u32 next; /* of those with the same hash: index + 1 */
+	u8 *value;
+};
+
+static struct map {
+	const void *definition;
+	u32 type, entries, key_size, value_size;
+	u8 *array;
+	struct entry *entry;
+	u32 *bucket; /* index + 1 of its first */
+	u32 count;
+	u64 uses;
+} maps[MAPS_MAX];
+
+static struct map *map_of(const void *definition, u32 type, u32 entries, u32 key_size,
+			  u32 value_size)
+{
+	struct map *map = maps;
+
+	while (map < maps + MAPS_MAX && map->definition && map->definition != definition)
+		map++;
+	model_assert(map < maps + MAPS_MAX);
+	if (map->definition)
+		return map;
+	model_assert(key_size <= KEY_MAX);
+	*map = (struct map){.definition = definition,
+			    .type = type,
+			    .entries = entries,
+			    .key_size = key_size,
+			    .value_size = value_size};
+	if (type == BPF_MAP_TYPE_ARRAY) {
+		map->array = calloc(entries, value_size);
+		model_assert(map->array);
+	} else {
+		model_assert(type == BPF_MAP_TYPE_LRU_HASH);
+		map->entry = calloc(entries, sizeof(*map->entry));
+		map->bucket = calloc(entries, sizeof(*map->bucket));
+		model_assert(map->entry && map->bucket);
+	}
+	return map;
+}
+
+static u32 *bucket_of(struct map *map, const void *key)
+{
+	u64 hash = 0xcbf29ce484222325ULL;
+
+	for (u32 i = 0; i < map->key_size; i++)
+		hash = (hash ^ ((const u8 *)key)[i]) * 0x100000001b3ULL;
+	return &map->bucket[hash % map->entries];
+}
+
+static struct entry *entry_find(struct map *map, const void *key)
+{
+	u32 at = *bucket_of(map, key);
+
+	while (at && memcmp(map->entry[at - 1].key, key, map->key_size))
+		at = map->entry[at - 1].next;
+	return at ? &map->entry[at - 1] : NULL;
+}
+
+/* The entry for a new key: the one that was used least lately, if all are in use. */
+static struct entry *entry_new(struct map *map, const void *key)
+{
+	struct entry *e = map->count < map->entries ? &map->entry[map->count++] : NULL;
+	u32 *at;
+
+	if (!e) {
+		e = map->entry;
+		for (u32 i = 1; i < map->entries; i++)
+			if (map->entry[i].used < e->used)
+				e = &map->entry[i];
+		for (at = bucket_of(map, e->key); &map->entry[*at - 1] != e;)
+			at = &map->entry[*at - 1].next;
+		*at = e->next;
+	}
+	memcpy(e->key, key, map->key_size);
+	at = bucket_of(map, key);
+	e->next = *at;
+	*at = (u32)(e - map->entry) + 1;
+	if (!e->value)
+		e->value = calloc(1, map->value_size);
+	model_assert(e->value);
+	return e;
+}
+
+void *model_map(const void *definition, u32 type, u32 entries, u32 key_size, u32 value_size,
+		const void *key, bool create)
+{
+	struct map *map = map_of(definition, type, entries, key_size, value_size);
+	struct entry *e;
+	u32 index;
+
+	/* A map that holds the locks themselves is asked for one while none is held. */
+	model_assert(!m.under_lock);
+	if (type == BPF_MAP_TYPE_ARRAY) {
+		memcpy(&index, key, sizeof(index));
+		return index < entries ? map->array + (u64)index * value_size : NULL;
+	}
+	e = entry_find(map, key);
+	if (!e && create)
+		e = entry_new(map, key);
+	if (!e)
+		return NULL;
+	e->used = ++map->uses;
+	return e->value;
+}
+
+/* The key of a value in an array. */
+u32 model_map_key(const void *definition, const void *value)
+{
+	struct map *map = maps;
+
+	while (map < maps + MAPS_MAX && map->definition != definition)
+		map++;
+	model_assert(map < maps + MAPS_MAX && map->array);
+	return (u32)(((const u8 *)value - map->array) / map->value_size);
+}
+
+long bpf_probe_read_kernel_str(void *to, u32 size, const void *from)
+{
+	return snprintf(to, size, "%s", from ? (const char *)from : "");
+}

@@ -1,0 +1,458 @@
+//! A machine whose kernel is modelled: sched_ext with the scheduler that users run, real-time tasks
+//! and the stock scheduler, interrupts, and what all of it costs.
+//!
+//! ```text
+//!   Program ──step──► Kernel ──wake, block, fork──► model (C) ──callbacks──► bpf/sched.bpf.c
+//!   (what tasks do)   (programs, pipes, timers)     (kernel/)                 ──► core/
+//! ```
+//!
+//! The model has the time, and says when a program has something to do; this part keeps what
+//! programs are and what they wait for.
+
+mod steps;
+
+use crate::channel::{Channel, ChannelId};
+use crate::machine::{Interrupts, Usage};
+use crate::program::{NewTask, Program, Record};
+use crate::random::Random;
+use crate::shell::{Shell, raw};
+use crate::simulation::Simulation;
+use crate::spec::{ClassId, InstanceId, Spec, TaskId};
+use crate::trace::Ran;
+use crate::{NS_PER_MS, NS_PER_S, Ns};
+
+/// Steps without work that a program may take in one go.
+const MAX_IDLE_STEPS: u32 = 100_000;
+/// Tokens from here on are not a sleeping task's.
+const EVENT: u64 = 1 << 63;
+
+/// Who has the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InCharge {
+    /// Andante, as `andante run` loads it with these settings.
+    Andante(Settings),
+    /// The kernel's own scheduler.
+    Stock,
+}
+
+/// Settings of `andante run` that its BPF part is given (`bpf/base.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Service of one pick [ns].
+    pub quantum_ns: Ns,
+    /// Service before a classmate may preempt [ns].
+    pub in_class_wake_ns: Ns,
+    /// What contracts may have of each CPU \[1/1024\].
+    pub contract_bound: u32,
+    /// What learnt ones may have \[1/1024\].
+    pub learn_bound: u32,
+    /// Whether servers work with the shares of their clients.
+    pub bindings: bool,
+}
+
+/// What a kernel is, beside who is in charge.
+#[derive(Debug, Clone, Copy)]
+pub struct Hardware {
+    /// CPUs, 1 to 64.
+    pub cpus: usize,
+    /// Virtual CPUs of an emulator that gives n busy ones 1/n of the speed each, as QEMU does when
+    /// its clock counts instructions.
+    pub shared_budget: bool,
+    /// Time between two ticks [ns]: 4 ms at 250 Hz.
+    pub tick_ns: Ns,
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Self {
+            cpus: 1,
+            shared_budget: false,
+            tick_ns: 4 * NS_PER_MS,
+        }
+    }
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Nothing,
+    Timer(u32),
+    Channel(ChannelId),
+    Child,
+    Dead,
+}
+
+struct Task {
+    program: Option<Box<dyn Program>>,
+    wait: Wait,
+    instance: InstanceId,
+    spec: Spec,
+    parent: Option<u32>,
+    children_ended: u32,
+}
+
+/// Something that happens to the machine at an instant, by its place in a list.
+enum Event {
+    Start(Option<Box<NewTask>>),
+    Suspend(InstanceId),
+    Resume(InstanceId),
+    Kill(InstanceId),
+    Interrupt(Interrupts, Random),
+}
+
+/// Instructions that system calls take beside what is modelled of them.
+#[derive(Debug, Clone, Copy)]
+struct SystemCalls {
+    send: Ns,
+    receive: Ns,
+    sleep: Ns,
+    fork: Ns,
+    wait: Ns,
+    exit: Ns,
+}
+
+/// N CPUs, a kernel, and what runs on them.
+pub struct Kernel {
+    shell: Shell,
+    cpus: usize,
+    calls: SystemCalls,
+    tasks: Vec<Task>,
+    channels: Vec<Channel>,
+    /// Of each channel: the connection to a server whose answers it carries, and who read it last.
+    connections: Vec<Option<u32>>,
+    readers: Vec<Option<u32>>,
+    classes: Vec<u32>,
+    events: Vec<Event>,
+    timers: u32,
+    records: Vec<Record>,
+    keep: std::ops::Range<Ns>,
+    runs: Vec<Ran>,
+    /// Of tasks that have ended, by instance: used, and of that for their own work [ns].
+    ended: Vec<(Ns, Ns)>,
+    /// Tasks that have not ended, or have ended since their use was looked at last.
+    alive: Vec<u32>,
+    ejected: Option<String>,
+}
+
+impl Kernel {
+    /// A machine under `in_charge`; who runs from `keep.start` to `keep.end` is kept.
+    pub fn new(hardware: &Hardware, in_charge: InCharge, keep: std::ops::Range<Ns>) -> Self {
+        let shell = Shell::load();
+        let settings = match in_charge {
+            InCharge::Andante(settings) => Some(settings),
+            InCharge::Stock => None,
+        };
+        let mut options = raw::Options {
+            cpus: hardware.cpus as u32,
+            load: u32::from(settings.is_some()),
+            shared_budget: u32::from(hardware.shared_budget),
+            trace: u32::from(!keep.is_empty()),
+            tick_ns: hardware.tick_ns,
+            ..raw::Options::default()
+        };
+        if let Some(settings) = settings {
+            options.quantum_ns = settings.quantum_ns;
+            options.in_class_wake_ns = settings.in_class_wake_ns;
+            options.contract_bound = settings.contract_bound;
+            options.learn_bound = settings.learn_bound;
+            options.bindings = u32::from(settings.bindings);
+        }
+        let costs = MODEL_COSTS;
+        // SAFETY: both live during the call.
+        unsafe { (shell.begin)(&raw const options, &raw const costs) };
+        Self {
+            shell,
+            cpus: hardware.cpus,
+            calls: SYSTEM_CALLS,
+            tasks: Vec::new(),
+            channels: Vec::new(),
+            connections: Vec::new(),
+            readers: Vec::new(),
+            classes: vec![0],
+            events: Vec::new(),
+            timers: 0,
+            records: Vec::new(),
+            keep,
+            runs: Vec::new(),
+            ended: Vec::new(),
+            alive: Vec::new(),
+            ejected: None,
+        }
+    }
+
+    /// A class below `parent`; none when the scheduler has no room for it.
+    pub fn create(&mut self, parent: ClassId, weight: u32) -> Option<ClassId> {
+        // SAFETY: the parent is one of those made before.
+        let cgroup = unsafe { (self.shell.cgroup)(self.classes[parent.0], weight) };
+        (cgroup != u32::MAX).then(|| {
+            self.classes.push(cgroup);
+            ClassId(self.classes.len() - 1)
+        })
+    }
+
+    fn at(&mut self, at_ns: Ns, event: Event) {
+        let token = EVENT | self.events.len() as u64;
+        self.events.push(event);
+        // SAFETY: CPU 0 is there.
+        unsafe { (self.shell.interrupt)(at_ns, 0, token) };
+    }
+
+    fn happens(&mut self, index: usize) {
+        match &mut self.events[index] {
+            Event::Start(new) => {
+                if let Some(new) = new.take() {
+                    self.begin(*new);
+                }
+            }
+            Event::Suspend(instance) => {
+                let instance = *instance;
+                self.each(instance, |shell, task| unsafe { (shell.stop)(task, 1) });
+            }
+            Event::Resume(instance) => {
+                let instance = *instance;
+                self.each(instance, |shell, task| unsafe { (shell.stop)(task, 0) });
+            }
+            Event::Kill(instance) => {
+                let instance = *instance;
+                for event in &mut self.events {
+                    if let Event::Start(new) = event {
+                        new.take_if(|new| new.instance == instance);
+                    }
+                }
+                self.each(instance, |shell, task| unsafe { (shell.kill)(task) });
+            }
+            Event::Interrupt(interrupts, random) => {
+                let gap_ns = match interrupts.seed {
+                    Some(_) => random.exponential(interrupts.gap_ns as f64) as Ns,
+                    None => interrupts.gap_ns,
+                };
+                // SAFETY: CPUs of a scenario's interrupts exist.
+                unsafe {
+                    (self.shell.steal)(interrupts.cpu as u32, interrupts.cost_ns);
+                    let at_ns = (self.shell.now_ns)() + gap_ns.max(1);
+                    (self.shell.interrupt)(at_ns, interrupts.cpu as u32, EVENT | index as u64);
+                }
+            }
+        }
+    }
+
+    fn each(&mut self, instance: InstanceId, act: impl Fn(&Shell, u32)) {
+        for task in &self.alive {
+            let t = &self.tasks[*task as usize];
+            if t.instance == instance && t.wait != Wait::Dead {
+                act(&self.shell, *task);
+            }
+        }
+    }
+
+    /// Of each task: used, and worked.
+    fn used(&self, task: u32) -> (Ns, Ns) {
+        // SAFETY: the task is known.
+        unsafe { ((self.shell.used_ns)(task), (self.shell.worked_ns)(task)) }
+    }
+
+    /// The figures of tasks that have left their CPU for good are summed up.
+    fn forget_ended(&mut self) {
+        let mut alive = std::mem::take(&mut self.alive);
+        alive.retain(|task| {
+            let t = &self.tasks[*task as usize];
+            if t.wait != Wait::Dead {
+                return true;
+            }
+            let (used, worked) = self.used(*task);
+            let sum = &mut self.ended[t.instance.0 as usize];
+            sum.0 += used;
+            sum.1 += worked;
+            false
+        });
+        self.alive = alive;
+    }
+
+    fn take_runs(&mut self) {
+        if self.keep.is_empty() {
+            return;
+        }
+        let mut count = 0;
+        // SAFETY: the object says how many there are, and does not change them meanwhile.
+        let runs = unsafe {
+            let first = (self.shell.runs)(&raw mut count);
+            match count {
+                0 => &[][..],
+                _ => std::slice::from_raw_parts(first, count as usize),
+            }
+        };
+        let kept = runs.iter().filter(|run| {
+            run.start_ns + run.length_ns > self.keep.start && run.start_ns < self.keep.end
+        });
+        self.runs.extend(kept.map(|run| Ran {
+            cpu: run.cpu,
+            task: TaskId(run.task),
+            start_ns: run.start_ns,
+            length_ns: run.length_ns,
+            rule: andante_core_sys::Rule::SHARE,
+        }));
+    }
+}
+
+impl Simulation for Kernel {
+    fn channel(&mut self, capacity: u32, filled: u32) -> ChannelId {
+        self.channels.push(Channel::new(capacity, filled));
+        self.connections.push(None);
+        self.readers.push(None);
+        ChannelId(self.channels.len() as u32 - 1)
+    }
+
+    fn instance(&mut self) -> InstanceId {
+        self.records.push(Record::default());
+        self.ended.push((0, 0));
+        InstanceId(self.records.len() as u32 - 1)
+    }
+
+    fn start(&mut self, at_ns: Ns, instance: InstanceId, spec: Spec, program: Box<dyn Program>) {
+        let new = NewTask {
+            program,
+            spec,
+            instance,
+            parent: None,
+        };
+        self.at(at_ns, Event::Start(Some(Box::new(new))));
+    }
+
+    fn suspend(&mut self, at_ns: Ns, instance: InstanceId) {
+        self.at(at_ns, Event::Suspend(instance));
+    }
+
+    fn resume(&mut self, at_ns: Ns, instance: InstanceId) {
+        self.at(at_ns, Event::Resume(instance));
+    }
+
+    fn kill(&mut self, at_ns: Ns, instance: InstanceId) {
+        self.at(at_ns, Event::Kill(instance));
+    }
+
+    fn interrupt(&mut self, interrupts: Interrupts) {
+        let mut random = Random::new(interrupts.seed.unwrap_or(0));
+        let gap_ns = match interrupts.seed {
+            Some(_) => random.exponential(interrupts.gap_ns as f64) as Ns,
+            None => interrupts.gap_ns,
+        };
+        self.at(gap_ns, Event::Interrupt(interrupts, random));
+    }
+
+    fn raise(&mut self, _sink: InstanceId, _instants: Box<dyn Iterator<Item = Ns> + Send>) {
+        // Events are of contracts, and of the simulator's own scheduler alone so far.
+    }
+
+    fn run_until(&mut self, end_ns: Ns) {
+        loop {
+            let mut event = raw::Event::default();
+            // SAFETY: it lives during the call.
+            unsafe { (self.shell.run)(end_ns, &raw mut event) };
+            match event.kind {
+                raw::STEP => self.steps(event.task, event.token != 0),
+                raw::TIMER if event.token & EVENT != 0 => {
+                    self.happens((event.token & !EVENT) as usize);
+                }
+                raw::TIMER => self.timer((event.token >> 32) as u32, event.token as u32),
+                raw::EJECTED => {
+                    // SAFETY: it is the object's, and is not written any more.
+                    let stats = unsafe { &*(self.shell.stats)() };
+                    self.ejected = Some(text(&stats.reason) + ": " + &text(&stats.message));
+                }
+                _ => break,
+            }
+        }
+        self.forget_ended();
+        self.take_runs();
+    }
+
+    fn record(&self, instance: InstanceId) -> &Record {
+        &self.records[instance.0 as usize]
+    }
+
+    fn level(&self, _instance: InstanceId) -> u32 {
+        0
+    }
+
+    fn instance_of(&self, task: TaskId) -> InstanceId {
+        self.tasks[task.0 as usize].instance
+    }
+
+    fn usage(&self) -> Usage {
+        let mut instances: Vec<Ns> = self.ended.iter().map(|(used, _)| *used).collect();
+        let mut work: Vec<Ns> = self.ended.iter().map(|(_, worked)| *worked).collect();
+        let mut classes = vec![0; self.classes.len()];
+        for task in &self.alive {
+            let t = &self.tasks[*task as usize];
+            let (used, worked) = self.used(*task);
+            instances[t.instance.0 as usize] += used;
+            work[t.instance.0 as usize] += worked;
+            classes[t.spec.class.0] += used;
+        }
+        Usage {
+            instances,
+            work,
+            classes,
+            // SAFETY: no arguments.
+            idle: unsafe { (self.shell.idle_ns)() },
+            // SAFETY: no arguments.
+            stolen: unsafe { (self.shell.stolen_ns)() },
+        }
+    }
+
+    fn runs(&self) -> &[Ran] {
+        &self.runs
+    }
+
+    fn ejected(&self) -> Option<&str> {
+        self.ejected.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // SAFETY: no arguments.
+        let at_s = unsafe { (self.shell.now_ns)() } as f64 / NS_PER_S as f64;
+        write!(
+            f,
+            "{} CPUs, {} tasks at {at_s} s",
+            self.cpus,
+            self.alive.len()
+        )
+    }
+}
+
+/// Text that ends with a zero.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+}
+
+/// To be measured: `costs.toml`.
+const MODEL_COSTS: raw::Costs = raw::Costs {
+    enqueue: 1200,
+    dispatch: 1200,
+    running: 400,
+    stopping: 300,
+    init_task: 1500,
+    enable: 200,
+    exit_task: 400,
+    schedule: 1500,
+    wake: 900,
+    interrupt: 600,
+    timer: 1200,
+    tick: 2500,
+    kick: 800,
+    ipi: 900,
+    idle_exit: 1000,
+};
+
+/// To be measured: `costs.toml`.
+const SYSTEM_CALLS: SystemCalls = SystemCalls {
+    send: 1500,
+    receive: 1500,
+    sleep: 1500,
+    fork: 0,
+    wait: 2000,
+    exit: 20_000,
+};

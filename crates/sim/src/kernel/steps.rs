@@ -1,0 +1,215 @@
+//! What tasks do: the steps of their programs, in the context of the CPU that the model names.
+
+use super::*;
+use crate::program::{Step, World};
+
+impl Kernel {
+    /// A new task, forked by the one that runs here, or by the laboratory.
+    pub(super) fn begin(&mut self, new: NewTask) {
+        let parent = new.parent.map(|parent| parent.0);
+        let how = raw::Task {
+            cgroup: self.classes[new.spec.class.0],
+            nice: new.spec.nice,
+            real_time: new.spec.fifo,
+            flags: 0,
+            affinity: [new.spec.affinity, 0, 0, 0],
+            process_of: u32::MAX,
+            pad: 0,
+        };
+        // SAFETY: `how` lives during the call.
+        let task = unsafe { (self.shell.fork)(&raw const how) };
+        assert_eq!(task as usize, self.tasks.len(), "tasks come in order");
+        self.tasks.push(Task {
+            program: Some(new.program),
+            wait: Wait::Nothing,
+            instance: new.instance,
+            spec: new.spec,
+            parent,
+            children_ended: 0,
+        });
+        self.alive.push(task);
+        // SAFETY: it has just been made.
+        unsafe { (self.shell.wake_new)(task) };
+    }
+
+    pub(super) fn timer(&mut self, task: u32, number: u32) {
+        if self.tasks[task as usize].wait == Wait::Timer(number) {
+            self.wake(task, false);
+        }
+    }
+
+    fn wake(&mut self, task: u32, sync: bool) {
+        self.tasks[task as usize].wait = Wait::Nothing;
+        // SAFETY: the task is known.
+        unsafe { (self.shell.wake)(task, u32::from(sync)) };
+    }
+
+    /// The task that runs has done its step, or is to end: its program says what comes next.
+    pub(super) fn steps(&mut self, task: u32, killed: bool) {
+        if killed {
+            if let Wait::Channel(channel) = self.tasks[task as usize].wait {
+                self.channels[channel.0 as usize].forget(TaskId(task));
+            }
+            return self.exit(task);
+        }
+        let mut program = self.tasks[task as usize]
+            .program
+            .take()
+            .expect("it has not ended");
+        let mut forked = Vec::new();
+        for steps in 0.. {
+            assert!(
+                steps < MAX_IDLE_STEPS,
+                "a program takes steps without end and without work"
+            );
+            let t = &self.tasks[task as usize];
+            let mut world = World {
+                // SAFETY: no arguments.
+                now_ns: unsafe { (self.shell.now_ns)() },
+                task: TaskId(task),
+                records: &mut self.records,
+                parent: TaskId(task),
+                instance: t.instance,
+                spec: &t.spec,
+                forked: &mut forked,
+            };
+            let step = program.step(&mut world);
+            for new in forked.drain(..) {
+                self.spend(self.calls.fork);
+                self.begin(new);
+            }
+            if self.take(task, step) {
+                break;
+            }
+        }
+        self.tasks[task as usize].program = Some(program);
+    }
+
+    fn spend(&self, ns: Ns) {
+        // SAFETY: a number.
+        unsafe { (self.shell.spend)(ns) };
+    }
+
+    fn work(&self, task: u32, ns: Ns) {
+        // SAFETY: the task is known.
+        unsafe { (self.shell.work)(task, ns) };
+    }
+
+    fn block(&mut self, task: u32, wait: Wait) -> bool {
+        self.tasks[task as usize].wait = wait;
+        // SAFETY: it is the one that runs.
+        unsafe { (self.shell.block)(task) };
+        true
+    }
+
+    /// True: the step takes time.
+    fn take(&mut self, task: u32, step: Step) -> bool {
+        match step {
+            Step::Compute(0) => false,
+            Step::Compute(ns) => {
+                self.work(task, ns);
+                true
+            }
+            Step::ComputeForever => {
+                self.work(task, Ns::MAX);
+                true
+            }
+            Step::SleepUntil(at_ns) => {
+                self.spend(self.calls.sleep);
+                // SAFETY: numbers.
+                if at_ns <= unsafe { (self.shell.now_ns)() } {
+                    return false;
+                }
+                self.timers = self.timers.wrapping_add(1);
+                let token = u64::from(task) << 32 | u64::from(self.timers);
+                // SAFETY: numbers.
+                unsafe { (self.shell.timer)(at_ns, token) };
+                self.block(task, Wait::Timer(self.timers))
+            }
+            Step::Ask { bell, answers } => {
+                if let Some(end) = self.connection(task, bell, answers) {
+                    // SAFETY: the connection is known.
+                    unsafe { (self.shell.data_ready)(end) };
+                }
+                self.take(task, Step::Send(bell, 1))
+            }
+            Step::Take { answers } => {
+                if let Some(end) = self.connections[answers.0 as usize] {
+                    // SAFETY: the connection is known.
+                    unsafe { (self.shell.received)(end) };
+                }
+                false
+            }
+            Step::Send(channel, bytes) => {
+                self.spend(self.calls.send);
+                if let Some(end) = self.connections[channel.0 as usize] {
+                    // SAFETY: the connection is known; the answer arrives at its other end.
+                    unsafe { (self.shell.data_ready)(end + 1) };
+                }
+                if self.channels[channel.0 as usize].send(TaskId(task), bytes) {
+                    self.serve(channel);
+                    return false;
+                }
+                self.block(task, Wait::Channel(channel))
+            }
+            Step::Receive(channel, bytes) => {
+                self.spend(self.calls.receive);
+                self.readers[channel.0 as usize] = Some(task);
+                if self.channels[channel.0 as usize].receive(TaskId(task), bytes) {
+                    self.serve(channel);
+                    return false;
+                }
+                self.block(task, Wait::Channel(channel))
+            }
+            Step::WaitForChild => {
+                self.spend(self.calls.wait);
+                let t = &mut self.tasks[task as usize];
+                if t.children_ended > 0 {
+                    t.children_ended -= 1;
+                    return false;
+                }
+                self.block(task, Wait::Child)
+            }
+            Step::Exit => {
+                self.exit(task);
+                true
+            }
+        }
+    }
+
+    /// The accepted end of the task's connection to the server that reads `bell`; none while nobody
+    /// has read it.
+    fn connection(&mut self, task: u32, bell: ChannelId, answers: ChannelId) -> Option<u32> {
+        let server = self.readers[bell.0 as usize]?;
+        let connection = &mut self.connections[answers.0 as usize];
+        if connection.is_none() {
+            // SAFETY: both tasks are known.
+            *connection = Some(unsafe { (self.shell.socket)(server, task) });
+        }
+        *connection
+    }
+
+    fn serve(&mut self, channel: ChannelId) {
+        while let Some(task) = self.channels[channel.0 as usize].next_served() {
+            self.wake(task.0, true);
+        }
+    }
+
+    fn exit(&mut self, task: u32) {
+        self.spend(self.calls.exit);
+        // SAFETY: it is the one that runs.
+        unsafe { (self.shell.exiting)(task) };
+        if let Some(parent) = self.tasks[task as usize].parent {
+            let p = &mut self.tasks[parent as usize];
+            match p.wait {
+                Wait::Child => self.wake(parent, true),
+                _ => p.children_ended += 1,
+            }
+        }
+        let t = &mut self.tasks[task as usize];
+        t.wait = Wait::Dead;
+        t.program = None;
+        // SAFETY: it is the one that runs.
+        unsafe { (self.shell.exit)(task) };
+    }
+}

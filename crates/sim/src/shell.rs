@@ -1,0 +1,209 @@
+//! The scheduler's shell, `bpf/sched.bpf.c`, compiled natively with a model of the kernel around it
+//! (`kernel/`), as a shared object that every machine loads a copy of.
+//!
+//! The object is one machine: its state is in the object's own variables, as that of the real
+//! scheduler is in those of the BPF object. So each machine has an object of its own, loaded from
+//! memory, and any number of them run beside each other.
+
+use std::ffi::c_int;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+/// `kernel/sim.h`.
+pub(crate) mod raw {
+    /// `struct sim_options`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Options {
+        pub cpus: u32,
+        pub load: u32,
+        pub shared_budget: u32,
+        pub trace: u32,
+        pub tick_ns: u64,
+        pub quantum_ns: u64,
+        pub in_class_wake_ns: u64,
+        pub contract_bound: u32,
+        pub learn_bound: u32,
+        pub bindings: u32,
+        pub domain_cpus: u32,
+    }
+
+    /// `struct sim_costs`: instructions that ways through the kernel take.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Costs {
+        pub enqueue: u64,
+        pub dispatch: u64,
+        pub running: u64,
+        pub stopping: u64,
+        pub init_task: u64,
+        pub enable: u64,
+        pub exit_task: u64,
+        pub schedule: u64,
+        pub wake: u64,
+        pub interrupt: u64,
+        pub timer: u64,
+        pub tick: u64,
+        pub kick: u64,
+        pub ipi: u64,
+        pub idle_exit: u64,
+    }
+
+    /// `struct sim_event`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Event {
+        pub kind: u32,
+        pub cpu: u32,
+        pub task: u32,
+        pub pad: u32,
+        pub token: u64,
+    }
+
+    /// `enum sim_event_kind`.
+    #[cfg(test)]
+    pub const UNTIL: u32 = 0;
+    pub const STEP: u32 = 1;
+    pub const TIMER: u32 = 2;
+    pub const EJECTED: u32 = 3;
+
+    /// `struct sim_run`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Run {
+        pub start_ns: u64,
+        pub length_ns: u64,
+        pub cpu: u32,
+        pub task: u32,
+        pub reason: u32,
+        pub pad: u32,
+    }
+
+    /// `struct sim_task`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Task {
+        pub cgroup: u32,
+        pub nice: i32,
+        pub real_time: u32,
+        pub flags: u32,
+        pub affinity: [u64; 4],
+        pub process_of: u32,
+        pub pad: u32,
+    }
+
+    /// `struct sim_stats`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Stats {
+        pub switches: u64,
+        pub wakeups: u64,
+        pub interrupts: u64,
+        pub dispatches: u64,
+        pub enqueues: u64,
+        pub reason: [u8; 64],
+        pub message: [u8; 192],
+    }
+}
+
+/// The object with the class tree's shell.
+const SCHED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.so"));
+
+macro_rules! calls {
+    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The object's functions, see `kernel/sim.h`. Pointers given to them are used during the
+        /// call only.
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) struct Calls {
+            $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+        }
+
+        impl Calls {
+            fn of(library: &Library) -> Self {
+                // SAFETY: the names and types are those of `kernel/sim.h`; the tests call each.
+                unsafe {
+                    Self {
+                        $($name: *library
+                            .get(concat!("sim_", stringify!($name)).as_bytes())
+                            .expect("the object has all of sim.h"),)*
+                    }
+                }
+            }
+        }
+    };
+}
+
+calls! {
+    begin: fn(*const raw::Options, *const raw::Costs);
+    run: fn(u64, *mut raw::Event);
+    now_ns: fn() -> u64;
+    cgroup: fn(u32, u32) -> u32;
+    cgroup_weight: fn(u32, u32);
+    fork: fn(*const raw::Task) -> u32;
+    wake_new: fn(u32);
+    wake: fn(u32, u32);
+    block: fn(u32);
+    exiting: fn(u32);
+    exit: fn(u32);
+    kill: fn(u32);
+    stop: fn(u32, u32);
+    work: fn(u32, u64);
+    spend: fn(u64);
+    timer: fn(u64, u64);
+    interrupt: fn(u64, u32, u64);
+    steal: fn(u32, u64);
+    socket: fn(u32, u32) -> u32;
+    data_ready: fn(u32);
+    received: fn(u32);
+    used_ns: fn(u32) -> u64;
+    worked_ns: fn(u32) -> u64;
+    idle_ns: fn() -> u64;
+    stolen_ns: fn() -> u64;
+    runs: fn(*mut u32) -> *const raw::Run;
+    stats: fn() -> *const raw::Stats;
+    contract: fn() -> c_int;
+}
+
+/// A machine's object. Its functions may be called from one thread at a time.
+pub(crate) struct Shell {
+    calls: Calls,
+    // Kept open while it is loaded: the loader tells objects by the names of their files, and the
+    // number of an open file is nobody else's.
+    _file: std::fs::File,
+    _library: Library,
+}
+
+impl Shell {
+    /// A new one, with everything in it zero.
+    pub fn load() -> Self {
+        let file = rustix::fs::memfd_create("andante", rustix::fs::MemfdFlags::CLOEXEC);
+        let mut file = std::fs::File::from(file.expect("there is memory for a file"));
+        file.write_all(SCHED)
+            .expect("there is memory for the object");
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // SAFETY: what the object runs when it is loaded and unloaded is nothing.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let library = library.expect("the object links against libc alone");
+        Self {
+            calls: Calls::of(&library),
+            _file: file,
+            _library: library,
+        }
+    }
+}
+
+impl std::ops::Deref for Shell {
+    type Target = Calls;
+
+    fn deref(&self) -> &Calls {
+        &self.calls
+    }
+}
+
+impl std::fmt::Debug for Shell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shell")
+    }
+}
