@@ -41,7 +41,7 @@ mod protocol;
 mod server;
 mod terms;
 
-pub use books::{Books, Caller, Event, Settings, name_after};
+pub use books::{Books, Caller, Event, Settings, by_windows, name_after, promise};
 pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;

@@ -8,11 +8,11 @@ mod measured;
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loaded, Loop, Pingpong, Player,
     Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Simulation, Spec,
+    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation, Spec,
 };
 
 use crate::choice::{ByHand, Choice};
@@ -29,6 +29,12 @@ use measured::Measured;
 const LOOP_NS: Ns = 10_000;
 /// Work that counts as one Dhrystone; only ratios of their numbers mean anything [ns].
 const DHRYSTONE_NS: Ns = 1_000;
+/// What the laboratory takes to load its programs, before the first begins [ns].
+const LOADING_NS: Ns = NS_PER_S;
+/// Between two programs that it loads [ns].
+const LOADS_EVERY_NS: Ns = 2_000_000;
+/// Between two programs that it tells to begin [ns].
+const ORDERS_EVERY_NS: Ns = 100_000;
 /// What fits into a pipe and a socket [bytes].
 const PIPE_BYTES: u32 = 65_536;
 
@@ -72,22 +78,11 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
             ),
         });
     }
-    let by_class = |program: &&Program| {
-        let contract = program.contract.as_ref();
-        contract.is_some_and(|contract| contract.held_by_class) && program.count > 0
-    };
-    if let Some(program) = job.case.workload.programs.iter().find(by_class) {
-        let what = format!(
-            "the contract of program `{}` is held by its class",
-            program.name
-        );
-        return Err(LabError::OnlyOnKernel { what });
-    }
     match &job.choice {
         Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
             what: "resource containers are simulated on one CPU only".to_owned(),
         }),
-        Choice::Andante => admission::admitted(&job.case.workload).map(|_| ()),
+        Choice::Andante => scheduler::check(&job.case.workload),
         choice => match scheduler::obstacle(choice) {
             Some(what) => Err(LabError::OnlyOnKernel { what }),
             None => Ok(()),
@@ -97,7 +92,8 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
 
 /// One case under one scheduler.
 pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
-    let begin_ns = ns(runner::lead_s(workload));
+    let loads = scheduler::is_on_kernel(workload, choice);
+    let begin_ns = ns(runner::lead_s(workload)) + if loads { LOADING_NS } else { 0 };
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
     let made = scheduler::make(workload, choice, begin_ns..trace_end_ns)?;
@@ -204,6 +200,7 @@ struct Starter<'a, 'm> {
     /// By the number of the instance.
     contracts: &'a [Option<ContractId>],
     begin_ns: Ns,
+    loads: bool,
     desks: Vec<(String, Desk)>,
 }
 
@@ -235,6 +232,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             classes,
             contracts,
             begin_ns,
+            loads: scheduler::is_on_kernel(workload, choice),
             desks,
         }
     }
@@ -273,7 +271,11 @@ impl<'a, 'm> Starter<'a, 'm> {
                 Some(cpus) => cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu),
             },
             priority: program.priority,
-            contract: self.contracts.get(id.0 as usize).copied().flatten(),
+            contract: match &program.contract {
+                // All of the class hold it, and none by itself.
+                Some(contract) if contract.held_by_class => None,
+                _ => self.contracts.get(id.0 as usize).copied().flatten(),
+            },
         };
         if let Some(contract) = &program.contract {
             let resolution_ns = self.workload.simulator.costs.timer_resolution_ns.max(1);
@@ -296,6 +298,21 @@ impl<'a, 'm> Starter<'a, 'm> {
         }
     }
 
+    /// A program as the laboratory starts it. On a kernel it is loaded, and gets its order: those that
+    /// begin with the warm-up are loaded before that.
+    fn begins(&mut self, start_ns: Ns, id: InstanceId, spec: Spec, program: Box<dyn Sim>) {
+        if !self.loads {
+            return self.machine.start(start_ns, id, spec, program);
+        }
+        let number = Ns::from(id.0);
+        let (load_ns, order_ns) = match start_ns {
+            0 => (number * LOADS_EVERY_NS, LOADING_NS + number * ORDERS_EVERY_NS),
+            _ => (start_ns, start_ns),
+        };
+        let loaded = Loaded::new(program, order_ns, 1.0);
+        self.machine.start(load_ns, id, spec, Box::new(loaded));
+    }
+
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
         let at = (start_ns, id);
         match &program.kind {
@@ -309,11 +326,11 @@ impl<'a, 'm> Starter<'a, 'm> {
             } => {
                 let per_s = Kind::periods_per_s(*frames, *rate_hz);
                 let audio = Audio::new(self.begin_ns, per_s, each_from_ms(work_ms));
-                self.machine.start(start_ns, id, spec, Box::new(audio));
+                self.begins(start_ns, id, spec, Box::new(audio));
             }
             Kind::Server => {
                 let server = DisplayServer::new(self.desk(&program.name));
-                self.machine.start(start_ns, id, spec, Box::new(server));
+                self.begins(start_ns, id, spec, Box::new(server));
             }
             Kind::Client {
                 server,
@@ -323,15 +340,15 @@ impl<'a, 'm> Starter<'a, 'm> {
                 let answer = self.machine.channel(PIPE_BYTES, 0);
                 let server = self.desk(server).client(answer, from_ms(*work_ms));
                 let client = ClosedLoop::new(server, from_ms(*think_ms));
-                self.machine.start(start_ns, id, spec, Box::new(client));
+                self.begins(start_ns, id, spec, Box::new(client));
             }
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
-                self.machine.start(start_ns, id, spec, Box::new(waker));
+                self.begins(start_ns, id, spec, Box::new(waker));
             }
             Kind::Batch { work_ms, fork_ms } => {
                 let batch = Batch::new(each_from_ms(work_ms), fork_ms.map_or(FORK_NS, from_ms));
-                self.machine.start(start_ns, id, spec, Box::new(batch));
+                self.begins(start_ns, id, spec, Box::new(batch));
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (
@@ -339,12 +356,11 @@ impl<'a, 'm> Starter<'a, 'm> {
                     self.machine.channel(PIPE_BYTES, 0),
                 );
                 let serves = Pingpong::new(from, to, true, *window);
-                self.machine
-                    .start(start_ns, id, spec.clone(), Box::new(serves));
+                self.begins(start_ns, id, spec.clone(), Box::new(serves));
                 let answers = Pingpong::new(to, from, false, *window);
-                self.machine.start(start_ns, id, spec, Box::new(answers));
+                self.begins(start_ns, id, spec, Box::new(answers));
             }
-            Kind::Loop | Kind::Dhrystone => self.machine.start(start_ns, id, spec, Box::new(Loop)),
+            Kind::Loop | Kind::Dhrystone => self.begins(start_ns, id, spec, Box::new(Loop)),
             kind => {
                 debug_assert!(kind.is_real());
                 unreachable!("refused before anything is simulated")
@@ -370,7 +386,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             true => player,
             false => player.never_dropping(),
         };
-        self.machine.start(start_ns, id, spec, Box::new(player));
+        self.begins(start_ns, id, spec, Box::new(player));
     }
 
     fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
@@ -394,7 +410,7 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let client = self.client(display, (start_ns, id, &spec));
         let typist = Answerer::typist(self.begin_ns, typing, client);
-        self.machine.start(start_ns, id, spec, Box::new(typist));
+        self.begins(start_ns, id, spec, Box::new(typist));
     }
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {
@@ -416,7 +432,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
         };
         let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
-        self.machine.start(start_ns, id, spec, Box::new(sink));
+        self.begins(start_ns, id, spec, Box::new(sink));
         if program.contract.as_ref().is_some_and(|c| c.terms.events) {
             self.machine.raise(id, Box::new(beats.instants()));
         }
@@ -444,8 +460,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             None => {
                 let desk = Desk::new(self.machine.channel(PIPE_BYTES, 0));
                 let server = DisplayServer::new(desk.clone());
-                self.machine
-                    .start(start_ns, id, spec.clone(), Box::new(server));
+                self.begins(start_ns, id, spec.clone(), Box::new(server));
                 desk
             }
         };

@@ -40,17 +40,53 @@ int model_received(struct sock *sk, int length)
 	return andante_received(sk, length);
 }
 
-struct an_contract_call *sim_contract_call(void)
-{
-	return &contract_call;
-}
-
-int sim_contract(void)
-{
-	return andante_contract(NULL);
-}
-
 const struct an_stats *sim_scheduler_stats(void)
 {
 	return &stats;
+}
+
+/* ---- contracts, as the daemon asks for them (bpf/holders.h) ---- */
+
+uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count, int cgroup)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_CREATE;
+	contract_call.kind = cgroup < 0 ? AN_HELD_BY_PROCESS : AN_HELD_BY_CLASS;
+	contract_call.leaf = cgroup < 0 ? AN_NONE : cgroup_leaf(m.cgroups[cgroup]);
+	contract_call.pieces = count;
+	memcpy(&contract_call.promise, promise, sizeof(struct an_promise));
+	model_assert(count <= AN_MAX_PIECES);
+	memcpy(contract_call.piece, pieces, count * sizeof(struct an_piece));
+	return andante_contract(NULL) ? 0 : contract_call.name;
+}
+
+int sim_contract_bind(uint32_t task, uint32_t name)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_BIND;
+	contract_call.pid = m.tasks[task]->pid;
+	contract_call.name = name;
+	return andante_contract(NULL);
+}
+
+int sim_contract_sweep(void)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_SWEEP;
+	return andante_contract(NULL);
+}
+
+void sim_contract_kept(uint32_t name, struct sim_kept *kept)
+{
+	const struct an_contract *c = an_contract(&contracts, name & 0xffff);
+
+	*kept = (struct sim_kept){
+		.deadlines = c->deadlines,
+		.misses = c->misses,
+		.violations = c->violations,
+		.exhaustions = c->exhaustions,
+		.service_ns = c->service_ns,
+		.borrowed_ns = c->borrowed_ns,
+		.reclaimed_ns = c->reclaimed_ns,
+	};
 }

@@ -126,8 +126,20 @@ uint64_t sim_stolen_ns(void);
 const struct sim_run *sim_runs(uint32_t *count); /* since the last call */
 const struct sim_stats *sim_stats(void);
 
-/* The scheduler's own: user space asks for a contract (bpf/holders.h). */
-struct an_contract_call *sim_contract_call(void);
-int sim_contract(void);
+/*
+ * Contracts, as the daemon asks the scheduler for them: promise is a struct an_promise, pieces are
+ * count struct an_piece. Held by a process whose tasks are bound to it, or by the class of a cgroup.
+ * Returns its name; 0: refused.
+ */
+uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count, int cgroup);
+int sim_contract_bind(uint32_t task, uint32_t name);
+int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
+
+struct sim_kept {
+	uint64_t deadlines, misses, violations, exhaustions;
+	uint64_t service_ns, borrowed_ns, reclaimed_ns;
+};
+
+void sim_contract_kept(uint32_t name, struct sim_kept *kept);
 
 #endif

@@ -11,13 +11,16 @@
 
 mod steps;
 
+use andante_core_sys::{Kept, Piece, Promise};
+
 use crate::channel::{Channel, ChannelId};
 use crate::machine::{Interrupts, Usage};
 use crate::program::{NewTask, Program, Record};
 use crate::random::Random;
+use crate::scheduler::Delivered;
 use crate::shell::{Shell, raw};
 use crate::simulation::Simulation;
-use crate::spec::{ClassId, InstanceId, Spec, TaskId};
+use crate::spec::{ClassId, ContractId, InstanceId, Spec, TaskId};
 use crate::trace::Ran;
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
@@ -98,6 +101,8 @@ enum Event {
     Resume(InstanceId),
     Kill(InstanceId),
     Interrupt(Interrupts, Random),
+    /// What the daemon does every second.
+    Sweep,
 }
 
 /// Instructions that system calls take beside what is modelled of them.
@@ -131,6 +136,8 @@ pub struct Kernel {
     ended: Vec<(Ns, Ns)>,
     /// Tasks that have not ended, or have ended since their use was looked at last.
     alive: Vec<u32>,
+    /// Names of contracts, in the order of creation.
+    contracts: Vec<u32>,
     ejected: Option<String>,
 }
 
@@ -176,6 +183,7 @@ impl Kernel {
             runs: Vec::new(),
             ended: Vec::new(),
             alive: Vec::new(),
+            contracts: Vec::new(),
             ejected: None,
         }
     }
@@ -187,6 +195,29 @@ impl Kernel {
         (cgroup != u32::MAX).then(|| {
             self.classes.push(cgroup);
             ClassId(self.classes.len() - 1)
+        })
+    }
+
+    /// A contract for the first task of an instance to come ([`Spec::contract`]), or for all tasks of
+    /// `class`; none if the scheduler refuses it. Whether it can be kept is not asked here.
+    pub fn promise(
+        &mut self,
+        promise: &Promise,
+        pieces: &[Piece],
+        class: Option<ClassId>,
+    ) -> Option<ContractId> {
+        let cgroup = class.map_or(-1, |class| self.classes[class.0] as i32);
+        // SAFETY: both live during the call, and the class is known.
+        let name = unsafe {
+            let count = pieces.len() as u32;
+            (self.shell.contract_create)(promise, pieces.as_ptr(), count, cgroup)
+        };
+        if self.contracts.is_empty() {
+            self.at(NS_PER_S, Event::Sweep);
+        }
+        (name != 0).then(|| {
+            self.contracts.push(name);
+            ContractId(self.contracts.len() - 1)
         })
     }
 
@@ -220,6 +251,14 @@ impl Kernel {
                     }
                 }
                 self.each(instance, |shell, task| unsafe { (shell.kill)(task) });
+            }
+            Event::Sweep => {
+                // SAFETY: numbers.
+                unsafe {
+                    (self.shell.contract_sweep)();
+                    let at_ns = (self.shell.now_ns)() + NS_PER_S;
+                    (self.shell.interrupt)(at_ns, 0, EVENT | index as u64);
+                }
             }
             Event::Interrupt(interrupts, random) => {
                 let gap_ns = match interrupts.seed {
@@ -402,6 +441,13 @@ impl Simulation for Kernel {
 
     fn runs(&self) -> &[Ran] {
         &self.runs
+    }
+
+    fn kept(&mut self, contract: ContractId) -> Option<(Kept, Delivered)> {
+        let mut kept = Kept::default();
+        // SAFETY: the contract is known, and what it came to is laid out as in `kernel/sim.h`.
+        unsafe { (self.shell.contract_kept)(self.contracts[contract.0], &raw mut kept) };
+        Some((kept, Delivered::default()))
     }
 
     fn ejected(&self) -> Option<&str> {

@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
+use andante_core_sys::{Kept, Piece, Promise};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// `kernel/sim.h`.
@@ -163,7 +164,10 @@ calls! {
     stolen_ns: fn() -> u64;
     runs: fn(*mut u32) -> *const raw::Run;
     stats: fn() -> *const raw::Stats;
-    contract: fn() -> c_int;
+    contract_create: fn(*const Promise, *const Piece, u32, c_int) -> u32;
+    contract_bind: fn(u32, u32) -> c_int;
+    contract_sweep: fn() -> c_int;
+    contract_kept: fn(u32, *mut Kept);
 }
 
 /// A machine's object. Its functions may be called from one thread at a time.

@@ -30,7 +30,7 @@ pub fn by_windows(terms: &Terms, admission: &Admission) -> bool {
 /// everybody else. Of the rules of the flexible server [core/fcbs.h] that leaves reclaiming: the share
 /// is what borrowing would give, and one that is throttled has no debts to be forgiven. A soft one has
 /// all three. A split contract is hard, and reclaims nothing [core/edfwm.h].
-fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<Piece>) {
+pub fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<Piece>) {
     let pieces: Vec<Piece> = match placement {
         Placement::Whole { .. } => Vec::new(),
         Placement::Split { pieces } => pieces

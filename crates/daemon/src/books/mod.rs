@@ -29,6 +29,7 @@ use crate::protocol::{
 };
 use crate::terms::Terms;
 
+pub use self::enforce::{by_windows, promise};
 pub use self::holder::name_after;
 pub use self::refresh::Event;
 

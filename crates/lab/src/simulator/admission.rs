@@ -1,14 +1,71 @@
 //! Where the contracts of a simulated workload run: admission says, as it does on a kernel.
 
-use andante_admission::{Answer, Machine, Placement, Policy, System};
+use andante_admission::{Admission, Answer, Machine, Placement, Policy, System};
 use andante_sched::Options;
-use andante_sim::{Piece, Terms};
+use andante_sim::{Piece, Promise, Terms};
 
 use crate::error::LabError;
 use crate::runner::{asked_for, no_room};
 use crate::scenario::{Contract, Kind, Program, Workload};
 
-/// What every instance is promised, in the scenario's order.
+/// What the daemon would have the kernel promise.
+pub(super) struct Promised {
+    /// As `core/contract.h` has it.
+    pub promise: Promise,
+    /// Its pieces, if it is split.
+    pub pieces: Vec<Piece>,
+}
+
+/// What every instance is promised on a kernel, in the scenario's order.
+///
+/// # Errors
+/// A contract for which there is no room.
+pub(super) fn promised(workload: &Workload) -> Result<Vec<Option<Promised>>, LabError> {
+    let leave = workload.leave_percent;
+    let machine = Machine {
+        cpus: workload.cpus,
+        left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
+    };
+    let mut system = System::new(machine, Policy::default()).expect("a machine");
+    let mut made = Vec::new();
+    for program in &workload.programs {
+        for instance in 0..program.count {
+            let Some(contract) = &program.contract else {
+                made.push(None);
+                continue;
+            };
+            let terms = asked_for(contract);
+            let admission = admit(&mut system, program, contract, instance)?;
+            let window = andante_daemon::by_windows(&terms, &admission);
+            let (promise, pieces) = andante_daemon::promise(&terms, &admission.placement, window);
+            made.push(Some(Promised {
+                promise: Promise {
+                    budget_ns: promise.budget_ns,
+                    period_ns: promise.period_ns,
+                    deadline_rel_ns: promise.deadline_ns,
+                    x: promise.losses,
+                    y: promise.window,
+                    flags: promise.flags,
+                    cpu: promise.cpu,
+                },
+                pieces: pieces.iter().map(piece).collect(),
+            }));
+        }
+    }
+    Ok(made)
+}
+
+fn piece(piece: &andante_sched::contracts::Piece) -> Piece {
+    Piece {
+        cpu: piece.cpu,
+        budget_ns: piece.budget_ns,
+        offset_ns: piece.offset_ns,
+        window_ns: piece.window_ns,
+        ..Piece::default()
+    }
+}
+
+/// What every instance is promised by the simulator's own scheduler, in the scenario's order.
 ///
 /// # Errors
 /// A contract for which there is no room, unless the scenario wants none to be refused.
@@ -44,6 +101,16 @@ fn ask(
     contract: &Contract,
     instance: u32,
 ) -> Result<Terms, LabError> {
+    let admission = admit(system, program, contract, instance)?;
+    Ok(placed(program, contract, &admission.placement))
+}
+
+fn admit(
+    system: &mut System,
+    program: &Program,
+    contract: &Contract,
+    instance: u32,
+) -> Result<Admission, LabError> {
     let terms = asked_for(contract);
     let mut asked = terms.contract(&format!("{}-{instance}", program.name));
     if let Some(cpu) = contract.cpu {
@@ -54,7 +121,7 @@ fn ask(
         reason,
     };
     match system.admit(asked) {
-        Ok(Answer::Admitted(admission)) => Ok(placed(program, contract, &admission.placement)),
+        Ok(Answer::Admitted(admission)) => Ok(admission),
         Ok(Answer::Refused(refusal)) => Err(refused(format!(
             "{}, with {} of every CPU left to others",
             no_room(&terms, &refusal),

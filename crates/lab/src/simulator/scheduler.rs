@@ -8,11 +8,11 @@ use andante_sim::{
     InCharge, Kernel, Machine, NS_PER_MS, Ns, PolicyKind, Scheduler, Settings, Simulation,
 };
 
-use super::admission::admitted;
+use super::admission::{Promised, admitted, promised};
 use super::ns;
 use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
-use crate::scenario::{Class, Workload};
+use crate::scenario::{Class, Program, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -71,6 +71,11 @@ fn kind(workload: &Workload, choice: &Choice) -> Kind {
     }
 }
 
+/// Is it simulated on a modelled kernel, with all that the laboratory does there?
+pub(super) fn is_on_kernel(workload: &Workload, choice: &Choice) -> bool {
+    kind(workload, choice) != Kind::Model
+}
+
 /// Per cent as [1/1024], as `crates/sched` gives them to the BPF part.
 fn part(percent: u32) -> u32 {
     percent * 1024 / 100
@@ -81,10 +86,29 @@ fn is_the_kernels(workload: &Workload) -> bool {
     let simulator = &workload.simulator;
     *simulator == crate::scenario::Simulator::default()
         && workload.classes.iter().all(|class| class.policy.is_none())
-        && workload
-            .programs
-            .iter()
-            .all(|program| program.contract.is_none())
+        && workload.programs.iter().all(|program| {
+            let contract = program.contract.as_ref();
+            contract.is_none_or(|contract| {
+                !contract.terms.events && contract.event_ns.is_empty() && contract.cpu.is_none()
+            })
+        })
+}
+
+/// Refuses what Andante would not promise, or does not have in the simulator.
+pub(super) fn check(workload: &Workload) -> Result<(), LabError> {
+    if is_the_kernels(workload) {
+        return promised(workload).map(|_| ());
+    }
+    let by_class = |program: &&Program| {
+        let contract = program.contract.as_ref();
+        contract.is_some_and(|contract| contract.held_by_class) && program.count > 0
+    };
+    if let Some(program) = workload.programs.iter().find(by_class) {
+        let name = &program.name;
+        let what = format!("the contract of program `{name}` is held by its class");
+        return Err(LabError::OnlyOnKernel { what });
+    }
+    admitted(workload).map(|_| ())
 }
 
 /// Makes the machine of `workload` under `choice`; who runs from `keep.start` to `keep.end` is kept.
@@ -186,7 +210,41 @@ fn on_kernel(
         true => Some(ClassId(0)),
         false => kernel.create(parent, class.weight),
     })?;
-    Ok(without_contracts(workload, Box::new(kernel), classes))
+    let contracts = match in_charge {
+        InCharge::Andante(_) => Some(promises(workload, &mut kernel, &classes)?),
+        InCharge::Stock => None,
+    };
+    let made = without_contracts(workload, Box::new(kernel), classes);
+    Ok(match contracts {
+        Some(contracts) => Made { contracts, ..made },
+        None => made,
+    })
+}
+
+/// A contract for every instance that is promised one, as the daemon makes it.
+fn promises(
+    workload: &Workload,
+    kernel: &mut Kernel,
+    classes: &[(String, ClassId)],
+) -> Result<Vec<Option<ContractId>>, LabError> {
+    let instances = workload.programs.iter();
+    let instances = instances.flat_map(|program| (0..program.count).map(move |_| program));
+    instances
+        .zip(promised(workload)?)
+        .map(|(program, promised)| {
+            let Some(Promised { promise, pieces }) = promised else {
+                return Ok(None);
+            };
+            let by_class = program.contract.as_ref().is_some_and(|c| c.held_by_class);
+            let class = classes.iter().find(|(path, _)| *path == program.class);
+            let class = class.map(|(_, class)| *class).filter(|_| by_class);
+            let made = kernel.promise(&promise, &pieces, class);
+            made.map(Some).ok_or_else(|| LabError::NoContract {
+                program: program.name.clone(),
+                reason: "the scheduler has no room for it, or its class has one".to_owned(),
+            })
+        })
+        .collect()
 }
 
 fn without_contracts(

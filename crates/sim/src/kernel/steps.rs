@@ -28,6 +28,11 @@ impl Kernel {
             children_ended: 0,
         });
         self.alive.push(task);
+        if let Some(contract) = self.tasks[task as usize].spec.contract {
+            // SAFETY: both are known.
+            let refused = unsafe { (self.shell.contract_bind)(task, self.contracts[contract.0]) };
+            assert_eq!(refused, 0, "its contract has not ended before it began");
+        }
         // SAFETY: it has just been made.
         unsafe { (self.shell.wake_new)(task) };
     }
