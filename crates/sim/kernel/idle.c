@@ -54,13 +54,13 @@ s32 idle_select(struct task_struct *p, u32 prev_cpu, bool sync)
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags)
 {
 	(void)flags;
-	model_assert(!m.under_lock);
+	kernel_call();
 	return claim_any(allowed);
 }
 
 const struct cpumask *scx_bpf_get_idle_cpumask(void)
 {
-	model_assert(!m.under_lock);
+	kernel_call();
 	return &m.idle_cpus;
 }
 
@@ -71,7 +71,7 @@ void scx_bpf_put_idle_cpumask(const struct cpumask *mask)
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 {
-	model_assert(!m.under_lock);
+	kernel_call();
 	return cpu >= 0 && (u32)cpu < m.options.cpus && claim(cpu);
 }
 

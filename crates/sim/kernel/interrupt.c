@@ -108,7 +108,7 @@ int bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
 	struct model_timer *t;
 
 	(void)flags;
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (!timer->number || !timers[timer->number - 1].callback)
 		return -22; /* EINVAL */
 	t = &timers[timer->number - 1];
@@ -141,8 +141,10 @@ void tick_restart(struct rq *rq)
 
 void tick(struct rq *rq)
 {
-	struct task_struct *curr = rq->curr;
+	struct task_struct *curr;
 
+	rq_lock(rq);
+	curr = rq->curr;
 	tick_restart(rq);
 	update_rq_clock(rq);
 	update_curr(rq);
@@ -152,6 +154,7 @@ void tick(struct rq *rq)
 		fair_tick(rq, curr);
 	else if (curr->class == CLASS_EXT && !curr->scx.slice)
 		resched_curr(rq);
+	rq_unlock(rq);
 }
 
 /* ---- kicks ---- */
@@ -167,13 +170,14 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 {
 	struct rq *rq = this_rq();
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (cpu < 0 || (u32)cpu >= m.options.cpus) {
 		model_ejects("runtime error", "invalid CPU");
 		return;
 	}
 	if (flags & SCX_KICK_IDLE) {
-		if (goes_through_a_cycle(rq_of(cpu)))
+		/* Only if its lock can be had at once. */
+		if (!rq_of(cpu)->locked && goes_through_a_cycle(rq_of(cpu)))
 			return;
 		mask_set(&rq->to_kick_if_idle, cpu);
 	} else {
@@ -195,12 +199,25 @@ static void kick_one(struct rq *this, u32 cpu)
 	struct rq *rq = rq_of(cpu);
 	bool ours = rq->online || rq == this;
 
+	rq_lock(rq);
 	if (ours && rq->curr->class >= CLASS_EXT) {
 		if (mask_test(&this->to_preempt, cpu) && rq->curr->class == CLASS_EXT)
 			rq->curr->scx.slice = 0;
 		resched_curr(rq);
 	}
 	mask_clear(&this->to_preempt, cpu);
+	rq_unlock(rq);
+}
+
+/* kick_one_cpu_if_idle() */
+static void kick_if_idle(const struct rq *this, u32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	rq_lock(rq);
+	if (!goes_through_a_cycle(rq) && (rq->online || rq == this))
+		resched_curr(rq);
+	rq_unlock(rq);
 }
 
 /* kick_cpus_irq_workfn() */
@@ -209,6 +226,7 @@ void kicks_run(struct rq *rq)
 	rq->kicks = false;
 	for (u32 cpu = 0; cpu < m.options.cpus; cpu++) {
 		if (mask_test(&rq->to_kick, cpu)) {
+			mask_clear(&rq->to_kick, cpu);
 			spend(m.costs.kick);
 			kick_one(rq, cpu);
 		} else if (mask_test(&rq->to_kick_if_idle, cpu)) {

@@ -170,6 +170,7 @@ u32 sim_fork(const struct sim_task *how)
 	p->cgroup = m.cgroups[how->cgroup];
 	p->cgroup->tasks++;
 	p->scx.reset_runnable_at = true;
+	p->holding_cpu = -1;
 	set_affinity(p, how->affinity);
 	if (m.loaded) {
 		args.cgroup = p->cgroup;
@@ -177,22 +178,52 @@ u32 sim_fork(const struct sim_task *how)
 		spend(m.costs.init_task);
 		p->scx.weight = scx_weight(p);
 		if (p->class == CLASS_EXT && model_ops->enable) {
+			struct rq *rq = task_rq_lock(p);
+
 			model_ops->enable(p);
 			spend(m.costs.enable);
+			rq_unlock(rq);
 		}
 		p->scx.enabled = p->class == CLASS_EXT;
 	}
 	return p->number;
 }
 
+static void pi_lock(struct task_struct *p)
+{
+	while (p->pi_locked) {
+		kernel_waits();
+	}
+	p->pi_locked = true;
+}
+
+/* Its run queue is the one of p->cpu from here on; p's pi_lock is held. */
 static void activate(struct task_struct *p, u64 flags)
 {
 	struct rq *rq = task_rq(p);
 
+	rq_lock(rq);
 	p->life = TASK_RUNNABLE;
 	update_rq_clock(rq);
 	enqueue_task(rq, p, flags);
 	wakeup_preempt(rq, p);
+	rq_unlock(rq);
+}
+
+/* ttwu_runnable(): it has not got round to sleeping, and does not. */
+static bool stays(struct task_struct *p)
+{
+	struct rq *rq;
+	bool stays;
+
+	if (!p->on_rq)
+		return false;
+	rq = task_rq_lock(p);
+	stays = p->on_rq;
+	if (stays)
+		p->life = TASK_RUNNABLE;
+	rq_unlock(rq);
+	return stays;
 }
 
 /* wake_up_new_task() */
@@ -201,8 +232,10 @@ void sim_wake_new(u32 number)
 	struct task_struct *p = task_of(number);
 
 	spend(m.costs.wake);
+	pi_lock(p);
 	set_task_cpu(p, select_task_rq(p, p->cpu, false));
 	activate(p, 0);
+	p->pi_locked = false;
 }
 
 /* try_to_wake_up() */
@@ -210,27 +243,28 @@ void sim_wake(u32 number, u32 sync)
 {
 	struct task_struct *p = task_of(number);
 
-	if (p->life != TASK_ASLEEP)
-		return;
-	if (p->stopped) {
+	pi_lock(p);
+	if (p->life == TASK_ASLEEP && p->stopped) {
 		p->wakes = true;
-		return;
+	} else if (p->life == TASK_ASLEEP) {
+		m.stats.wakeups++;
+		spend(m.costs.wake);
+		if (!stays(p)) {
+			while (p->on_cpu) { /* its CPU has yet to finish with it */
+				kernel_waits();
+			}
+			set_task_cpu(p, select_task_rq(p, p->cpu, sync));
+			activate(p, SCX_ENQ_WAKEUP);
+		}
 	}
-	m.stats.wakeups++;
-	spend(m.costs.wake);
-	if (p->on_rq) { /* it has not got round to sleeping: ttwu_runnable() */
-		p->life = TASK_RUNNABLE;
-		return;
-	}
-	set_task_cpu(p, select_task_rq(p, p->cpu, sync));
-	activate(p, SCX_ENQ_WAKEUP);
+	p->pi_locked = false;
 }
 
 void sim_block(u32 number)
 {
 	struct task_struct *p = task_of(number);
 
-	model_assert(this_rq()->curr == p && !m.in_interrupt);
+	model_assert(this_rq()->curr == p && !this_rq()->in_interrupt);
 	p->life = TASK_ASLEEP;
 }
 
@@ -243,7 +277,7 @@ void sim_exit(u32 number)
 {
 	struct task_struct *p = task_of(number);
 
-	model_assert(this_rq()->curr == p && !m.in_interrupt);
+	model_assert(this_rq()->curr == p && !this_rq()->in_interrupt);
 	p->flags |= PF_EXITING;
 	p->life = TASK_DEAD;
 }
@@ -254,11 +288,14 @@ void task_dead(struct task_struct *p)
 	struct scx_exit_task_args args = {};
 
 	if (m.loaded) {
+		struct rq *rq = task_rq_lock(p);
+
 		if (p->scx.enabled && model_ops->disable)
 			model_ops->disable(p);
 		if (model_ops->exit_task)
 			model_ops->exit_task(p, &args);
 		spend(m.costs.exit_task);
+		rq_unlock(rq);
 	}
 	p->scx.enabled = false;
 	p->cgroup->tasks--;
@@ -318,9 +355,10 @@ struct change {
 
 static struct change change_begins(struct task_struct *p)
 {
-	struct change c = {.rq = task_rq(p), .queued = p->on_rq};
+	struct change c = {.rq = task_rq_lock(p)};
 
-	c.running = c.rq->curr == p;
+	c.queued = p->on_rq;
+	c.running = c.rq->curr == p && p->on_rq;
 	update_rq_clock(c.rq);
 	if (c.queued)
 		dequeue_task(c.rq, p, false);
@@ -335,6 +373,7 @@ static void change_ends(struct task_struct *p, const struct change *c)
 		enqueue_task(c->rq, p, 0);
 	if (c->running)
 		set_next_task(c->rq, p);
+	rq_unlock(c->rq);
 }
 
 void sim_nice(u32 number, int32_t nice)
@@ -349,24 +388,26 @@ void sim_nice(u32 number, int32_t nice)
 	change_ends(p, &c);
 }
 
+/* set_cpus_allowed_ptr(): one that waits where it may not goes elsewhere; one that runs there does
+ * so when it is queued next. */
 void sim_affinity(u32 number, const u64 mask[4])
 {
 	struct task_struct *p = task_of(number);
-	struct change c = change_begins(p);
+	struct change c;
 
+	pi_lock(p);
+	c = change_begins(p);
 	set_affinity(p, mask);
-	change_ends(p, &c);
-	if (p->on_rq && !mask_test(p->cpus_ptr, p->cpu)) {
-		/* migration_cpu_stop() */
-		c = change_begins(p);
-		if (c.running)
-			return; /* it goes when it is queued next */
+	if (c.queued && !c.running && !mask_test(p->cpus_ptr, p->cpu)) {
+		/* __migrate_task() */
+		rq_unlock(c.rq);
 		set_task_cpu(p, select_task_rq(p, p->cpu, false));
-		p->scx.direct_dsq = 0;
+		p->scx.direct_dsq = p->scx.direct_flags = 0;
 		c.rq = task_rq(p);
-		change_ends(p, &c);
-		wakeup_preempt(c.rq, p);
+		rq_lock(c.rq);
 	}
+	change_ends(p, &c);
+	p->pi_locked = false;
 }
 
 /* sched_move_task() */
@@ -381,11 +422,11 @@ void sim_move(u32 number, u32 cgroup)
 	p->cgroup = to;
 	if (m.loaded && model_ops->cgroup_move)
 		model_ops->cgroup_move(p, from, to);
-	change_ends(p, &c);
 	if (c.running)
 		resched_curr(c.rq);
 	else if (c.queued)
 		wakeup_preempt(c.rq, p);
+	change_ends(p, &c);
 }
 
 /* ---- cgroups ---- */
@@ -426,7 +467,7 @@ int sim_cgroup_remove(u32 cgroup)
 
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
 {
-	model_assert(!m.under_lock);
+	kernel_call();
 	return p->cgroup;
 }
 
@@ -448,7 +489,7 @@ struct task_struct *bpf_task_from_pid(s32 pid)
 {
 	struct task_struct *p;
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (pid < 1 || (u32)pid > m.task_count)
 		return NULL;
 	p = m.tasks[pid - 1];
@@ -472,7 +513,7 @@ struct task_struct *bpf_get_current_task_btf(void)
 
 bool an_kin_interrupt(void)
 {
-	return m.in_interrupt;
+	return this_rq()->in_interrupt;
 }
 
 bool an_kends(const struct task_struct *task)

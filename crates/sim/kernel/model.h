@@ -59,6 +59,14 @@ struct rq {
 	bool online;
 	bool need_resched;
 	bool in_balance;
+	bool waits;  /* this CPU, for a lock */
+	bool locked; /* the run queue's lock */
+	u32 locked_by;
+	/* What this CPU is in the middle of. */
+	bool in_interrupt;
+	bool under_lock;	       /* of BPF's */
+	struct task_struct *enqueuing; /* direct_dispatch_task */
+	bool dispatching;
 	enum sched_class next_class;
 	u64 clock_ns;	  /* the run queue's clock: as of the last update */
 	u64 busy_ns;	  /* work of the kernel's that is under way [instructions] */
@@ -112,13 +120,10 @@ struct machine {
 	u64 now_ns;
 	u64 retired_rest; /* of time shared among CPUs */
 	u32 busy_cpus;
-	/* The CPU whose turn it is, and what it is in the middle of. */
-	u32 cpu;
-	bool in_interrupt;
-	bool under_lock;
-	u32 lock_depth;
-	struct task_struct *enqueuing; /* direct_dispatch_task */
-	bool dispatching;
+	u32 cpu; /* whose turn it is */
+	/* Races are searched (race.c): at every lock and every call of the kernel's another CPU may
+	 * have its turn. */
+	void (*may_switch)(void);
 	bool loaded;  /* the scheduler is in charge */
 	bool ejected; /* it was let go, and user space has not heard of it */
 	struct cpumask idle_cpus;
@@ -151,6 +156,23 @@ static inline struct rq *rq_of(u32 cpu)
 static inline struct rq *this_rq(void)
 {
 	return &m.rqs[m.cpu];
+}
+
+/* A call of the kernel's, by the scheduler: not under its lock, and other CPUs go on. */
+static inline void kernel_call(void)
+{
+	model_assert(!this_rq()->under_lock);
+	if (__builtin_expect(m.may_switch != NULL, 0))
+		m.may_switch();
+}
+
+/* This CPU waits until somebody else has gone on. */
+static inline void kernel_waits(void)
+{
+	model_assert(m.may_switch); /* or it would wait for ever */
+	this_rq()->waits = true;
+	m.may_switch();
+	this_rq()->waits = false;
 }
 
 static inline struct rq *task_rq(const struct task_struct *p)
@@ -198,10 +220,18 @@ static inline void spend(u64 ns)
 	this_rq()->busy_ns += ns;
 }
 
+void time_advance(u64 to_ns);
+u64 time_next_ns(void); /* the next instant at which a CPU has something to do */
+bool cpu_has_something_to_do(const struct rq *rq);
+bool cpu_acts(struct rq *rq, struct sim_event *event); /* one thing; true: see sim_run() */
+void cpu_ends_turn(void);
 u64 model_clock_ns(void); /* now, on the CPU whose turn it is */
 void update_rq_clock(struct rq *rq);
 
-/* rq.c */
+/* rq.c: the lock of a run queue; __task_rq_lock() follows the task. */
+void rq_lock(struct rq *rq);
+void rq_unlock(struct rq *rq);
+struct rq *task_rq_lock(struct task_struct *p);
 void resched_curr(struct rq *rq);
 void wakeup_preempt(struct rq *rq, struct task_struct *p);
 void enqueue_task(struct rq *rq, struct task_struct *p, u64 flags);
@@ -239,7 +269,10 @@ void tick(struct rq *rq);
 void tick_restart(struct rq *rq);
 void timer_expires(u32 timer, u64 generation);
 
-/* shell.h: what the options say goes to the scheduler */
+/* shell.h: what the options say goes to the scheduler; what is wrong with its state, if anything:
+ * its tree, and whether its queues hold what it thinks, which nobody is in the middle of changing
+ */
+const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 
 /* life.c */

@@ -50,7 +50,7 @@ s32 scx_bpf_create_dsq(u64 id, s32 node)
 	struct dsq *dsq;
 
 	(void)node;
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (dsq_find(id))
 		return -17; /* EEXIST */
 	if (filled * 2 >= tables)
@@ -67,7 +67,7 @@ s32 scx_bpf_dsq_nr_queued(u64 id)
 {
 	struct dsq *dsq = dsq_find(id);
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	return dsq ? (s32)dsq->count : -2 /* ENOENT */;
 }
 
@@ -167,21 +167,40 @@ void dsq_local_post_insert(struct rq *rq, struct task_struct *p, u64 flags)
 
 /* ---- from queue to queue ---- */
 
-/* move_remote_task_to_local_dsq(): its old run queue first lets it go. */
-static void move_to_rq(struct task_struct *p, struct rq *to, u64 flags)
+static void into_local(struct task_struct *p, struct rq *to, u64 flags)
 {
-	struct rq *from = task_rq(p);
-
-	if (from == to) {
-		dsq_insert(&to->local, p, flags);
-		dsq_local_post_insert(to, p, flags);
-		return;
-	}
-	from->ext_tasks--;
-	set_task_cpu(p, to->cpu);
-	to->ext_tasks++;
 	dsq_insert(&to->local, p, flags);
 	dsq_local_post_insert(to, p, flags);
+}
+
+/*
+ * consume_remote_task(): this CPU, which holds its own run queue's lock, has unlinked the task and
+ * takes the lock of the task's; meanwhile somebody else may have been quicker. False: lost.
+ */
+static bool take_over(struct task_struct *p, struct rq *to, u64 flags)
+{
+	struct rq *from = task_rq(p);
+	bool ours;
+
+	p->holding_cpu = (s32)m.cpu;
+	p->in_transit = true;
+	rq_unlock(to);
+	rq_lock(from);
+	ours = p->holding_cpu == (s32)m.cpu && from == task_rq(p);
+	p->in_transit = ours;
+	if (ours) {
+		p->holding_cpu = -1;
+		from->ext_tasks--;
+		set_task_cpu(p, to->cpu);
+	}
+	rq_unlock(from);
+	rq_lock(to);
+	if (!ours)
+		return false;
+	to->ext_tasks++;
+	p->in_transit = false;
+	into_local(p, to, flags);
+	return true;
 }
 
 /* task_can_run_on_remote_rq(), and on its own */
@@ -201,8 +220,13 @@ bool dsq_consume(struct rq *rq, struct dsq *dsq)
 		if (!may_move_to(p, rq))
 			continue;
 		dsq_remove(dsq, p);
-		move_to_rq(p, rq, 0);
-		return true;
+		if (p->cpu == rq->cpu) {
+			into_local(p, rq, 0);
+			return true;
+		}
+		if (take_over(p, rq, 0))
+			return true;
+		at = ~0U; /* from the beginning */
 	}
 	return false;
 }
@@ -211,8 +235,8 @@ bool an_kmove_to_local(u64 id)
 {
 	struct dsq *dsq = dsq_find(id);
 
-	model_assert(!m.under_lock);
-	model_assert(m.dispatching);
+	kernel_call();
+	model_assert(this_rq()->dispatching);
 	if (!dsq) {
 		model_ejects("runtime error", "invalid DSQ ID");
 		return false;
@@ -221,25 +245,30 @@ bool an_kmove_to_local(u64 id)
 }
 
 /* scx_dsq_move(): not where somebody else has been quicker, or it was queued after the iterator
- * was made. */
+ * was made. The task's run queue is locked meanwhile, in the place of this CPU's in dispatch. */
 static bool dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 id, u64 flags)
 {
-	bool lost = !it->dsq || p->scx.dsq != it->dsq || (s64)(p->scx.dsq_seq - it->seq) > 0;
-	struct dsq *to;
+	struct rq *own = this_rq()->dispatching ? this_rq() : NULL, *rq;
+	bool lost;
 
-	model_assert(!m.under_lock);
+	kernel_call();
+	model_assert(id != SCX_DSQ_LOCAL);
+	if (own)
+		rq_unlock(own);
+	rq = task_rq_lock(p);
+	lost = !it->dsq || p->scx.dsq != it->dsq || (s64)(p->scx.dsq_seq - it->seq) > 0;
 	if (!lost) {
+		struct dsq *to = dsq_find(id);
+
+		model_assert(to);
 		dsq_remove(it->dsq, p);
 		if (it->has_vtime)
 			p->scx.dsq_vtime = it->vtime;
-		if (id == SCX_DSQ_LOCAL) {
-			move_to_rq(p, this_rq(), flags & ~SCX_ENQ_DSQ_PRIQ);
-		} else {
-			to = dsq_find(id);
-			model_assert(to);
-			dsq_insert(to, p, flags);
-		}
+		dsq_insert(to, p, flags);
 	}
+	rq_unlock(rq);
+	if (own)
+		rq_lock(own);
 	it->has_vtime = false;
 	return !lost;
 }
@@ -266,7 +295,7 @@ int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 id, u64 flags)
 {
 	struct dsq *dsq = dsq_find(id);
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	*it = (struct bpf_iter_scx_dsq){.dsq = dsq, .flags = flags};
 	if (!dsq)
 		return -2; /* ENOENT */
@@ -281,7 +310,7 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
 {
 	struct dsq *dsq = it->dsq;
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	while (dsq && (it->flags & SCX_DSQ_ITER_REV ? it->gap > 0 : it->gap < dsq->count)) {
 		u32 at = it->flags & SCX_DSQ_ITER_REV ? --it->gap : it->gap++;
 
@@ -295,7 +324,7 @@ void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it)
 {
 	struct bpf_iter_scx_dsq **at;
 
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (!it->dsq)
 		return;
 	for (at = &it->dsq->iterators; *at != it; at = &(*at)->next)

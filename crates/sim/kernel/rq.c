@@ -16,6 +16,38 @@
 
 #include <string.h>
 
+void rq_lock(struct rq *rq)
+{
+	model_assert(!rq->locked || rq->locked_by != m.cpu);
+	if (m.may_switch)
+		m.may_switch();
+	while (rq->locked) {
+		kernel_waits();
+	}
+	rq->locked = true;
+	rq->locked_by = m.cpu;
+}
+
+void rq_unlock(struct rq *rq)
+{
+	model_assert(rq->locked && rq->locked_by == m.cpu);
+	rq->locked = false;
+	if (m.may_switch)
+		m.may_switch();
+}
+
+struct rq *task_rq_lock(struct task_struct *p)
+{
+	for (;;) {
+		struct rq *rq = task_rq(p);
+
+		rq_lock(rq);
+		if (rq == task_rq(p))
+			return rq;
+		rq_unlock(rq);
+	}
+}
+
 bool task_allowed(const struct task_struct *p, u32 cpu)
 {
 	return mask_test(p->cpus_ptr, cpu) && rq_of(cpu)->online;
@@ -125,11 +157,13 @@ void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool s
 		insert_local(rq, p, flags);
 		return;
 	}
-	m.enqueuing = p;
+	p->in_transit = true;
+	this_rq()->enqueuing = p;
 	m.stats.enqueues++;
 	model_ops->enqueue(p, flags);
 	spend(m.costs.enqueue);
-	m.enqueuing = NULL;
+	this_rq()->enqueuing = NULL;
+	p->in_transit = false;
 	if (p->scx.direct_dsq)
 		direct_dispatch(rq, p, flags);
 }
@@ -137,8 +171,8 @@ void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool s
 /* scx_bpf_dsq_insert() in enqueue: noted, and done when that has returned. */
 static void note_insert(struct task_struct *p, u64 dsq, u64 flags)
 {
-	model_assert(!m.under_lock);
-	model_assert(m.enqueuing == p);
+	kernel_call();
+	model_assert(this_rq()->enqueuing == p);
 	model_assert(!p->scx.direct_dsq);
 	p->scx.direct_dsq = dsq;
 	p->scx.direct_flags = flags;
@@ -164,7 +198,7 @@ void an_kqueue_local(struct task_struct *p, u64 slice, u64 flags)
 
 void an_kset_slice(struct task_struct *p, u64 slice)
 {
-	model_assert(!m.under_lock);
+	kernel_call();
 	p->scx.slice = slice;
 }
 
@@ -198,6 +232,7 @@ static void dequeue_ext(struct rq *rq, struct task_struct *p)
 	rq->ext_tasks--;
 	if (p->scx.dsq)
 		dsq_remove(p->scx.dsq, p);
+	p->holding_cpu = -1; /* whoever is in the middle of taking it over has lost */
 	p->scx.direct_dsq = p->scx.direct_flags = 0;
 }
 
@@ -301,11 +336,11 @@ static bool dispatch_finds(struct rq *rq, struct task_struct *prev, bool *goes_o
 
 	if (!rq->online)
 		return false;
-	m.dispatching = true;
+	this_rq()->dispatching = true;
 	m.stats.dispatches++;
 	model_ops->dispatch(rq->cpu, prev_is_ext ? prev : NULL);
 	spend(m.costs.dispatch);
-	m.dispatching = false;
+	this_rq()->dispatching = false;
 	*goes_on = prev->scx.flags & SCX_TASK_QUEUED && prev->scx.slice;
 	return *goes_on || rq->local.count;
 }
@@ -372,7 +407,8 @@ void schedule(struct rq *rq, bool preempt)
 {
 	struct task_struct *prev = rq->curr, *next;
 
-	model_assert(m.cpu == rq->cpu && !m.in_interrupt && !m.under_lock);
+	model_assert(m.cpu == rq->cpu && !this_rq()->in_interrupt && !this_rq()->under_lock);
+	rq_lock(rq);
 	update_rq_clock(rq);
 	trace_run(rq, prev);
 	if (!preempt && prev->life != TASK_RUNNABLE && prev->on_rq)
@@ -383,6 +419,7 @@ void schedule(struct rq *rq, bool preempt)
 		put_prev_task(rq, prev, next);
 		set_next_task(rq, next);
 		rq->curr = next;
+		next->on_cpu = true;
 		next->ran_since_ns = rq->clock_ns;
 		m.stats.switches++;
 		next->switches++;
@@ -393,6 +430,13 @@ void schedule(struct rq *rq, bool preempt)
 	}
 	rq->need_resched = false;
 	spend(m.costs.schedule);
-	if (next != prev && prev->life == TASK_DEAD)
-		task_dead(prev); /* finish_task_switch() */
+	if (next == prev) {
+		rq_unlock(rq);
+		return;
+	}
+	/* finish_task_switch() */
+	prev->on_cpu = false;
+	rq_unlock(rq);
+	if (prev->life == TASK_DEAD)
+		task_dead(prev);
 }

@@ -40,7 +40,9 @@ static struct task_struct *pulls(struct rq *rq)
 	for (u32 cpu = 0; cpu < m.options.cpus; cpu++) {
 		struct rq *other = &m.rqs[cpu];
 
-		for (u32 at = 0; other != rq && at < other->rts; at++) {
+		/* double_lock_balance(), but for waiting: who is in the middle of it is not asked.
+		 */
+		for (u32 at = 0; other != rq && !other->locked && at < other->rts; at++) {
 			struct task_struct *p = other->rt[at];
 
 			if (other->curr != p && task_allowed(p, rq->cpu) && comes_before(p, best))

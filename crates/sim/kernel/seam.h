@@ -161,8 +161,13 @@ struct task_struct {
 	enum sched_class class;
 	enum task_life life;
 	bool on_rq;
-	bool stopped; /* SIGSTOP: does not run, whatever it waits for */
-	bool wakes;   /* when it may run again */
+	bool on_cpu;	 /* it is still being switched out */
+	bool pi_locked;	 /* its pi_lock: whoever wakes it */
+	s32 holding_cpu; /* that is in the middle of taking it over; -1: none */
+	bool changing;	 /* race.c: somebody changes it */
+	bool in_transit; /* on its way to a queue */
+	bool stopped;	 /* SIGSTOP: does not run, whatever it waits for */
+	bool wakes;	 /* when it may run again */
 	u32 rt_prio;
 	u64 rt_order;
 	u64 vruntime;

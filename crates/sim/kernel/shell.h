@@ -56,7 +56,8 @@ uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t c
 	contract_call.pieces = count;
 	memcpy(&contract_call.promise, promise, sizeof(struct an_promise));
 	model_assert(count <= AN_MAX_PIECES);
-	memcpy(contract_call.piece, pieces, count * sizeof(struct an_piece));
+	if (count)
+		memcpy(contract_call.piece, pieces, count * sizeof(struct an_piece));
 	return andante_contract(NULL) ? 0 : contract_call.name;
 }
 
@@ -65,6 +66,14 @@ int sim_contract_bind(uint32_t task, uint32_t name)
 	memset(&contract_call, 0, sizeof(contract_call));
 	contract_call.op = AN_CALL_BIND;
 	contract_call.pid = m.tasks[task]->pid;
+	contract_call.name = name;
+	return andante_contract(NULL);
+}
+
+int sim_contract_remove(uint32_t name)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_REMOVE;
 	contract_call.name = name;
 	return andante_contract(NULL);
 }
@@ -89,4 +98,29 @@ void sim_contract_kept(uint32_t name, struct sim_kept *kept)
 		.borrowed_ns = c->borrowed_ns,
 		.reclaimed_ns = c->reclaimed_ns,
 	};
+}
+
+/* ---- what must hold (race.c) ---- */
+
+#include "../../../core/tests/invariants.h"
+
+static const char *queue_broken(u32 leaf)
+{
+	const struct an_node *n = an_node(&trees[0], leaf);
+	const struct dsq *dsq = dsq_find(queue_of(0, leaf));
+
+	if (n->kind == AN_LEAF && dsq && n->queued < dsq->count)
+		return "a leaf counts all tasks in its queue that are not claimed";
+	return NULL;
+}
+
+const char *model_scheduler_broken(bool quiet)
+{
+	static struct invariants seen;
+	u32 index;
+	const char *broken = invariant_broken(&trees[0], &seen, &index);
+
+	for (u32 leaf = 1; !broken && quiet && leaf < trees[0].unused; leaf++)
+		broken = queue_broken(leaf);
+	return broken;
 }

@@ -128,11 +128,12 @@ const struct sim_stats *sim_stats(void);
 
 /*
  * Contracts, as the daemon asks the scheduler for them: promise is a struct an_promise, pieces are
- * count struct an_piece. Held by a process whose tasks are bound to it, or by the class of a cgroup.
- * Returns its name; 0: refused.
+ * count struct an_piece. Held by a process whose tasks are bound to it, or by the class of a
+ * cgroup. Returns its name; 0: refused.
  */
 uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count, int cgroup);
 int sim_contract_bind(uint32_t task, uint32_t name);
+int sim_contract_remove(uint32_t name);
 int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
 
 struct sim_kept {

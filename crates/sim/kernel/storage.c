@@ -26,18 +26,21 @@ void *model_grow(void *array, u32 count, u32 *room, u64 size)
 
 void bpf_spin_lock(struct bpf_spin_lock *lock)
 {
-	model_assert(!m.under_lock);
-	model_assert(!lock->held_by);
+	kernel_call();
+	while (lock->held_by) {
+		kernel_waits();
+	}
 	lock->held_by = m.cpu + 1;
-	m.under_lock = true;
+	this_rq()->under_lock = true;
 }
 
 void bpf_spin_unlock(struct bpf_spin_lock *lock)
 {
-	model_assert(m.under_lock);
+	model_assert(this_rq()->under_lock);
 	model_assert(lock->held_by == m.cpu + 1);
 	lock->held_by = 0;
-	m.under_lock = false;
+	this_rq()->under_lock = false;
+	kernel_call();
 }
 
 void bpf_rcu_read_lock(void)
@@ -52,7 +55,7 @@ void bpf_rcu_read_unlock(void)
 
 void *model_storage(struct local_storage *of, const void *map, u64 size, u64 flags)
 {
-	model_assert(!m.under_lock);
+	kernel_call();
 	model_assert(!of->map || of->map == map);
 	if (!of->value && flags & BPF_LOCAL_STORAGE_GET_F_CREATE) {
 		of->map = map;
@@ -163,7 +166,7 @@ void *model_map(const void *definition, u32 type, u32 entries, u32 key_size, u32
 	u32 index;
 
 	/* A map that holds the locks themselves is asked for one while none is held. */
-	model_assert(!m.under_lock);
+	kernel_call();
 	if (type == BPF_MAP_TYPE_ARRAY) {
 		memcpy(&index, key, sizeof(index));
 		return index < entries ? map->array + (u64)index * value_size : NULL;

@@ -67,7 +67,7 @@ static void retire(struct rq *rq, u64 instructions)
 		p->work_ns -= instructions < p->work_ns ? instructions : p->work_ns;
 }
 
-static void advance(u64 to_ns)
+void time_advance(u64 to_ns)
 {
 	u64 passed_ns = to_ns - m.now_ns, each = passed_ns;
 
@@ -110,7 +110,7 @@ static u64 next_of_cpu_ns(const struct rq *rq)
 	return rq->next_tick_ns < next_ns ? rq->next_tick_ns : next_ns;
 }
 
-static u64 next_ns(void)
+u64 time_next_ns(void)
 {
 	u64 next = interrupt_next_ns();
 
@@ -133,7 +133,7 @@ static bool take_interrupt(struct rq *rq, struct sim_event *event)
 
 	rq->pendings--;
 	memmove(rq->pending, rq->pending + 1, rq->pendings * sizeof(i));
-	m.in_interrupt = true;
+	this_rq()->in_interrupt = true;
 	m.stats.interrupts++;
 	if (i.kind == INTERRUPT_STEALS) {
 		spend(i.token);
@@ -150,7 +150,7 @@ static bool take_interrupt(struct rq *rq, struct sim_event *event)
 }
 
 /* The CPU does one thing. True: user space has something to say. */
-static bool acts(struct rq *rq, struct sim_event *event)
+bool cpu_acts(struct rq *rq, struct sim_event *event)
 {
 	struct task_struct *p = rq->curr;
 
@@ -158,11 +158,11 @@ static bool acts(struct rq *rq, struct sim_event *event)
 	if (rq->pendings)
 		return take_interrupt(rq, event);
 	if (rq->next_tick_ns <= m.now_ns) {
-		m.in_interrupt = true;
+		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt + m.costs.tick);
 		tick(rq);
 	} else if (rq->kicks) {
-		m.in_interrupt = true;
+		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt);
 		kicks_run(rq);
 	} else if (rq->need_resched) {
@@ -184,7 +184,7 @@ static bool acts(struct rq *rq, struct sim_event *event)
 	return false;
 }
 
-static bool has_something_to_do(const struct rq *rq)
+bool cpu_has_something_to_do(const struct rq *rq)
 {
 	if (rq->busy_ns)
 		return false;
@@ -193,12 +193,12 @@ static bool has_something_to_do(const struct rq *rq)
 }
 
 /* What was under way when user space was asked is over. */
-static void ends_turn(void)
+void cpu_ends_turn(void)
 {
 	struct rq *rq = this_rq();
-	bool interrupt = m.in_interrupt;
+	bool interrupt = this_rq()->in_interrupt;
 
-	m.in_interrupt = false;
+	this_rq()->in_interrupt = false;
 	/* Its task has said that it sleeps, or has ended: it calls schedule() itself. */
 	if (!interrupt && rq->curr->life != TASK_RUNNABLE && rq->curr->on_rq)
 		schedule(rq, false);
@@ -233,7 +233,7 @@ static bool tells_of_ejection(struct sim_event *event)
 
 void sim_run(u64 until_ns, struct sim_event *event)
 {
-	ends_turn();
+	cpu_ends_turn();
 	for (;;) {
 		interrupts_arrive();
 		if (m.loaded && m.next_watch_ns <= m.now_ns)
@@ -241,23 +241,23 @@ void sim_run(u64 until_ns, struct sim_event *event)
 		for (; m.turn < m.options.cpus; m.turn++) {
 			struct rq *rq = &m.rqs[m.turn];
 
-			while (has_something_to_do(rq)) {
-				if (acts(rq, event))
+			while (cpu_has_something_to_do(rq)) {
+				if (cpu_acts(rq, event))
 					return;
-				ends_turn();
+				cpu_ends_turn();
 			}
 		}
 		m.turn = 0;
 		if (tells_of_ejection(event))
 			return;
-		u64 next = next_ns();
+		u64 next = time_next_ns();
 
 		if (next > until_ns) {
-			advance(until_ns);
+			time_advance(until_ns);
 			*event = (struct sim_event){.kind = SIM_UNTIL};
 			return;
 		}
-		advance(next);
+		time_advance(next);
 	}
 }
 
