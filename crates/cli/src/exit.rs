@@ -308,8 +308,8 @@ impl From<&LabError> for Status {
             | LabError::NoFilm { .. }
             | LabError::Cache(_)
             | LabError::Io { .. } => Self::Failure,
-            LabError::Unfinished { source, .. } | LabError::Draw { source, .. } => {
-                Self::from(&**source)
+            LabError::Unfinished { source: cause, .. } | LabError::Draw { cause, .. } => {
+                Self::from(&**cause)
             }
             LabError::Interrupted | LabError::SweepInterrupted { .. } => Self::Interrupted,
         }

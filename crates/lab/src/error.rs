@@ -37,10 +37,10 @@ pub enum LabError {
         schedulers: String,
     },
     /// A draw of a family could not be simulated.
-    #[error("draw {draw} under {scheduler}: {source}; alone: {replay}")]
+    #[error("draw {draw} under {scheduler}: {cause}; alone: {replay}")]
     Draw {
         /// Why not.
-        source: Box<LabError>,
+        cause: Box<LabError>,
         /// `SEED/NUMBER`.
         draw: String,
         /// The scheduler's name.

@@ -190,7 +190,7 @@ impl Terms<'_> {
     fn wrap(&self, error: LabError, drawn: &Drawn, choice: &Choice) -> LabError {
         let draw = drawn.id.to_string();
         LabError::Draw {
-            source: Box::new(error),
+            cause: Box::new(error),
             replay: self.replay(&draw, "sim"),
             scheduler: choice.name(),
             draw,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::measure::Measure;
+use super::measure::{BATCH, MEASURES, Measure};
 use super::result::{Distribution, DrawResult, MeasureResult, SweepResult, Worst};
 use super::table::{bad, bound, headline, measure_of, percent, range, title, within};
 use crate::choice::scheduler_title;
@@ -28,6 +28,7 @@ const STYLE: &str = "
 .sweep .plot { padding-left: 3.4rem; }
 .sweep-table { width: 100%; } .sweep-table .block th { padding-top: .9rem; font-weight: 600; }
 .sweep-table tbody th[scope=row] { padding-left: .9rem; white-space: nowrap; }
+.sweep-table td { white-space: nowrap; }
 td.all { color: var(--good); } td.some { color: var(--bad); font-weight: 650; }
 .worst td.command { text-align: left; } .worst code { font: .8rem/1.4 var(--mono); white-space: pre-wrap; }
 ";
@@ -140,12 +141,22 @@ fn plots(result: &SweepResult) -> Markup {
                 figure {
                     h3 { (title(measure_of(one))) }
                     div.panels.small.sweep {
-                        @for of in &one.schedulers { (panel(result, one, &of.scheduler)) }
+                        @for of in shown(result, one) { (panel(result, one, &of.scheduler)) }
                     }
                 }
             }
         }
     }
+}
+
+/// Whose points are worth showing: a ratio to the reference says nothing about that itself.
+fn shown<'a>(
+    result: &'a SweepResult,
+    one: &'a MeasureResult,
+) -> impl Iterator<Item = &'a Distribution> {
+    let ratio = one.name == MEASURES[BATCH].name && result.schedulers.len() > 1;
+    let said = move |of: &&Distribution| !ratio || of.scheduler != result.reference;
+    one.schedulers.iter().filter(said)
 }
 
 /// Load and figure of every draw that has one, by load.
