@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use andante_document::Node;
+use andante_document::{Node, Section};
 use nix::sys::signal::Signal;
 
 use crate::choice::Choice;
@@ -191,7 +191,7 @@ impl Terms<'_> {
         let draw = drawn.id.to_string();
         LabError::Draw {
             cause: Box::new(error),
-            replay: self.replay(&draw, "sim"),
+            replay: self.replay(&drawn.result(), "sim"),
             scheduler: choice.name(),
             draw,
         }
@@ -254,12 +254,22 @@ fn caught(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabEr
 }
 
 impl Drawn {
+    /// By what the scenario multiplies all work.
+    fn work_scale(&self) -> f64 {
+        let root = Section::new(&self.document, "");
+        let scale = root.and_then(|mut root| root.get("work_scale"));
+        scale.ok().flatten().unwrap_or(1.0)
+    }
+
     /// What was drawn, without figures so far.
     fn result(&self) -> DrawResult {
         let variable = |(name, node): &(String, Node)| (name.clone(), summary::to_json(node));
+        let workload = &self.scenario.cases[0].workload;
         DrawResult {
             draw: self.id.to_string(),
-            load: (measure::load(&self.scenario.cases[0].workload) * 1e4).round() / 1e4,
+            load: (measure::load(workload) * 1e4).round() / 1e4,
+            cpus: workload.cpus,
+            work_scale: self.work_scale(),
             variables: self.variables.iter().map(variable).collect(),
             variants: self.variants.iter().cloned().collect(),
             figures: Vec::new(),

@@ -125,6 +125,10 @@ pub struct DrawResult {
     pub draw: String,
     /// CPU time that the interactive programs ask for over what the machine has [ratio].
     pub load: f64,
+    /// CPUs of its machine.
+    pub cpus: u32,
+    /// By what all work is multiplied.
+    pub work_scale: f64,
     /// What the variables of `[draw]` came to.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub variables: BTreeMap<String, serde_json::Value>,

@@ -160,8 +160,8 @@ impl Summary<'_> {
             load: self.draws[place].load,
             figure,
             reference: reference(place),
-            on_sim: self.terms.replay(&self.draws[place].draw, "sim"),
-            on_vm: self.terms.replay(&self.draws[place].draw, "vm"),
+            on_sim: self.terms.replay(&self.draws[place], "sim"),
+            on_vm: self.terms.replay(&self.draws[place], "vm"),
         };
         worst.into_iter().map(told).collect()
     }
@@ -207,8 +207,9 @@ impl Terms<'_> {
         each.into_iter().all(keeps)
     }
 
-    /// The command that runs a draw again, under the schedulers of the sweep.
-    pub fn replay(&self, draw: &str, on: &str) -> String {
+    /// The command that runs a draw again, under the schedulers of the sweep. The CPUs of a virtual
+    /// machine share the speed of one, so that all work is that much shorter there.
+    pub fn replay(&self, draw: &DrawResult, on: &str) -> String {
         let mut schedulers: Vec<String> = self
             .choices
             .iter()
@@ -220,10 +221,17 @@ impl Terms<'_> {
         schedulers.dedup();
         let schedulers = schedulers.join(",");
         let family = &self.options.family;
-        let mut words = vec!["andante", "lab", "run", family, "--draw", draw, "--on", on];
+        let mut words = vec![
+            "andante", "lab", "run", family, "--draw", &draw.draw, "--on", on,
+        ];
         words.extend(["--scheduler", &schedulers]);
         for line in &self.options.set {
             words.extend(["--set", line]);
+        }
+        let scale = draw.work_scale / f64::from(draw.cpus);
+        let scale = format!("work_scale = {scale}");
+        if on == "vm" && draw.cpus > 1 {
+            words.extend(["--set", &scale]);
         }
         words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
     }

@@ -185,7 +185,7 @@ pub(super) fn bad<'a>(of: &MeasureResult, scheduler: &'a Distribution) -> Vec<&'
 fn worst(result: &SweepResult) -> String {
     let subject = subject(result);
     let mut text = String::new();
-    let mut elsewhere = true;
+    let mut once = false;
     for one in &result.measures {
         let Some(scheduler) = one.schedulers.iter().find(|of| of.scheduler == subject) else {
             continue;
@@ -205,20 +205,23 @@ fn worst(result: &SweepResult) -> String {
                 worst.load,
                 worst.on_sim
             );
-            if worst.on_vm != worst.on_sim.replace("--on sim", "--on vm") {
-                text += &format!("    {}\n", worst.on_vm);
-                elsewhere = false;
+            match worst.on_vm == worst.on_sim.replace("--on sim", "--on vm") {
+                true => once = true,
+                false => text += &format!("    {}\n", worst.on_vm),
             }
         }
     }
-    match (text.is_empty(), elsewhere) {
-        (true, _) => format!(
-            "\nNo draw is worse under {subject} than what is as good as {}.\n",
-            result.reference
-        ),
-        (false, true) => {
-            text + "\nThe same commands with `--on vm` run these draws on a real kernel.\n"
-        }
-        (false, false) => text,
+    if text.is_empty() {
+        return match subject == result.reference {
+            true => format!("\nUnder {subject} every draw keeps its bounds.\n"),
+            false => format!(
+                "\nUnder {subject} every draw is as good as under {}.\n",
+                result.reference
+            ),
+        };
     }
+    if once {
+        text += "\nWhere one command is given, the same with `--on vm` runs the draw on a real kernel.\n";
+    }
+    text
 }

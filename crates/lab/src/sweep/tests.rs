@@ -337,15 +337,15 @@ fn a_sweep_from_the_family_to_its_report() {
 fn what_the_simulator_cannot_do_is_told_with_the_draw() {
     let folder = tempfile::tempdir().unwrap();
     let usual = options(folder.path());
-    let eevdf = SweepOptions {
-        schedulers: Some(vec!["eevdf".to_owned()]),
+    let program = SweepOptions {
+        schedulers: Some(vec!["/bin/true".to_owned()]),
         ..usual.clone()
     };
-    let error = run(&eevdf, &mut Count::on_stderr())
+    let error = run(&program, &mut Count::on_stderr())
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("draw 1/0 under eevdf: the scheduler `eevdf`"),
+        error.starts_with("draw 1/0 under true: the scheduler `true`"),
         "{error}"
     );
     let absent = SweepOptions {
@@ -375,6 +375,26 @@ fn what_the_simulator_cannot_do_is_told_with_the_draw() {
         error.starts_with("--bound:1: late: there is no such measure"),
         "{error}"
     );
+}
+
+#[test]
+fn on_a_kernel_cpus_share_the_speed_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SweepOptions {
+        set: vec!["cpus = 2".to_owned(), "work_scale = 0.5".to_owned()],
+        draws: 1,
+        ..options(folder.path())
+    };
+    let result = run(&options, &mut Count::on_stderr()).unwrap();
+    let worst = &result.measures[0].schedulers[0].worst[0];
+    assert!(
+        worst
+            .on_vm
+            .ends_with("--set 'cpus = 2' --set 'work_scale = 0.5' --set 'work_scale = 0.25'"),
+        "{}",
+        worst.on_vm
+    );
+    assert!(!worst.on_sim.contains("0.25"));
 }
 
 #[test]
