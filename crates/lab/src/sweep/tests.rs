@@ -193,8 +193,8 @@ fn wrong_families_name_file_line_and_key() {
         ),
         (
             "key_p99_ms = 12",
-            "key_p99 = 12",
-            "films.toml:28: bounds.key_p99: there is no such measure, did you mean `key_p99_ms`?",
+            "key_p99ms = 12",
+            "films.toml:28: bounds.key_p99ms: there is no such measure, did you mean `key_p99_ms`?",
         ),
         (
             "[bounds]",
