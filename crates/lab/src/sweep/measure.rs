@@ -45,7 +45,7 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
         meaning: "of the frames due, the part that was late, dropped, or never come to; of several films the worst",
     },
     Measure {
-        name: "xrun_share", title: "periods of sound not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
+        name: "xrun_share", title: "sound not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
         bound: Some(0.0), within: 0.01, of: xrun_share,
         meaning: "of the periods of a sound card, the part for which sound did not come in time; of several programs the worst",
     },
@@ -55,7 +55,7 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
         meaning: "99 of 100 keys are answered within this; of several typists the worst; the whole measurement, if no key was answered",
     },
     Measure {
-        name: "key_max_ms", title: "key to answer, longest", unit: "ms", scale: 1.0, decimals: 1, more: false,
+        name: "key_max_ms", title: "key to answer, max", unit: "ms", scale: 1.0, decimals: 1, more: false,
         bound: None, within: 2.0, of: |workload, programs| keys(workload, programs, |p| Some(p.latency_us?.max)),
         meaning: "the longest time from a key to its answer",
     },

@@ -1,6 +1,6 @@
 //! A sweep on the terminal.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, Table, Width};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use super::measure::{MEASURES, Measure};
 use super::result::{Distribution, LoadResult, MeasureResult, SweepResult, Worst};
@@ -8,12 +8,12 @@ use crate::figures::significant;
 use crate::table::empty_table;
 
 /// The distributions, the draws that keep their bounds by load, and the worst draws under the first
-/// scheduler that is not the reference; at most `width` columns wide, the commands aside.
-pub fn text(result: &SweepResult, width: usize, colour: bool) -> String {
+/// scheduler that is not the reference.
+pub fn text(result: &SweepResult, colour: bool) -> String {
     let mut text = format!("{}\n{}\n\n", result.title, headline(result));
-    text += &lines(distributions(result, width, colour));
+    text += &lines(distributions(result, colour));
     text += "\nDraws that keep every bound, by load (what films, keys and sound ask for, of the CPUs)\n";
-    text += &lines(by_load(result, width, colour));
+    text += &lines(by_load(result, colour));
     text += &worst(result);
     text
 }
@@ -70,20 +70,17 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-fn lines(mut table: Table) -> String {
-    // Labels stay in one line, whatever that leaves for figures.
-    let labels = table.column_cells_with_header_iter(0).flatten();
-    let widest = labels.map(|cell| cell.content().chars().count()).max();
-    let widest = u16::try_from(widest.unwrap_or(0) + PADDING).unwrap_or(u16::MAX);
-    if let Some(column) = table.column_mut(0) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(widest)));
-    }
+fn lines(table: Table) -> String {
     let line = |line: String| format!("{}\n", line.trim_end());
     table.lines().map(line).collect()
 }
 
-/// Of a column, both sides.
-const PADDING: usize = 2;
+/// A table whose figures are never broken: some 90 columns wide with the longest that there are.
+fn unbroken_table(colour: bool) -> Table {
+    let mut table = empty_table(usize::from(u16::MAX), colour);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
 
 fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
@@ -102,8 +99,8 @@ fn judged(share: Option<f64>) -> Cell {
     }
 }
 
-fn distributions(result: &SweepResult, width: usize, colour: bool) -> Table {
-    let mut table = empty_table(width, colour);
+fn distributions(result: &SweepResult, colour: bool) -> Table {
+    let mut table = unbroken_table(colour);
     let header = [
         "draws", "min", "p50", "p90", "p99", "max", "in bound", "as good",
     ];
@@ -138,8 +135,8 @@ pub(super) fn range(load: &LoadResult) -> String {
     }
 }
 
-fn by_load(result: &SweepResult, width: usize, colour: bool) -> Table {
-    let mut table = empty_table(width, colour);
+fn by_load(result: &SweepResult, colour: bool) -> Table {
+    let mut table = unbroken_table(colour);
     let names = result.schedulers.iter().map(bold);
     let header = [
         Cell::new("  load").add_attribute(Attribute::Bold),

@@ -307,7 +307,7 @@ fn a_sweep_from_the_family_to_its_report() {
     );
     let report = std::fs::read_to_string(left.join("report.html")).unwrap();
     assert!(report.contains("--draw 1/") && report.contains("class=\"cloud\""));
-    let text = text(&result, 100, false);
+    let text = text(&result, false);
     assert!(
         text.contains("12 draws of seed 1") && text.contains("frames not in time [%]"),
         "{text}"

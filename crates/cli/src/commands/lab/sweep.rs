@@ -6,9 +6,7 @@ use andante_lab::progress::Count;
 use andante_lab::sweep::{self, SweepOptions};
 use anyhow::Result;
 use clap::Args;
-use ratatui::crossterm::terminal;
 
-use super::WIDTH;
 use crate::exit::Status;
 use crate::output::{self, DIM, paint};
 
@@ -86,8 +84,7 @@ impl Sweep {
             output::print_json(&result)?;
             return Ok(Status::Ok);
         }
-        let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
-        let text = sweep::text(&result, usize::from(width), true);
+        let text = sweep::text(&result, true);
         let folder = options.folder(&result.family);
         let folder = paint(DIM, format!("results in {}", folder.display()));
         output::print(&format!("{text}\n{folder}\n"))?;
