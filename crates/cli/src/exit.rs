@@ -278,12 +278,14 @@ impl From<&LabError> for Status {
     fn from(error: &LabError) -> Self {
         match error {
             LabError::NoScenario { .. }
+            | LabError::NoFamily { .. }
             | LabError::NoPaper { .. }
             | LabError::Scenario(_)
             | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::NoContract { .. } => Self::ContractRefused,
             LabError::MissingTool { .. } => Self::MissingTool,
             LabError::NoScheduler { .. }
+            | LabError::NoReference { .. }
             | LabError::NotTuned { .. }
             | LabError::OnlyOnKernel { .. }
             | LabError::OnlySimulated { .. } => Self::Usage,
@@ -302,11 +304,14 @@ impl From<&LabError> for Status {
             LabError::BeganLate { .. }
             | LabError::SchedulerFailed { .. }
             | LabError::NotComputed { .. }
+            | LabError::Broken { .. }
             | LabError::NoFilm { .. }
             | LabError::Cache(_)
             | LabError::Io { .. } => Self::Failure,
-            LabError::Unfinished { source, .. } => Self::from(&**source),
-            LabError::Interrupted => Self::Interrupted,
+            LabError::Unfinished { source: cause, .. } | LabError::Draw { cause, .. } => {
+                Self::from(&**cause)
+            }
+            LabError::Interrupted | LabError::SweepInterrupted { .. } => Self::Interrupted,
         }
     }
 }

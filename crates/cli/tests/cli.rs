@@ -18,6 +18,9 @@ fn andante_here(arguments: &[&str]) -> assert_cmd::assert::Assert {
 
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
+    andante(&["lab", "sweep", "--help"])
+        .success()
+        .stdout(contains("Example"));
     for subcommand in [
         "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "lab", "paper",
         "man",
@@ -392,4 +395,72 @@ fn lab_record_frames_leaves_what_a_scenario_reads() {
     andante(&["lab", "run", &file(&scenario), "--on", "sim", "--out", &out])
         .success()
         .stdout(contains("film"));
+}
+
+#[test]
+fn lab_sweep_draws_simulates_and_says_how_to_see_a_draw_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let sweep = [
+        "lab",
+        "sweep",
+        "desktop",
+        "--draws",
+        "4",
+        "--scheduler",
+        "andante,fair",
+    ];
+    andante_here(&[&sweep[..], &["--out", out]].concat())
+        .success()
+        .stdout(contains("4 draws of seed 1").and(contains("frames not in time")));
+    let left = folder.path().join("sweep/desktop");
+    assert!(left.join("report.html").is_file());
+    let text = std::fs::read_to_string(left.join("sweep.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of_draw = |figure: &str| result["draws"][3]["figures"][0][figure].as_f64().unwrap();
+
+    // The same draw alone: an ordinary run with the same figures.
+    let run = [
+        "lab",
+        "run",
+        "desktop",
+        "--draw",
+        "1/3",
+        "--on",
+        "sim",
+        "--scheduler",
+        "andante",
+    ];
+    andante_here(&[&run[..], &["--out", out]].concat()).success();
+    let text = std::fs::read_to_string(folder.path().join("desktop-1-3/result.json")).unwrap();
+    let alone: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let typing = &alone["schedulers"][0]["programs"][1];
+    let p99_ms = typing["latency_us"]["p99"].as_f64().unwrap() / 1e3;
+    assert_eq!(p99_ms, of_draw("key_p99_ms"));
+}
+
+#[test]
+fn lab_sweep_refuses_what_it_cannot_do() {
+    andante_here(&["lab", "sweep", "dekstop"])
+        .code(18)
+        .stderr(contains("there is no family `dekstop`").and(contains("desktop")));
+    andante_here(&["lab", "sweep", "desktop", "--draws", "0"]).code(2);
+    andante_here(&[
+        "lab",
+        "sweep",
+        "desktop",
+        "--set",
+        "draw.fps = { uniform = [2, 1] }",
+    ])
+    .code(18)
+    .stderr(contains("--set:1: draw.fps.uniform: 2 and 1 are no range"));
+    andante_here(&["lab", "sweep", "desktop", "--scheduler", "/bin/true"])
+        .code(2)
+        .stderr(contains("draw 1/0 under true"));
+    andante_here(&["lab", "run", "desktop", "--draw", "17"])
+        .code(2)
+        .stderr(contains("SEED/NUMBER"));
+    andante_here(&["lab", "list", "--families"])
+        .success()
+        .stdout(contains("desktop").and(contains("systemd")));
 }

@@ -149,6 +149,15 @@ impl Node {
         }
     }
 
+    /// The document as text, in the order of its entries but with values before tables. Comments are
+    /// not kept.
+    pub fn to_toml(&self) -> String {
+        match to_value(self) {
+            toml::Value::Table(table) => toml::to_string(&table).expect("all keys are strings"),
+            value => value.to_string(),
+        }
+    }
+
     /// Takes the entry `key` out of a table.
     pub fn remove(&mut self, key: &str) -> Option<Node> {
         let Value::Table(entries) = &mut self.value else {
@@ -156,6 +165,27 @@ impl Node {
         };
         let index = entries.iter().position(|(known, _)| known == key)?;
         Some(entries.remove(index).1)
+    }
+}
+
+fn to_value(node: &Node) -> toml::Value {
+    match &node.value {
+        Value::Text(text) => text.clone().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Number(number) => (*number).into(),
+        Value::Boolean(flag) => (*flag).into(),
+        Value::List(items) => items.iter().map(to_value).collect::<Vec<_>>().into(),
+        Value::Table(entries) => {
+            // A value after a table would belong to that table.
+            let is_table = |node: &Node| matches!(node.value, Value::Table(_));
+            let (tables, values): (Vec<_>, Vec<_>) =
+                entries.iter().partition(|(_, node)| is_table(node));
+            let all = values.into_iter().chain(tables);
+            let table: toml::Table = all
+                .map(|(key, node)| (key.clone(), to_value(node)))
+                .collect();
+            table.into()
+        }
     }
 }
 
@@ -509,4 +539,47 @@ pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String 
 /// Whether one is probably the other misspelt.
 fn is_close(wrong: &str, right: &str) -> bool {
     damerau_levenshtein(wrong, right) <= 1 + wrong.len() / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values without where they stand.
+    fn plain(node: &Node) -> String {
+        match &node.value {
+            Value::Table(entries) => {
+                let mut all: Vec<_> = entries
+                    .iter()
+                    .map(|(k, n)| format!("{k}={}", plain(n)))
+                    .collect();
+                all.sort();
+                format!("{all:?}")
+            }
+            Value::List(items) => format!("{:?}", items.iter().map(plain).collect::<Vec<_>>()),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let text = "a = 'one \"two\"\n'\n[t.\"/x y\"]\nn = -3\n[t.u]\nlist = [1, 2.5, { k = true }]\n[z]\nb = 1e300\n";
+        let text = text
+            .replace("'one", "'''one")
+            .replace("\n'\n[t.\"", "\n'''\n[t.\"");
+        let mut document = Node::parse("a.toml", &text).unwrap();
+        // A value behind a table.
+        document.overlay(&Node::parse("b.toml", "late = [0.1]").unwrap());
+        let written = document.to_toml();
+        let read = Node::parse("c.toml", &written).unwrap();
+        assert_eq!(plain(&read), plain(&document), "{written}");
+        let keys = |node: &Node| match &node.value {
+            Value::Table(entries) => entries
+                .iter()
+                .map(|(key, _)| key.clone())
+                .collect::<Vec<_>>(),
+            _ => Vec::new(),
+        };
+        assert_eq!(keys(&read), ["a", "late", "t", "z"]);
+    }
 }

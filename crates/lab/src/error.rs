@@ -18,6 +18,52 @@ pub enum LabError {
         /// Where it was looked for and what there is.
         hint: String,
     },
+    /// No family of this name or path.
+    #[error("there is no family `{name}`; {hint}")]
+    NoFamily {
+        /// As asked for.
+        name: String,
+        /// What there is.
+        hint: String,
+    },
+    /// A scheduler to compare with that does not take part.
+    #[error(
+        "the reference `{name}` does not take part: give one of {schedulers}, or add it to --scheduler"
+    )]
+    NoReference {
+        /// As asked for.
+        name: String,
+        /// Those that do.
+        schedulers: String,
+    },
+    /// A draw of a family could not be simulated.
+    #[error("draw {draw} under {scheduler}: {cause}; alone: {replay}")]
+    Draw {
+        /// Why not.
+        cause: Box<LabError>,
+        /// `SEED/NUMBER`.
+        draw: String,
+        /// The scheduler's name.
+        scheduler: String,
+        /// The command that runs it alone.
+        replay: String,
+    },
+    /// The simulator came upon a state that cannot be.
+    #[error("the simulator broke: {reason}")]
+    Broken {
+        /// What it said.
+        reason: String,
+    },
+    /// A sweep was ended by the user; what there was then has been written.
+    #[error("interrupted after {done} of {draws} draws; what is known by then is in {}", folder.display())]
+    SweepInterrupted {
+        /// Draws that were simulated under all schedulers.
+        done: usize,
+        /// Draws asked for.
+        draws: u64,
+        /// Where the results lie.
+        folder: PathBuf,
+    },
     /// The scenario is not well formed.
     #[error(transparent)]
     Scenario(#[from] DocumentError),

@@ -29,6 +29,7 @@ pub mod runner;
 pub mod scenario;
 mod simulator;
 mod stop;
+pub mod sweep;
 pub mod table;
 pub mod trace;
 mod virtual_machine;

@@ -164,8 +164,13 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
 
 /// Names and files of the scenarios that come with Andante.
 pub fn known_scenarios() -> Vec<(String, PathBuf)> {
+    toml_files(&folders("scenarios"))
+}
+
+/// Names and files of everything in TOML in `folders`, by name; of one name the first.
+pub(crate) fn toml_files(folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    for entry in folders("scenarios")
+    for entry in folders
         .iter()
         .flat_map(std::fs::read_dir)
         .flatten()

@@ -392,6 +392,7 @@ impl<'a, 'm> Starter<'a, 'm> {
     fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
         let Kind::Typist {
             keys_per_s,
+            regular,
             work_ms,
             input_ms,
             until_s,
@@ -403,6 +404,7 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let typing = Typing {
             keys_per_s: *keys_per_s,
+            regular: *regular,
             seed: *seed,
             input_ns: each_from_ms(input_ms),
             work_ns: each_from_ms(work_ms),

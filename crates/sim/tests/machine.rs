@@ -261,6 +261,7 @@ fn suspending_costs_what_is_missed_and_no_more() {
 fn the_same_seed_decides_the_same() {
     let typing = |seed| Typing {
         keys_per_s: 50.0,
+        regular: false,
         input_ns: vec![0],
         work_ns: vec![3 * NS_PER_MS],
         seed,

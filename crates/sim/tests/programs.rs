@@ -88,6 +88,7 @@ fn exchanges_without_work_take_no_time() {
 fn a_line_delays_keys_and_the_last_key_ends_the_typist() {
     let typing = Typing {
         keys_per_s: 2.0,
+        regular: false,
         seed: 1,
         input_ns: vec![10 * NS_PER_MS, 30 * NS_PER_MS],
         work_ns: vec![5 * NS_PER_MS, NS_PER_MS],
@@ -114,6 +115,7 @@ fn a_line_delays_keys_and_the_last_key_ends_the_typist() {
 fn a_server_answers_for_a_typist_that_never_runs_again() {
     let typing = Typing {
         keys_per_s: 10.0,
+        regular: false,
         seed: 1,
         input_ns: vec![0],
         work_ns: vec![NS_PER_MS],

@@ -1,10 +1,13 @@
 //! `andante lab`: the laboratory's command line; the work is done by the crate of that name.
 
+mod sweep;
+
 use std::env;
 use std::path::PathBuf;
 
 use andante_lab::result::RunResult;
 use andante_lab::scenario::Scenario;
+use andante_lab::sweep::{DrawId, Family, known_families, write_draw};
 use andante_lab::{On, RunOptions, known_scenarios, table};
 use andante_lab::{frames, progress};
 use anyhow::{Context, Result};
@@ -26,7 +29,8 @@ const WIDTH: u16 = 100;
 #[command(after_help = "\
 Examples:
   andante lab list
-  andante lab run film-make")]
+  andante lab run film-make
+  andante lab sweep desktop --draws 200")]
 pub struct Lab {
     #[command(subcommand)]
     action: Action,
@@ -35,6 +39,7 @@ pub struct Lab {
 #[derive(Subcommand)]
 enum Action {
     Run(Run),
+    Sweep(sweep::Sweep),
     List(List),
     RecordFrames(RecordFrames),
     /// Be a synthetic program of a scenario (started by the laboratory).
@@ -56,11 +61,15 @@ Examples:
   andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
   andante lab run shares --set 'duration_s = 60' --json
   andante lab run qlinux-2-suspend --on sim --against out --out out/sim
+  andante lab run desktop --draw 1/17 --on sim
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
     #[arg(value_name = "SCENARIO", required = true)]
     scenarios: Vec<String>,
+    /// The SCENARIOs are families (see `andante lab sweep`): run this draw of each.
+    #[arg(long, value_name = "SEED/NUMBER", conflicts_with = "case")]
+    draw: Option<DrawId>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
     /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
     /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
@@ -89,10 +98,16 @@ struct Run {
     out: PathBuf,
 }
 
-/// List the scenarios that come with Andante.
+/// List the scenarios that come with Andante, or its families.
 #[derive(Args)]
-#[command(after_help = "Example:\n  andante lab list --json | jq '.[].name'")]
+#[command(after_help = "\
+Examples:
+  andante lab list --families
+  andante lab list --json | jq '.[].name'")]
 struct List {
+    /// The families for `andante lab sweep`.
+    #[arg(long)]
+    families: bool,
     /// Print the data as JSON.
     #[arg(long)]
     json: bool,
@@ -156,6 +171,7 @@ impl Lab {
     pub fn run(self) -> Result<Status> {
         match self.action {
             Action::Run(run) => run.run(),
+            Action::Sweep(sweep) => sweep.run(),
             Action::List(list) => list.run(),
             Action::RecordFrames(record) => record.run(),
             Action::Program => Ok(ended(andante_lab::program_main())),
@@ -170,10 +186,11 @@ impl Run {
         let mut verdicts = Vec::new();
         let mut results = Vec::new();
         for scenario in &self.scenarios {
+            let (scenario, set) = self.scenario(scenario)?;
             let options = RunOptions {
-                scenario: scenario.clone(),
+                scenario,
                 cases: self.case.clone(),
-                set: self.set.clone(),
+                set,
                 schedulers: self.schedulers(),
                 on: match self.on {
                     Place::Vm => On::Vm,
@@ -197,6 +214,16 @@ impl Run {
         // A scenario that failed is no reason to keep the others from running.
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
+    }
+
+    /// The scenario to run and what is laid over it: of a family a draw, written as a scenario with
+    /// everything laid over it already.
+    fn scenario(&self, name: &str) -> Result<(String, Vec<String>)> {
+        let Some(draw) = self.draw else {
+            return Ok((name.to_owned(), self.set.clone()));
+        };
+        let file = write_draw(name, &self.set, draw, &self.out)?;
+        Ok((file.display().to_string(), Vec::new()))
     }
 
     fn schedulers(&self) -> Vec<String> {
@@ -246,7 +273,20 @@ impl RecordFrames {
 impl List {
     fn run(self) -> Result<Status> {
         let mut listed = Vec::new();
-        for (name, file) in known_scenarios() {
+        let (families, scenarios) = match self.families {
+            true => (known_families(), Vec::new()),
+            false => (Vec::new(), known_scenarios()),
+        };
+        for (name, file) in families {
+            let title = Family::load(&file.display().to_string(), &[])?.title;
+            listed.push(Listed {
+                name,
+                title,
+                file,
+                cases: Vec::new(),
+            });
+        }
+        for (name, file) in scenarios {
             let scenario = Scenario::load(&file, &[]).map_err(andante_lab::LabError::from)?;
             let cases = scenario
                 .cases

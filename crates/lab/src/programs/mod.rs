@@ -156,6 +156,7 @@ fn run(order: &Order) -> Result<Samples, String> {
         }
         Kind::Typist {
             keys_per_s,
+            regular,
             work_ms,
             input_ms,
             until_s,
@@ -164,6 +165,7 @@ fn run(order: &Order) -> Result<Samples, String> {
         } => {
             let typing = timed::Typing {
                 keys_per_s: *keys_per_s,
+                regular: *regular,
                 work_ms,
                 input_ms,
                 until_s: *until_s,

@@ -144,6 +144,7 @@ impl Measuring {
 
         let typist = self.measure(&Kind::Typist {
             keys_per_s: 100.0,
+            regular: false,
             work_ms: vec![0.5],
             input_ms: vec![0.0],
             until_s: None,
@@ -194,6 +195,7 @@ impl Measuring {
 
             let typist = self.measure(&Kind::Typist {
                 keys_per_s: 100.0,
+                regular: false,
                 work_ms: vec![0.1],
                 input_ms: vec![1.0],
                 until_s: Some(0.2),

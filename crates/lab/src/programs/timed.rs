@@ -16,6 +16,8 @@ const LOOK_NS: u64 = 100_000_000;
 pub(super) struct Typing<'a> {
     /// Mean rate [1/s].
     pub keys_per_s: f64,
+    /// Whether they come at even distances.
+    pub regular: bool,
     /// Work for a key [ms], repeated.
     pub work_ms: &'a [f64],
     /// From the key to the program [ms], repeated.
@@ -28,12 +30,13 @@ pub(super) struct Typing<'a> {
     pub display: &'a scenario::Display,
 }
 
-/// Key presses at random instants (a Poisson process, the same for the same seed), each answered
-/// with some work and, with a display server, drawn. The latency runs from the key press to the end
+/// Key presses at random instants (a Poisson process, the same for the same seed) or at even
+/// distances, each answered with some work and, with a display server, drawn. The latency runs from the key press to the end
 /// of the answer.
 pub(super) fn typist(order: &Order, typing: &Typing<'_>) -> io::Result<Samples> {
     let ns = |ms: &f64| (ms * 1e6).round() as u64;
-    let mut presses = key_presses(order.begin_ns, typing.keys_per_s, typing.seed);
+    let (per_s, regular) = (typing.keys_per_s, typing.regular);
+    let mut presses = key_presses(order.begin_ns, per_s, regular, typing.seed);
     let until_ns = typing.until_s.map_or(u64::MAX, |at_s| {
         order.begin_ns + (at_s * NS_PER_S).round() as u64
     });

@@ -74,6 +74,23 @@ pub(crate) fn series_colour(number: usize) -> String {
 /// Colours the style sheet has for schedulers other than Andante and the stock one.
 const OTHER_COLOURS: usize = 5;
 
+/// The style class that gives a scheduler its colour: the same in every report for the two that are in
+/// most, by place among `schedulers` for others.
+pub(crate) fn colour_of(name: &str, schedulers: &[String]) -> String {
+    let known = |name: &str| matches!(name, "andante" | "eevdf" | "stock");
+    match name {
+        "andante" => "andante".into(),
+        "stock" => "stock".into(),
+        "eevdf" if !schedulers.iter().any(|name| name == "stock") => "stock".into(),
+        "eevdf" => "other-0".into(),
+        _ => {
+            let mut others = schedulers.iter().filter(|other| !known(other));
+            let place = others.position(|other| other == name).unwrap_or(0);
+            format!("other-{}", place % OTHER_COLOURS)
+        }
+    }
+}
+
 /// The report of `results`, the cases of one scenario, as a whole HTML document.
 ///
 /// Every name in it is escaped. `checks` may be empty, and so may `results`.
@@ -145,21 +162,8 @@ impl Page<'_> {
         }
     }
 
-    /// The style class that gives a scheduler its colour: the same in every report for the two
-    /// that are in most, by place for others.
     fn colour(&self, name: &str) -> String {
-        let known = |name: &str| matches!(name, "andante" | "eevdf" | "stock");
-        match name {
-            "andante" => "andante".into(),
-            "stock" => "stock".into(),
-            "eevdf" if !self.schedulers.iter().any(|name| name == "stock") => "stock".into(),
-            "eevdf" => "other-0".into(),
-            _ => {
-                let mut others = self.schedulers.iter().filter(|other| !known(other));
-                let place = others.position(|other| other == name).unwrap_or(0);
-                format!("other-{}", place % OTHER_COLOURS)
-            }
-        }
+        colour_of(name, self.schedulers)
     }
 
     /// The name of a scheduler, marked with its colour.

@@ -12,28 +12,34 @@ const BASE_CASES: &str = "base_cases";
 /// `document`, laid over the scenario that its `base` names, if it names one; and the files that it
 /// is read from besides its own, as paths from that one's folder. Cases of the same name are laid over
 /// each other, unless the base's are left out; `[[expect]]` tables replace all of the base's.
-pub(super) fn with_base(
-    file: &str,
-    mut document: Node,
-) -> Result<(Node, Vec<PathBuf>), DocumentError> {
-    let mut files = Vec::new();
-    if let Some(node) = document.remove(BASE) {
-        let mut base = read_base(file, &node)?;
-        if let Some(cases) = document.remove(BASE_CASES) {
-            match bool::from_node(&cases) {
-                Some(true) => {}
-                Some(false) => drop(base.remove("cases")),
-                None => return Err(cases.origin.error(BASE_CASES, "give true or false")),
-            }
-        }
-        base.overlay(&document);
-        document = base;
-        files.extend(path(&node));
-    }
+pub(super) fn with_base(file: &str, document: Node) -> Result<(Node, Vec<PathBuf>), DocumentError> {
+    let (document, base) = laid_over_base(file, document, &Node::overlay)?;
+    let mut files: Vec<_> = base.into_iter().collect();
     collect_traces(&document, &mut files);
     files.sort();
     files.dedup();
     Ok((document, files))
+}
+
+/// `document`, laid by `lay` over the one that its `base` names, and the file of that one.
+pub(crate) fn laid_over_base(
+    file: &str,
+    mut document: Node,
+    lay: &dyn Fn(&mut Node, &Node),
+) -> Result<(Node, Option<PathBuf>), DocumentError> {
+    let Some(node) = document.remove(BASE) else {
+        return Ok((document, None));
+    };
+    let mut base = read_base(file, &node)?;
+    if let Some(cases) = document.remove(BASE_CASES) {
+        match bool::from_node(&cases) {
+            Some(true) => {}
+            Some(false) => drop(base.remove("cases")),
+            None => return Err(cases.origin.error(BASE_CASES, "give true or false")),
+        }
+    }
+    lay(&mut base, &document);
+    Ok((base, path(&node)))
 }
 
 fn read_base(file: &str, node: &Node) -> Result<Node, DocumentError> {
@@ -54,7 +60,7 @@ fn read_base(file: &str, node: &Node) -> Result<Node, DocumentError> {
 }
 
 /// Every `work_trace` of the document.
-fn collect_traces(node: &Node, files: &mut Vec<PathBuf>) {
+pub(crate) fn collect_traces(node: &Node, files: &mut Vec<PathBuf>) {
     let Value::Table(entries) = &node.value else {
         return;
     };

@@ -29,10 +29,12 @@ pub enum Kind {
         /// Whether work is CPU time by the thread's own clock, and not a number of instructions.
         by_clock: bool,
     },
-    /// Answers key presses at random instants.
+    /// Answers key presses.
     Typist {
         /// Mean rate [1/s].
         keys_per_s: f64,
+        /// Whether they come at even distances, as of a key held down, and not at random.
+        regular: bool,
         /// Work per key [ms], repeated.
         work_ms: Vec<f64>,
         /// From the key to the program [ms], repeated.
@@ -356,6 +358,7 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
         },
         "typist" => Kind::Typist {
             keys_per_s: section.number("keys_per_s", 8.0, 0.01..=1000.0)?,
+            regular: section.get("regular")?.unwrap_or(false),
             work_ms: read_times(section, "work_ms", Some(1.0))?,
             input_ms: read_times(section, "input_ms", Some(0.0))?,
             until_s: time(section, "until_s", 0.0)?,

@@ -33,7 +33,7 @@
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
-mod base;
+pub(crate) mod base;
 mod contract;
 pub(crate) mod expectation;
 mod instances;
@@ -218,6 +218,16 @@ impl Scenario {
         expectation::check_all(&scenario)?;
         Ok(scenario)
     }
+}
+
+/// The scenario, of one case, that `document` is; without a key and without files beside it.
+///
+/// # Errors
+/// The first mistake, with file, line and key.
+pub(crate) fn of_document(document: &Node) -> Result<Scenario, DocumentError> {
+    let scenario = read_case(document)?;
+    expectation::check_all(&scenario)?;
+    Ok(scenario)
 }
 
 /// A case varies the workload; what the whole scenario says stays out of it.

@@ -311,9 +311,11 @@ fn what_only_the_simulator_has_is_read_and_named() {
         let scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
         scenario.cases[0].workload.programs[0].kind.clone()
     };
-    let typist = hog("kind = \"typist\"\nwork_ms = [1, 2]\ninput_ms = 3\nuntil_s = 8");
+    let typist =
+        hog("kind = \"typist\"\nwork_ms = [1, 2]\ninput_ms = 3\nuntil_s = 8\nregular = true");
     assert_eq!(typist.only_simulated(), None);
     let Kind::Typist {
+        regular: true,
         work_ms,
         input_ms,
         until_s,

@@ -35,6 +35,8 @@ enum Phase {
 pub struct Typing {
     /// Mean rate [1/s].
     pub keys_per_s: f64,
+    /// Whether they come at even distances, as of a key held down, and not at random.
+    pub regular: bool,
     /// Of the instants.
     pub seed: u32,
     /// From the key to the program: the line, the driver [ns]. One or more, repeated.
@@ -46,9 +48,10 @@ pub struct Typing {
 }
 
 impl Answerer {
-    /// Key presses at random instants (a Poisson process), the same for the same seed.
+    /// Key presses at the instants of [`key_presses`].
     pub fn typist(begin_ns: Ns, typing: Typing, display: Option<Client>) -> Self {
-        let mut instants = key_presses(begin_ns, typing.keys_per_s, typing.seed);
+        let (per_s, regular) = (typing.keys_per_s, typing.regular);
+        let mut instants = key_presses(begin_ns, per_s, regular, typing.seed);
         let next = move |_| instants.next().expect("it never ends");
         Self {
             display,
@@ -90,13 +93,28 @@ impl Answerer {
 /// A part of an interval that comes near no simple fraction of it: the golden section.
 pub const OFF_THE_GRID: f64 = 0.618;
 
-/// Instants of key presses [ns], at random (a Poisson process) after `begin_ns`, the same for the
-/// same seed everywhere.
-pub fn key_presses(begin_ns: Ns, keys_per_s: f64, seed: u32) -> impl Iterator<Item = Ns> + Send {
+/// Instants of key presses [ns] after `begin_ns`, the same for the same seed everywhere: at random (a
+/// Poisson process), or if they are `regular` at even distances, as of a key that is held down, where
+/// the seed says when the first comes.
+pub fn key_presses(
+    begin_ns: Ns,
+    keys_per_s: f64,
+    regular: bool,
+    seed: u32,
+) -> impl Iterator<Item = Ns> + Send {
     let mut random = Random::new(u64::from(seed));
+    let distance_ns = NS_PER_S as f64 / keys_per_s;
+    let first_ns = random.clone().unit() * distance_ns;
     let mut at_ns = begin_ns;
+    let mut number = 0_u64;
     std::iter::repeat_with(move || {
-        at_ns += random.exponential(NS_PER_S as f64 / keys_per_s) as Ns;
+        if regular {
+            // Each from the first: distances that are no whole nanoseconds do not add up to a drift.
+            at_ns = begin_ns + (first_ns + number as f64 * distance_ns) as Ns;
+            number += 1;
+        } else {
+            at_ns += random.exponential(distance_ns) as Ns;
+        }
         at_ns
     })
 }
@@ -134,5 +152,29 @@ impl Program for Answerer {
         };
         self.phase = phase;
         step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_one_held_down_are_evenly_apart_and_begin_where_the_seed_says() {
+        let keys = |seed| {
+            key_presses(NS_PER_S, 30.0, true, seed)
+                .take(3001)
+                .collect::<Vec<_>>()
+        };
+        let (one, other) = (keys(1), keys(2));
+        assert_ne!(one[0], other[0]);
+        for keys in [&one, &other] {
+            assert!((NS_PER_S..=NS_PER_S + NS_PER_S / 30).contains(&keys[0]));
+            let apart = keys.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(apart.into_iter().all(|ns| ns.abs_diff(NS_PER_S / 30) <= 1));
+            assert!((keys[3000] - keys[0]).abs_diff(100 * NS_PER_S) <= 1);
+        }
+        let random: Vec<_> = key_presses(0, 30.0, false, 1).take(3).collect();
+        assert_ne!(random[1] - random[0], random[2] - random[1]);
     }
 }

@@ -1,0 +1,93 @@
+//! `andante lab sweep`: a family of workloads, simulated; the work is done by the laboratory's crate.
+
+use std::path::PathBuf;
+
+use andante_lab::progress::Count;
+use andante_lab::sweep::{self, SweepOptions};
+use anyhow::Result;
+use clap::Args;
+
+use crate::exit::Status;
+use crate::output::{self, DIM, paint};
+
+/// Look for what breaks a scheduler: simulate workloads drawn at random from a family.
+///
+/// Every draw runs under every scheduler, on all cores. What comes out is told as distributions, by load,
+/// and as the worst draws with the commands that run them again, in the simulator and on a real kernel.
+/// Draw K of seed S is the same whatever else is asked for. DIR/sweep/FAMILY is left with sweep.json,
+/// report.html (opens offline), and the worst draws as scenarios.
+///
+/// Measures: late_share (of frames), xrun_share (of periods of sound), key_p99_ms, key_max_ms, and batch
+/// (work done over that under the reference).
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  andante lab list --families
+  andante lab sweep desktop
+  andante lab sweep desktop --draws 1000 --seed 7 --scheduler andante,fair
+  andante lab sweep desktop --set 'cpus = 2' --set 'draw.film_load = 0.5'
+  andante lab sweep keys --bound 'key_p99_ms = 8' --within 'key_p99_ms = 1' --json
+  andante lab run desktop --draw 7/42 --on vm")]
+pub struct Sweep {
+    /// A family that comes with Andante (see `andante lab list --families`), or the path of one.
+    #[arg(value_name = "FAMILY")]
+    family: String,
+    /// How many workloads to draw.
+    #[arg(long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    draws: u64,
+    /// Of the draws; others draw others.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Schedulers of the simulator (see `andante lab run --help`). [default: andante,eevdf-fifo,stock as
+    /// far as the simulator has them, else andante,fair]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    scheduler: Option<Vec<String>>,
+    /// The scheduler to compare with. [default: eevdf-fifo, or the last one named]
+    #[arg(long, value_name = "NAME")]
+    reference: Option<String>,
+    /// A line of TOML laid over the family; may be given several times.
+    #[arg(long, value_name = "KEY = VALUE")]
+    set: Vec<String>,
+    /// What a draw must keep, over the family's own bounds and the usual ones: late_share 0.01,
+    /// xrun_share 0, key_p99_ms 10, batch 0.95; may be given several times.
+    #[arg(long, value_name = "MEASURE = FIGURE")]
+    bound: Vec<String>,
+    /// How much worse than under the reference is as good. Usual: late_share and xrun_share 0.01 (a
+    /// point), key_p99_ms and key_max_ms 2, batch 0.05; may be given several times.
+    #[arg(long, value_name = "MEASURE = FIGURE")]
+    within: Vec<String>,
+    /// Print the results as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Folder for what the sweep leaves.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+}
+
+impl Sweep {
+    /// Does it.
+    pub fn run(self) -> Result<Status> {
+        let options = SweepOptions {
+            family: self.family,
+            draws: self.draws,
+            seed: self.seed,
+            schedulers: self.scheduler,
+            reference: self.reference,
+            set: self.set,
+            bounds: self.bound,
+            within: self.within,
+            out: self.out,
+        };
+        let result = sweep::run(&options, &mut Count::on_stderr())?;
+        if self.json {
+            output::print_json(&result)?;
+            return Ok(Status::Ok);
+        }
+        let text = sweep::text(&result, true);
+        let folder = options.folder(&result.family);
+        let folder = paint(DIM, format!("results in {}", folder.display()));
+        output::print(&format!("{text}\n{folder}\n"))?;
+        Ok(Status::Ok)
+    }
+}
