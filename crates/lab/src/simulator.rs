@@ -114,6 +114,7 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
 
     machine.run_until(begin_ns);
     let before = machine.usage();
+    let kept_before = contracts_now(&mut *machine, &contracts, &instances);
     let mut samples = Vec::new();
     let mut levels = Vec::new();
     let step_ns = ns(workload.sample_ms / 1e3);
@@ -132,10 +133,8 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
         samples,
         levels,
     };
-    let kept: Vec<Option<(Kept, Delivered)>> = instances
-        .iter()
-        .map(|instance| machine.kept(contracts[instance.id.0 as usize]?))
-        .collect();
+    let kept = contracts_now(&mut *machine, &contracts, &instances);
+    let kept = kept.into_iter().zip(kept_before).map(since);
     Ok(SchedulerResult {
         name: choice.name(),
         idle_ns: measured.after().idle - measured.before.idle,
@@ -155,6 +154,31 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
         runs: runs(&*machine, &instances, begin_ns),
         ..SchedulerResult::default()
     })
+}
+
+/// What became of each instance's contract so far.
+fn contracts_now(
+    machine: &mut dyn Simulation,
+    contracts: &[Option<ContractId>],
+    instances: &[Instance<'_>],
+) -> Vec<Option<(Kept, Delivered)>> {
+    let ids = instances.iter().map(|instance| instance.id.0 as usize);
+    ids.map(|id| machine.kept(contracts[id]?)).collect()
+}
+
+/// What became of it since then. Events are told of as a whole.
+fn since(
+    (now, before): (Option<(Kept, Delivered)>, Option<(Kept, Delivered)>),
+) -> Option<(Kept, Delivered)> {
+    let ((now, delivered), (before, _)) = (now?, before?);
+    let kept = Kept {
+        deadlines: now.deadlines - before.deadlines,
+        misses: now.misses - before.misses,
+        violations: now.violations - before.violations,
+        exhaustions: now.exhaustions - before.exhaustions,
+        ..now
+    };
+    Some((kept, delivered))
 }
 
 /// Adds what became of its contract to a program's figures.

@@ -173,10 +173,10 @@ calls! {
 /// A machine's object. Its functions may be called from one thread at a time.
 pub(crate) struct Shell {
     calls: Calls,
-    // Kept open while it is loaded: the loader tells objects by the names of their files, and the
-    // number of an open file is nobody else's.
-    _file: std::fs::File,
     _library: Library,
+    // Kept open while it is loaded, so closed last: the loader tells objects by the names of their
+    // files, and the number of an open file is nobody else's.
+    _file: std::fs::File,
 }
 
 impl Shell {
@@ -192,8 +192,8 @@ impl Shell {
         let library = library.expect("the object links against libc alone");
         Self {
             calls: Calls::of(&library),
-            _file: file,
             _library: library,
+            _file: file,
         }
     }
 }
