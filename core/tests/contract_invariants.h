@@ -99,13 +99,8 @@ static inline const char *broken_budget(struct an_contracts *cs, u32 index)
 		return "who holds budget has some left";
 	if (c->x > c->promise.x || c->x > c->y)
 		return "of a window no more can be lost than tolerated, or than is left of it";
-	if (an_has(c, AN_WINDOW) && c->started && c->deadline_ns % c->promise.period_ns &&
-	    !an_has(c, AN_TASK_SERVER))
-		return "periods lie on the multiples of T";
 	if (c->runnable && !c->started)
 		return "who has something to run has been woken";
-	if (an_has(c, AN_LEARNT) && c->own.left_ns > (s64)c->promise.budget_ns)
-		return "its own bucket holds one budget";
 	if (c->split && an_has(c, AN_RECLAIM | AN_CATCH_UP))
 		return "a split one keeps track of itself";
 	return NULL;
