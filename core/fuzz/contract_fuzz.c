@@ -214,8 +214,7 @@ static void take_promise(struct an_promise *p)
 		p->y = take();
 	}
 	if (!(p->flags & AN_WINDOW) && take() & 1)
-		p->deadline_rel_ns =
-			p->budget_ns + (p->period_ns - p->budget_ns) * take() / 256;
+		p->deadline_rel_ns = p->budget_ns + (p->period_ns - p->budget_ns) * take() / 256;
 }
 
 static void forget(u32 index)
@@ -392,8 +391,8 @@ static void next_job(void)
 	if (!index || (KNOWN_LEARNT_JOB && an_has(contract(index), AN_LEARNT)))
 		return;
 	shell.jumps = an_has(contract(index), AN_EXHAUSTIVE) ? index : NOBODY;
-	an_contract_next_job(&set, index,
-			     before_ns < shell.now_ns ? shell.now_ns - before_ns : 0, shell.now_ns);
+	an_contract_next_job(&set, index, before_ns < shell.now_ns ? shell.now_ns - before_ns : 0,
+			     shell.now_ns);
 }
 
 static void end(void)
@@ -569,8 +568,7 @@ static void check_progress(const char *call, u32 index)
 
 	if (!c->used)
 		return;
-	if (seen->generation == c->generation && index != shell.jumps &&
-	    !an_has(c, AN_LEARNT)) {
+	if (seen->generation == c->generation && index != shell.jumps && !an_has(c, AN_LEARNT)) {
 		if (c->deadline_ns < seen->deadline_ns)
 			broken = "a deadline never goes back";
 		if (c->split && c->release_ns < seen->release_ns)
@@ -578,7 +576,8 @@ static void check_progress(const char *call, u32 index)
 	}
 	if (c->service_ns != shell.charged_ns[index])
 		broken = "service is what was charged";
-	if (!(KNOWN_NESTED_EXTRA && an_has(c, AN_WINDOW)) && c->extra_ns + c->borrowed_ns + c->reclaimed_ns > c->service_ns)
+	if (!(KNOWN_NESTED_EXTRA && an_has(c, AN_WINDOW)) &&
+	    c->extra_ns + c->borrowed_ns + c->reclaimed_ns > c->service_ns)
 		broken = "service of one kind is no more than all";
 	if (c->misses > c->deadlines || c->violations > c->misses)
 		broken = "who misses a deadline had one";
