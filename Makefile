@@ -127,7 +127,7 @@ fuzz: fuzz-build
 		$(wildcard crates/fuzz/inputs/$t) $(SEEDS_$t) &&) true
 
 fuzz-build:
-	@echo "building the fuzz targets with coverage: ten minutes the first time"
+	@echo "building the fuzz targets with coverage: some minutes the first time"
 	@RUSTFLAGS="$(COVERAGE)" $(if $(LIBFUZZER),CUSTOM_LIBFUZZER_PATH=$(LIBFUZZER) \
 		CUSTOM_LIBFUZZER_STD_CXX=stdc++) CARGO_PROFILE_RELEASE_DEBUG=0 \
 		$(CARGO) build -q --release --locked -p andante-fuzz --features libfuzzer \
