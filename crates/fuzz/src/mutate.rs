@@ -6,7 +6,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Random {
 
     /// 0 … bound - 1.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        (self.number() % bound.max(1) as u64) as usize
     }
 }
 
@@ -75,7 +75,7 @@ fn change(random: &mut Random, text: &[u8], other: &[u8]) -> Vec<u8> {
         4 => parts[at] = odd(random, &parts[at]),
         _ => {
             let byte = random.below(parts[at].len());
-            parts[at][byte] = random.next() as u8;
+            parts[at][byte] = random.number() as u8;
         }
     }
     parts.concat()
