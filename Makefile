@@ -7,7 +7,8 @@
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
-#   make fuzz       libFuzzer on the class tree, SECONDS=60
+#   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
+#                   for some of those in crates/fuzz alone
 
 ANDANTE := target/release/andante
 CARGO   := cargo
@@ -32,7 +33,7 @@ SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement papers bench soak fuzz clean
+        scenarios-alone scenarios-compared agreement papers bench soak fuzz fuzz-build clean
 all: build
 
 build:
@@ -102,8 +103,35 @@ bench: build
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'
 
-fuzz:
-	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
+# Those of the core, then those of crates/fuzz. The flags are those of stable Rust that libFuzzer is told
+# of coverage by; only what is built for a target named by itself is compiled with them, build scripts
+# are not. libFuzzer is clang's, where its runtime is installed; else libfuzzer-sys compiles its own.
+HOST      = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_BIN  = target/fuzz/$(HOST)/release/andante-fuzz
+TARGETS  := daemon scenario paper admission config
+COVERAGE := -C passes=sancov-module -C debug-assertions -C overflow-checks \
+	-C llvm-args=-sanitizer-coverage-level=4 -C llvm-args=-sanitizer-coverage-trace-compares \
+	-C llvm-args=-sanitizer-coverage-inline-8bit-counters -C llvm-args=-sanitizer-coverage-pc-table
+CLANG     = $(firstword $(foreach c,clang-19 clang-20 clang-21 clang-22 clang,$(shell command -v $(c))))
+LIBFUZZER = $(if $(CLANG),$(firstword $(wildcard $(shell $(CLANG) --print-runtime-dir)/libclang_rt.fuzzer.a \
+	$(shell $(CLANG) --print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(shell uname -m).a)))
+# Files that targets begin with besides those in crates/fuzz/inputs.
+SEEDS_scenario := scenarios
+SEEDS_paper    := papers
+SEEDS_config   := dist
+
+fuzz: fuzz-build
+	$(if $(filter file,$(origin TARGETS)),$(MAKE) -s -C core fuzz SECONDS=$(SECONDS))
+	@$(foreach t,$(TARGETS),ANDANTE_FUZZ=$t core/fuzz/run.sh $t $(SECONDS) target/fuzz/corpus/$t \
+		"ANDANTE_FUZZ=$t $(FUZZ_BIN)" $(FUZZ_BIN) -max_len=16384 \
+		$(wildcard crates/fuzz/inputs/$t) $(SEEDS_$t) &&) true
+
+fuzz-build:
+	@echo "building the fuzz targets with coverage: some minutes the first time"
+	@RUSTFLAGS="$(COVERAGE)" $(if $(LIBFUZZER),CUSTOM_LIBFUZZER_PATH=$(LIBFUZZER) \
+		CUSTOM_LIBFUZZER_STD_CXX=stdc++) CARGO_PROFILE_RELEASE_DEBUG=0 \
+		$(CARGO) build -q --release --locked -p andante-fuzz --features libfuzzer \
+		--target $(HOST) --target-dir target/fuzz
 
 clean:
 	$(CARGO) clean

@@ -6,13 +6,11 @@
  * operand. The shell's duties are kept (a CPU stops only what it serves, a leaf is named by a live
  * index); anything else may come in any order.
  *
- * With clang -fsanitize=fuzzer this is a libFuzzer target. With -DPLAIN it is a program:
- * tree-fuzz [--seed N] [--runs N] [FILE...] runs the files and then N random inputs.
+ * With clang -fsanitize=fuzzer this is a libFuzzer target, with -DPLAIN a program [plain.h].
  */
-#include "../tests/invariants.h"
-#include "../tests/random.h"
+#include "plain.h"
 
-#include <stdio.h>
+#include "../tests/invariants.h"
 
 #define FUZZ_CPUS 4
 #define FUZZ_CLASSES 48 /* keeps a run fast; the array's end is a unit test's matter */
@@ -174,73 +172,20 @@ static const struct {
 	{"preempt", preempt},
 };
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	if (!size)
 		return 0;
+	input_begin(data, size);
 	memset(&shell, 0, sizeof(shell));
 	shell.cpus = 1 + data[0] % FUZZ_CPUS;
 	fresh_tree(&tree, &invariants, QUANTUM_NS, shell.cpus);
 	for (size_t i = 1; i + 1 < size; i += 2) {
 		u32 call = data[i] % (sizeof(calls) / sizeof(calls[0]));
 
+		input.at = i + 2;
 		calls[call].call(data[i + 1]);
 		check(calls[call].name);
 	}
 	return 0;
 }
-
-#ifdef PLAIN
-
-#define INPUT_MAX 4096
-
-static int run_file(const char *path)
-{
-	static u8 input[1 << 20];
-	FILE *file = fopen(path, "rb");
-	size_t size;
-
-	if (!file) {
-		fprintf(stderr, "%s: cannot be opened\n", path);
-		return 1;
-	}
-	size = fread(input, 1, sizeof(input), file);
-	fclose(file);
-	return LLVMFuzzerTestOneInput(input, size);
-}
-
-static void run_random(u64 seed, u64 runs)
-{
-	static u8 input[INPUT_MAX];
-
-	for (u64 run = 0; run < runs; run++) {
-		struct random r = {seed + run};
-		size_t size = random_below(&r, INPUT_MAX);
-
-		for (size_t i = 0; i < size; i++)
-			input[i] = random_next(&r);
-		LLVMFuzzerTestOneInput(input, size);
-	}
-}
-
-int main(int count, char **arguments)
-{
-	u64 seed = 1, runs = 0, files = 0;
-
-	for (int i = 1; i < count; i++) {
-		if (!strcmp(arguments[i], "--seed") && i + 1 < count)
-			seed = strtoull(arguments[++i], NULL, 0);
-		else if (!strcmp(arguments[i], "--runs") && i + 1 < count)
-			runs = strtoull(arguments[++i], NULL, 0);
-		else if (files++, run_file(arguments[i]))
-			return 1;
-	}
-	run_random(seed, runs);
-	printf("fuzz: %llu inputs kept and %llu random ones from seed %llu, no invariant broken\n",
-	       (unsigned long long)files, (unsigned long long)runs, (unsigned long long)seed);
-	return 0;
-}
-
-#endif

@@ -34,6 +34,7 @@
 //!   that fits nowhere runs on its class's share until there is room again.
 
 mod books;
+pub mod choices;
 mod client;
 mod host;
 mod kernel;
@@ -41,7 +42,10 @@ mod protocol;
 mod server;
 mod terms;
 
+#[doc(hidden)]
+pub use books::fakes;
 pub use books::{Books, Caller, Event, Settings, by_windows, name_after, promise};
+pub use choices::Choices;
 pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;

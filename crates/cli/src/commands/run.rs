@@ -5,7 +5,7 @@ mod config;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use andante_daemon::{Daemon, LinuxHost, Settings, Socket, socket_path};
+use andante_daemon::{Choices, Daemon, LinuxHost, Settings, Socket, choices, socket_path};
 use andante_sched::doctor::{self, Loaded};
 use andante_sched::{Domains, Historical, Policy, Scheduler};
 use anyhow::Result;
@@ -15,7 +15,6 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use self::config::Choices;
 use crate::exit::{Refusal, Status};
 use crate::output::{self, BOLD, GOOD, paint};
 
@@ -54,28 +53,28 @@ pub struct Run {
     #[arg(long, value_name = "NAME", default_value = H_SFQ, value_parser = policy())]
     policy: Named,
     /// How long a task may run before its class must compete again [µs]; 2000 if nothing is said.
-    #[arg(long, value_name = "N", value_parser = within(config::SLICE_US))]
+    #[arg(long, value_name = "N", value_parser = within(choices::SLICE_US))]
     slice_us: Option<u32>,
     /// The part of every CPU that programs may use which nobody has asked a contract for, but which
     /// behave as if they needed one: they wait, work a little, and wait again [%]; 50 if nothing is
     /// said. 0: shares alone.
-    #[arg(long, value_name = "PERCENT", value_parser = within(config::LEARN_PERCENT))]
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::LEARN_PERCENT))]
     learn: Option<u32>,
     /// Charge servers for all they do. Otherwise a server that answers a client of another class (a
     /// display server, for a player) works with the share of the client, which pays for it.
     #[arg(long)]
     no_binding: bool,
     /// The part of every CPU that is left to everybody without a contract [%]; 20 if nothing is said.
-    #[arg(long, value_name = "PERCENT", value_parser = within(config::LEAVE_PERCENT))]
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::LEAVE_PERCENT))]
     leave: Option<u32>,
     /// The part of the machine that a user who is neither root nor in the group andante may reserve
     /// [%]; 10 if nothing is said.
-    #[arg(long, value_name = "PERCENT", value_parser = within(config::USER_QUOTA_PERCENT))]
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::USER_QUOTA_PERCENT))]
     user_quota: Option<u32>,
     /// Divide the CPUs into domains of so many, by their numbers; each has a class tree under a lock of
     /// its own, and only the first serves contracts. Up to 32 CPUs are one domain, and with more it is
     /// 16 for each, if nothing is said.
-    #[arg(long, value_name = "N", value_parser = within(config::DOMAIN_CPUS))]
+    #[arg(long, value_name = "N", value_parser = within(choices::DOMAIN_CPUS))]
     domain_cpus: Option<u32>,
     /// Read this file for what no option says, and not /etc/andante.toml and /etc/andante.d.
     #[arg(long, value_name = "FILE")]

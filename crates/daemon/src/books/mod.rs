@@ -10,8 +10,9 @@
 
 mod cpus;
 mod enforce;
-#[cfg(test)]
-pub(crate) mod fakes;
+#[doc(hidden)]
+#[allow(missing_docs)] // for tests, of this crate and of the fuzz targets
+pub mod fakes;
 mod holder;
 mod judge;
 mod refresh;

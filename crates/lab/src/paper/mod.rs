@@ -24,6 +24,7 @@ pub use terminal::text;
 use crate::error::LabError;
 use crate::progress::Count;
 use crate::run::{folders, write_file};
+use andante_document::DocumentError;
 use document::Paper;
 use result::{PaperResult, Tally};
 
@@ -42,6 +43,15 @@ pub struct KnownPaper {
     pub year: u32,
     /// Where its files lie.
     pub folder: PathBuf,
+}
+
+/// Reads the text of a `paper.toml` as the paper in that folder; for those who only want to know
+/// whether it is well formed.
+///
+/// # Errors
+/// The first mistake in it, or in a scenario of the folder that it names.
+pub fn check(folder: &Path, text: &str) -> Result<(), DocumentError> {
+    Paper::read(folder, text).map(|_| ())
 }
 
 /// The papers that come with Andante, the oldest first.

@@ -85,6 +85,12 @@ impl Paper {
             key: String::new(),
             message: format!("cannot be read: {error}"),
         })?;
+        Self::read(folder, &text)
+    }
+
+    /// Reads the paper in `folder` from the text of its [`FILE`].
+    pub fn read(folder: &Path, text: &str) -> Result<Self, DocumentError> {
+        let file = folder.join(FILE);
         let key = folder
             .file_name()
             .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -95,7 +101,7 @@ impl Paper {
             }
             Scenario::load(&file, &[]).map_err(NoScenario::Wrong)
         };
-        Self::parse(&key, &file.display().to_string(), &text, &read)
+        Self::parse(&key, &file.display().to_string(), text, &read)
     }
 
     /// Reads a paper from `text`; `file` is what errors name.

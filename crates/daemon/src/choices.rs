@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What `andante run` may be told, by its options or in its files (`/etc/andante.toml`), and in which
+//! bounds. Which files these are is the command's.
+
+use std::ops::RangeInclusive;
+
+use andante_document::{DocumentError, Node, Section};
+use andante_sched::Options;
+
+/// What may be chosen; None: nothing is said of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Service of one pick [µs].
+    pub slice_us: Option<u32>,
+    /// Of every CPU, for what is learnt [%].
+    pub learn_percent: Option<u32>,
+    /// Whether a server works with the share of the client it serves.
+    pub binding: Option<bool>,
+    /// Of every CPU, for everybody without a contract [%].
+    pub leave_percent: Option<u32>,
+    /// Of the machine, for contracts of a user [%].
+    pub user_quota_percent: Option<u32>,
+    /// CPUs of a domain.
+    pub domain_cpus: Option<u32>,
+}
+
+/// Service of one pick [µs].
+pub const SLICE_US: RangeInclusive<u32> = 100..=100_000;
+/// Of every CPU, for what is learnt [%].
+pub const LEARN_PERCENT: RangeInclusive<u32> = 0..=90;
+/// Of every CPU, for everybody without a contract [%].
+pub const LEAVE_PERCENT: RangeInclusive<u32> = 1..=95;
+/// Of the machine, for contracts of a user [%].
+pub const USER_QUOTA_PERCENT: RangeInclusive<u32> = 0..=100;
+/// CPUs of a domain.
+pub const DOMAIN_CPUS: RangeInclusive<u32> = 1..=1024;
+
+/// What a user without privilege may reserve if nothing is said [%].
+const USER_QUOTA: u32 = 10;
+
+impl Choices {
+    /// These, and where they say nothing, those.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            slice_us: self.slice_us.or(other.slice_us),
+            learn_percent: self.learn_percent.or(other.learn_percent),
+            binding: self.binding.or(other.binding),
+            leave_percent: self.leave_percent.or(other.leave_percent),
+            user_quota_percent: self.user_quota_percent.or(other.user_quota_percent),
+            domain_cpus: self.domain_cpus.or(other.domain_cpus),
+        }
+    }
+
+    /// The scheduler's part of them.
+    pub fn options(&self) -> Options {
+        let default = Options::default();
+        Options {
+            slice_us: self.slice_us.unwrap_or(default.slice_us),
+            leave_percent: self.leave_percent.unwrap_or(default.leave_percent),
+            learn_percent: self.learn_percent.unwrap_or(default.learn_percent),
+            binding: self.binding.unwrap_or(default.binding),
+            domain_cpus: self.domain_cpus,
+        }
+    }
+
+    /// What a user without privilege may reserve [%].
+    pub fn user_quota_percent(&self) -> u32 {
+        self.user_quota_percent.unwrap_or(USER_QUOTA)
+    }
+
+    /// Reads the text of `file`.
+    ///
+    /// # Errors
+    /// The first thing wrong, with line and key.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+        let document = Node::parse(file, text)?;
+        let mut top = Section::new(&document, "")?;
+        let choices = Self {
+            slice_us: whole(&mut top, "slice_us", SLICE_US)?,
+            learn_percent: whole(&mut top, "learn_percent", LEARN_PERCENT)?,
+            binding: top.get("binding")?,
+            leave_percent: whole(&mut top, "leave_percent", LEAVE_PERCENT)?,
+            user_quota_percent: whole(&mut top, "user_quota_percent", USER_QUOTA_PERCENT)?,
+            domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
+        };
+        top.finish()?;
+        Ok(choices)
+    }
+}
+
+fn whole(
+    top: &mut Section<'_>,
+    key: &'static str,
+    range: RangeInclusive<u32>,
+) -> Result<Option<u32>, DocumentError> {
+    let number: Option<u32> = top.get(key)?;
+    match number {
+        Some(number) if !range.contains(&number) => {
+            let (least, most) = range.into_inner();
+            let message = format!("{number} is out of range: give {least} to {most}");
+            Err(top.error(key, message))
+        }
+        number => Ok(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Choices, String> {
+        Choices::parse("my.toml", text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_key_switches_learning_off() {
+        let choices = read("learn_percent = 0").unwrap();
+        assert_eq!(choices.options().learn_percent, 0);
+        let other = Options {
+            learn_percent: 0,
+            ..Options::default()
+        };
+        assert_eq!(choices.options(), other);
+        // What the command line says comes first.
+        let option = Choices {
+            learn_percent: Some(30),
+            ..Choices::default()
+        };
+        assert_eq!(option.or(choices).options().learn_percent, 30);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_line_and_key() {
+        for (text, says) in [
+            (
+                "\nlern_percent = 0",
+                "my.toml:2: lern_percent: unknown key, did you mean `learn_percent`?",
+            ),
+            (
+                "leave_percent = 0",
+                "my.toml:1: leave_percent: 0 is out of range: give 1 to 95",
+            ),
+            (
+                "binding = 1",
+                "my.toml:1: binding: expected true or false, found a whole number",
+            ),
+            ("slice_us = ", "my.toml:1: "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(says), "{text}: {error}");
+        }
+    }
+
+    /// The file that is shipped says what holds anyway, behind comment signs.
+    #[test]
+    fn the_sample_names_every_key_and_its_default() {
+        let sample = include_str!("../../../dist/andante.toml");
+        assert_eq!(read(sample).unwrap(), Choices::default());
+        let keys = sample.lines().filter_map(|line| line.strip_prefix("#"));
+        let keys: Vec<_> = keys.filter(|line| !line.starts_with(' ')).collect();
+        let choices = read(&keys.join("\n")).unwrap();
+        let default = Options {
+            domain_cpus: Some(16),
+            ..Options::default()
+        };
+        assert_eq!(choices.options(), default);
+        assert_eq!(choices.user_quota_percent, Some(USER_QUOTA));
+        assert_eq!(keys.len(), 6);
+    }
+}
