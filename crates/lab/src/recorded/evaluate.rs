@@ -1,6 +1,7 @@
 //! From what a run leaves to the values that are declared of it.
 
-use super::declaration::{Entry, Measured, Of, Relation, Show, TallyOf, ValueSpec};
+use super::declaration::{Entry, Of, Show, TallyOf, ValueSpec};
+use super::measured::{Measured, Relation};
 use crate::judge::quotients;
 use crate::paper::result::Tally;
 use crate::result::RunResult;

@@ -17,6 +17,7 @@ mod declaration;
 mod evaluate;
 mod file;
 mod markers;
+mod measured;
 mod pages;
 mod provenance;
 mod run;

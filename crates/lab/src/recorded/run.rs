@@ -24,6 +24,15 @@ pub(crate) fn record(
     options: &RecordOptions,
 ) -> Result<Vec<String>, LabError> {
     let entries = chosen(declaration, options)?;
+    // What has been started is what is measured, also if it is built anew meanwhile.
+    let held = tempfile::tempdir().map_err(|error| LabError::io("make a folder", error))?;
+    let copy = held.path().join("andante");
+    std::fs::copy(&options.andante, &copy)
+        .map_err(|error| LabError::file("copy to", &copy, error))?;
+    let options = &RecordOptions {
+        andante: copy,
+        ..options.clone()
+    };
     let file = options.folder.join(FILE);
     let recorded = Mutex::new(Recorded::load(&file)?);
     let now = Recording::now()?;
