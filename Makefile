@@ -6,6 +6,7 @@
 #   make test       everything that is checked: style, core, crates, and the real kernel
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
+#   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
@@ -14,6 +15,9 @@ ANDANTE := target/release/andante
 CARGO   := cargo
 COMPILE  = $(CARGO) build --release --locked
 SECONDS := 60
+# One test on the kernel, and some of the figures; all, if none is named.
+TEST    :=
+ONLY    :=
 
 # Scenarios that make test runs, in two queues; every one judges itself by its own expectations. Those of
 # COMPARED, and DEPTH, compare with the stock scheduler, the others need Andante alone. Of FILM and DEPTH the
@@ -33,7 +37,8 @@ SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement papers bench soak fuzz fuzz-build clean
+        scenarios-alone scenarios-compared agreement papers bench soak \
+        figures figures-check fuzz fuzz-build clean
 all: build
 
 build:
@@ -47,7 +52,7 @@ demo:
 # The tests' own libraries change features of ours, so that cargo would compile most of them twice: the
 # binary is made with them, once.
 test: COMPILE := $(CARGO) test --release --locked --workspace --no-run
-test: test-setup lint build core-test unit-test kernel-test scenarios agreement papers
+test: test-setup lint build figures-check core-test unit-test kernel-test scenarios agreement papers
 	@echo "make test: all passed"
 
 test-setup:
@@ -67,7 +72,7 @@ unit-test:
 # The virtual machine: two at a time, each on a CPU of its own. The whole workspace, as in unit-test:
 # of a part of it all would be compiled anew.
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel -- --ignored --test-threads=2
+	$(CARGO) test --release --locked --workspace --lib --test kernel -- --ignored --test-threads=2 $(TEST)
 
 # A scenario of one case keeps one CPU of this machine busy, so they are run in two queues.
 scenarios: build
@@ -99,6 +104,15 @@ bench: build
 	$(CARGO) bench --locked -p andante-sim
 	crates/sim/benches/simso/compare.sh
 	$(ANDANTE) lab run pingpong qlinux-3-film qlinux-5-depth wakeup
+
+# Measured in the virtual machine, as many at once as there are CPUs. What fails its own bounds is not
+# recorded. That an object or a figure has changed is no failure of a test: only a page that says something
+# else than docs/figures.json is.
+figures: build
+	$(ANDANTE) lab figures $(if $(ONLY),--only $(ONLY))
+
+figures-check: build
+	$(ANDANTE) lab figures --check
 
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'

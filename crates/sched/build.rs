@@ -5,6 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use libbpf_cargo::SkeletonBuilder;
+use sha2::{Digest, Sha256};
 
 /// clang 19 is the oldest that knows all the instructions we ask for; newer ones do as well.
 const CLANGS: &[&str] = &["clang-19", "clang-20", "clang-21", "clang-22", "clang"];
@@ -19,8 +20,10 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     for name in ["sched", "domains", "historical"] {
         let source = root.join(format!("bpf/{name}.bpf.c"));
+        let object = out.join(format!("{name}.bpf.o"));
         SkeletonBuilder::new()
             .source(&source)
+            .obj(&object)
             .clang(clang())
             .clang_args([
                 "-mcpu=v3",
@@ -31,6 +34,8 @@ fn main() {
             ])
             .build_and_generate(out.join(format!("{name}.skel.rs")))
             .unwrap_or_else(|error| panic!("compiling {} failed: {error:?}", source.display()));
+        let hash = Sha256::digest(std::fs::read(&object).expect("what was compiled is there"));
+        println!("cargo:rustc-env=ANDANTE_OBJECT_{name}={hash:x}");
     }
 }
 

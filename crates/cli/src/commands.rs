@@ -6,6 +6,7 @@ mod completions;
 mod contracts;
 mod doctor;
 mod exec;
+mod figures;
 mod lab;
 mod man;
 mod paper;

@@ -118,11 +118,11 @@ impl Status {
         (Self::NoCpuController, "cgroup v2 has no cpu controller"),
         (
             Self::BadScenario,
-            "the scenario or paper cannot be read or run",
+            "the scenario, paper or file of figures cannot be read or run",
         ),
         (
             Self::ExpectationFailed,
-            "an expectation of the scenario was not met, or a paper's figures deviate",
+            "an expectation of the scenario was not met, or figures are not as recorded or published",
         ),
         (
             Self::MissingTool,
@@ -280,6 +280,7 @@ impl From<&LabError> for Status {
             LabError::NoScenario { .. }
             | LabError::NoFamily { .. }
             | LabError::NoPaper { .. }
+            | LabError::NoFigures { .. }
             | LabError::Scenario(_)
             | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::NoContract { .. } => Self::ContractRefused,
@@ -291,9 +292,10 @@ impl From<&LabError> for Status {
             | LabError::OnlySimulated { .. } => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
-            LabError::ExpectationsFailed { .. } | LabError::PapersDeviate { .. } => {
-                Self::ExpectationFailed
-            }
+            LabError::ExpectationsFailed { .. }
+            | LabError::PapersDeviate { .. }
+            | LabError::FiguresDiffer { .. }
+            | LabError::NotRecorded { .. } => Self::ExpectationFailed,
             LabError::NotRoot => Self::NotPermitted,
             LabError::Class(error) => error.into(),
             LabError::Kernel(_)

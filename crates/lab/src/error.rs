@@ -83,6 +83,26 @@ pub enum LabError {
         /// How many were compared.
         judged: usize,
     },
+    /// The file of figures, or what is asked of it, makes no sense.
+    #[error("{}: {reason}", file.display())]
+    NoFigures {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Figures that were to be recorded, and were not; what was recorded before stands.
+    #[error("not recorded:\n{}", failed.join("\n"))]
+    NotRecorded {
+        /// Those, each with the reason.
+        failed: Vec<String>,
+    },
+    /// Pages that say something else than the file of figures.
+    #[error("{} of the figures' pages:\n{}", count(differences.len(), "difference"), lines(differences))]
+    FiguresDiffer {
+        /// Where and what.
+        differences: Vec<crate::recorded::Difference>,
+    },
     /// A computed exhibit of a paper could not be computed.
     #[error("the exhibit `{function}` could not be computed: {reason}")]
     NotComputed {
@@ -272,4 +292,15 @@ impl LabError {
     pub(crate) fn file(verb: &str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::io(format!("{verb} {}", path.into().display()), source)
     }
+}
+
+/// `1 difference`, `2 differences`.
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Each on a line of its own.
+fn lines(differences: &[crate::recorded::Difference]) -> String {
+    let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }

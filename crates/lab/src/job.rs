@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// The `andante` binary: scheduler, guest and synthetic programs.
     pub andante: PathBuf,
+    /// Virtual machines at once; none: as many as there are CPUs, up to a bound.
+    pub machines: Option<usize>,
 }
 
 /// One case under one scheduler.

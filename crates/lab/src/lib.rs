@@ -22,6 +22,7 @@ pub mod paper;
 mod pool;
 mod programs;
 pub mod progress;
+pub mod recorded;
 pub mod report;
 pub mod result;
 mod run;

@@ -1,6 +1,6 @@
 //! The measures that there are: what each is called, whose it is, and how it is read from a result.
 
-use crate::figures::{frame_rate, late_share, least_frame_rate};
+use crate::figures::{frame_rate, late_share, least_frame_rate, not_in_time};
 use crate::result::{ClassResult, ProgramResult, RunResult, SchedulerResult, Spread};
 
 /// What a measure can be a measure of.
@@ -41,6 +41,10 @@ pub(crate) const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("frames", |program| program.frames.map(|n| n as f64)),
     ("late", |program| program.late.map(|n| n as f64)),
     ("late_share", late_share),
+    ("due", |program| program.due.map(|n| n as f64)),
+    ("not_in_time", |program| {
+        not_in_time(program).map(|(missed, _)| missed as f64)
+    }),
     ("dropped", |program| program.dropped.map(|n| n as f64)),
     ("xruns", |program| program.xruns.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),

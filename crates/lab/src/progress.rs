@@ -45,7 +45,7 @@ impl Progress for Silent {
 }
 
 /// `measuring 3.5 of 12.5 s`.
-fn phrase(at: &runner::Progress, duration_s: f64) -> String {
+pub(crate) fn phrase(at: &runner::Progress, duration_s: f64) -> String {
     match at.at_s {
         Some(at_s) if at_s < 0.0 => format!("{}, {:.0} s to go", at.phase, -at_s),
         Some(at_s) if at_s <= duration_s => {

@@ -212,7 +212,7 @@ pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
 }
 
 /// The file of a scenario given by path or by name.
-fn find(name: &str) -> Result<PathBuf, LabError> {
+pub(crate) fn find(name: &str) -> Result<PathBuf, LabError> {
     let path = PathBuf::from(name);
     if path.is_file() {
         return Ok(path);
@@ -236,7 +236,7 @@ fn find(name: &str) -> Result<PathBuf, LabError> {
     })
 }
 
-fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabError> {
+pub(crate) fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabError> {
     let names: Vec<String> = scenario
         .cases
         .iter()

@@ -60,9 +60,8 @@ pub(crate) fn run(
 ) -> Result<Carried, LabError> {
     let machine = prepare(file, scenario, options, progress)?;
     progress.runs(&jobs.iter().map(Job::name).collect::<Vec<_>>());
-    let workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(MACHINES_MAX);
+    let cpus = || thread::available_parallelism().map_or(1, usize::from);
+    let workers = options.machines.unwrap_or_else(cpus).min(MACHINES_MAX);
     let queue = Mutex::new(jobs.iter().enumerate());
     let (results, failure) = thread::scope(|scope| {
         let (sender, receiver) = channel();

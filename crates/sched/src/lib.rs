@@ -29,6 +29,13 @@ mod historical_skel {
     include!(concat!(env!("OUT_DIR"), "/historical.skel.rs"));
 }
 
+/// The BPF objects that this build loads, by name, and the SHA-256 of each: what a figure was measured of.
+pub const OBJECTS: [(&str, &str); 3] = [
+    ("sched", env!("ANDANTE_OBJECT_sched")),
+    ("domains", env!("ANDANTE_OBJECT_domains")),
+    ("historical", env!("ANDANTE_OBJECT_historical")),
+];
+
 pub use domains::Domains;
 pub use error::StateError;
 pub use historical::{Historical, Policy};

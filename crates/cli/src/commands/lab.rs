@@ -42,6 +42,7 @@ enum Action {
     Sweep(sweep::Sweep),
     List(List),
     RecordFrames(RecordFrames),
+    Figures(super::figures::Figures),
     /// Be a synthetic program of a scenario (started by the laboratory).
     #[command(hide = true)]
     Program,
@@ -174,6 +175,7 @@ impl Lab {
             Action::Sweep(sweep) => sweep.run(),
             Action::List(list) => list.run(),
             Action::RecordFrames(record) => record.run(),
+            Action::Figures(figures) => figures.run(),
             Action::Program => Ok(ended(andante_lab::program_main())),
             Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
         }
@@ -200,6 +202,7 @@ impl Run {
                 against: self.against.clone(),
                 out: self.out.clone(),
                 andante: andante.clone(),
+                machines: None,
             };
             let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
             if !self.json {

@@ -89,7 +89,7 @@ pub fn run(names: &[String]) -> Result<Vec<PaperResult>, LabError> {
                 .into_iter()
                 .map(|paper| paper.folder)
                 .collect(),
-            name => vec![find(name)?],
+            name => vec![folder_of(name)?],
         };
         for folder in folders {
             let paper = Paper::load(&folder)?;
@@ -157,7 +157,8 @@ fn is_paper(folder: &Path) -> bool {
     folder.join(document::FILE).is_file()
 }
 
-fn find(name: &str) -> Result<PathBuf, LabError> {
+/// The folder of one paper, given by key or by folder.
+pub(crate) fn folder_of(name: &str) -> Result<PathBuf, LabError> {
     let path = PathBuf::from(name);
     if name.contains('/') && is_paper(&path) {
         return Ok(path);

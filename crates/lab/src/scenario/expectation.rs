@@ -198,7 +198,7 @@ fn read(node: &Node) -> Result<Expectation, DocumentError> {
     check_figure(&figure, &section)?;
     let over = section
         .node("over")
-        .map(|node| read_over(node, &figure))
+        .map(|node| read_over(node, &figure, "expect.over"))
         .transpose()?;
     let expectation = Expectation {
         bound: read_bound(&mut section)?,
@@ -212,8 +212,9 @@ fn read(node: &Node) -> Result<Expectation, DocumentError> {
     Ok(expectation)
 }
 
-fn read_over(node: &Node, figure: &Figure) -> Result<Over, DocumentError> {
-    let mut section = Section::new(node, "expect.over")?;
+/// Reads the figure at `path` that another one is compared with; what it leaves out is the same.
+pub(crate) fn read_over(node: &Node, figure: &Figure, path: &str) -> Result<Over, DocumentError> {
+    let mut section = Section::new(node, path)?;
     let over = Over {
         figure: Figure {
             measure: section
@@ -260,7 +261,8 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, DocumentError> {
     }
 }
 
-fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
+/// Refuses a measure that does not exist, or not of such a subject, and schedulers that no kernel has.
+pub(crate) fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
     check_measure(figure, section)?;
     // A peer named by its path differs from machine to machine, so no scenario can rely on it.
     const KNOWN: &[&str] = &Choice::OF_KERNEL;
