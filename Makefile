@@ -6,6 +6,7 @@
 #   make test       everything that is checked: style, core, crates, and the real kernel
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
+#   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer on the class tree, SECONDS=60
 
@@ -32,7 +33,7 @@ SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement papers bench soak fuzz clean
+        scenarios-alone scenarios-compared agreement papers bench costs soak fuzz clean
 all: build
 
 build:
@@ -98,6 +99,10 @@ bench: build
 	$(CARGO) bench --locked -p andante-sim
 	crates/sim/benches/simso/compare.sh
 	$(ANDANTE) lab run pingpong qlinux-3-film qlinux-5-depth wakeup
+
+# A part of the simulator: build again after it.
+costs: build
+	$(ANDANTE) lab costs --out crates/sim/costs.toml
 
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'

@@ -88,7 +88,9 @@ impl EmptyProgram {
             ..Default::default()
         };
         // SAFETY: the packet lives until the call returns.
-        match unsafe { libbpf_sys::bpf_prog_test_run_opts(self.0.as_fd().as_raw_fd(), &mut options) } {
+        match unsafe {
+            libbpf_sys::bpf_prog_test_run_opts(self.0.as_fd().as_raw_fd(), &mut options)
+        } {
             0 => Ok(()),
             error => Err(io::Error::from_raw_os_error(-error)),
         }

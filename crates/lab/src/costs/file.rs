@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use super::fit::{MODELS, fit, sums};
-use super::guest::{Found, Runs, Summary, Window};
 use super::graph::Graph;
+use super::guest::{Found, Runs, Summary, Window};
 use super::{Measurement, Origin};
 
 /// What the file says about itself.
@@ -25,6 +25,9 @@ const HEAD: &str = "\
 #                 their mean, least and most. The clock's own reading is taken off. With `callbacks`: the
 #                 part of ns that the scheduler's programs are, and `kernel`, the rest.
 # along.S.NAME    the programs that run when that way is gone once: how often, and ns of a run.
+# own.S.NAME      what one turn (frame, key, period, instant, child, request) of a program of the laboratory
+#                 takes of the CPU beside its work: ns as the kernel accounts it to the program, so with
+#                 its part of blocks and wake-ups; _shown: drawn by a server, beside which it stands.
 # callback.C.NAME ns: mean of a run of that program in the scenario C (all: in all of them); runs.
 # decision.NAME   what a run costs, by what it decides: base ns, and what each decision adds that the
 #                 scheduler counts (struct an_stats in bpf/intf.h). explained: part of the variance of
@@ -79,7 +82,12 @@ fn head(text: &mut String, all: &[(&Measurement, Found)], origin: &Origin) {
     let commit = said("git", &["describe", "--always", "--dirty", "--abbrev=12"]);
     line!(text, "commit = \"{commit}\"");
     line!(text, "kernel = \"{}\"", origin.kernel);
-    line!(text, "qemu = \"{}.{}\"", origin.emulator.0, origin.emulator.1);
+    line!(
+        text,
+        "qemu = \"{}.{}\"",
+        origin.emulator.0,
+        origin.emulator.1
+    );
     line!(text, "\n[counting]");
     line!(text, "inside = {:.1}", first.empty_ns);
     if let Some(outside) = outside_ns(first) {
@@ -116,7 +124,10 @@ fn paths(text: &mut String, scheduler: &str, found: &Found) {
     line!(text, "\n[path.{scheduler}]");
     for path in &found.paths {
         let mut entry = summary(&path.cost);
-        let along = found.along.iter().find(|along| along.name == path.name && along.times > 0);
+        let along = found
+            .along
+            .iter()
+            .find(|along| along.name == path.name && along.times > 0);
         if let Some(along) = along {
             let callbacks_ns: f64 = along
                 .programs
@@ -124,17 +135,30 @@ fn paths(text: &mut String, scheduler: &str, found: &Found) {
                 .map(|run| net_ns(*run, found.empty_ns) * run.0 as f64 / along.times as f64)
                 .sum();
             let kernel_ns = path.cost.median_ns as f64 - callbacks_ns;
-            write!(entry, ", callbacks = {callbacks_ns:.1}, kernel = {kernel_ns:.1}")
-                .expect("a string grows");
+            write!(
+                entry,
+                ", callbacks = {callbacks_ns:.1}, kernel = {kernel_ns:.1}"
+            )
+            .expect("a string grows");
         }
         line!(text, "{} = {{ {entry} }}", path.name);
+    }
+    if !found.own.is_empty() {
+        line!(text, "\n[own.{scheduler}]");
+    }
+    for (name, ns, turns) in &found.own {
+        line!(text, "{name} = {{ ns = {ns:.1}, turns = {turns} }}");
     }
     for along in found.along.iter().filter(|along| along.times > 0) {
         line!(text, "\n[along.{scheduler}.{}]", along.name);
         for (name, run) in &along.programs {
             let runs = run.0 as f64 / along.times as f64;
             let ns = net_ns(*run, found.empty_ns);
-            line!(text, "{} = {{ runs = {runs:.3}, ns = {ns:.1} }}", full(name));
+            line!(
+                text,
+                "{} = {{ runs = {runs:.3}, ns = {ns:.1} }}",
+                full(name)
+            );
         }
     }
 }
@@ -156,7 +180,12 @@ fn callbacks(text: &mut String, case: &str, windows: &[&Window], empty_ns: f64) 
     let runs: Runs = sums(windows.iter().copied());
     for (name, run) in runs {
         let ns = net_ns(run, empty_ns);
-        line!(text, "{} = {{ ns = {ns:.1}, runs = {} }}", full(&name), run.0);
+        line!(
+            text,
+            "{} = {{ ns = {ns:.1}, runs = {} }}",
+            full(&name),
+            run.0
+        );
     }
 }
 

@@ -18,11 +18,22 @@ pub(super) struct Model {
 pub(super) const MODELS: [Model; 4] = [
     Model {
         program: "andante_dispatc",
-        counters: &["picks", "kept", "missed_picks", "contract_picks", "contract_misses"],
+        counters: &[
+            "picks",
+            "kept",
+            "missed_picks",
+            "contract_picks",
+            "contract_misses",
+        ],
     },
     Model {
         program: "andante_enqueue",
-        counters: &["wake_preemptions", "contract_preemptions", "trials", "bound"],
+        counters: &[
+            "wake_preemptions",
+            "contract_preemptions",
+            "trials",
+            "bound",
+        ],
     },
     Model {
         program: "andante_running",
@@ -75,15 +86,25 @@ pub(super) fn fit(model: &Model, windows: &[&Window], empty_ns: f64) -> Option<F
     let all: f64 = rows.iter().map(|(runs, ..)| runs).sum();
     let mean = rows.iter().map(|(_, _, ns)| ns).sum::<f64>() / all;
     let weighted = |of: &dyn Fn(&[f64], f64, f64) -> f64| {
-        rows.iter().map(|(runs, row, ns)| runs * of(row, *runs, *ns)).sum::<f64>() / all
+        rows.iter()
+            .map(|(runs, row, ns)| runs * of(row, *runs, *ns))
+            .sum::<f64>()
+            / all
     };
     let variance = weighted(&|_, runs, ns| (ns / runs - mean).powi(2));
     let left = weighted(&|row, runs, ns| ((ns - predicted(row)) / runs).powi(2));
     Some(Fit {
         base_ns: solution[0],
-        adds_ns: counters.into_iter().zip(solution[1..].iter().copied()).collect(),
+        adds_ns: counters
+            .into_iter()
+            .zip(solution[1..].iter().copied())
+            .collect(),
         windows: rows.len(),
-        explained: if variance > 0.0 { 1.0 - left / variance } else { 1.0 },
+        explained: if variance > 0.0 {
+            1.0 - left / variance
+        } else {
+            1.0
+        },
         off_ns: weighted(&|row, runs, ns| ((ns - predicted(row)) / runs).abs()),
     })
 }
@@ -112,7 +133,11 @@ fn least_squares(rows: &[(f64, Vec<f64>, f64)]) -> Option<Vec<f64>> {
         }
         matrix.swap(column, pivot);
         let above = matrix[column].clone();
-        for (_, line) in matrix.iter_mut().enumerate().filter(|(at, _)| *at != column) {
+        for (_, line) in matrix
+            .iter_mut()
+            .enumerate()
+            .filter(|(at, _)| *at != column)
+        {
             let factor = line[column] / above[column];
             for (cell, value) in line.iter_mut().zip(&above) {
                 *cell -= factor * value;
@@ -169,7 +194,10 @@ mod tests {
     #[test]
     fn what_cannot_be_told_apart_is_not_made_up() {
         let windows: Vec<Window> = (1..40).map(|n| window(n, n, 0, 400 * n)).collect();
-        assert_eq!(fit(&MODELS[0], &windows.iter().collect::<Vec<_>>(), 0.0), None);
+        assert_eq!(
+            fit(&MODELS[0], &windows.iter().collect::<Vec<_>>(), 0.0),
+            None
+        );
         let few = [window(1, 0, 0, 5)];
         assert_eq!(fit(&MODELS[0], &few.iter().collect::<Vec<_>>(), 0.0), None);
     }

@@ -69,7 +69,11 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        let files = [("current_tracer", "nop"), ("set_ftrace_filter", ""), ("tracing_on", "1")];
+        let files = [
+            ("current_tracer", "nop"),
+            ("set_ftrace_filter", ""),
+            ("tracing_on", "1"),
+        ];
         for (file, value) in files {
             let _ = write(file, value);
         }

@@ -6,7 +6,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
-use super::paths;
+use super::{own, paths};
 use crate::choice::Choice;
 use crate::clock::{now_ns, sleep_until};
 use crate::error::LabError;
@@ -42,10 +42,25 @@ const FUNCTIONS: [&[&str]; 5] = [
         "bpf_task_from_pid",
         "bpf_task_release",
     ],
-    &["try_to_wake_up", "wake_up_new_task", "sched_tick", "bpf_timer_cb"],
-    &["kick_cpus_irq_workfn", "sched_ttwu_pending", "hrtimer_wakeup", "tick_nohz_handler"],
+    &[
+        "try_to_wake_up",
+        "wake_up_new_task",
+        "sched_tick",
+        "bpf_timer_cb",
+    ],
+    &[
+        "kick_cpus_irq_workfn",
+        "sched_ttwu_pending",
+        "hrtimer_wakeup",
+        "tick_nohz_handler",
+    ],
     &["hrtimer_interrupt", "irq_work_run", "kernel_clone"],
-    &["dequeue_task_scx", "put_prev_task_scx", "set_next_task_scx", "enqueue_task_scx"],
+    &[
+        "dequeue_task_scx",
+        "put_prev_task_scx",
+        "set_next_task_scx",
+        "enqueue_task_scx",
+    ],
 ];
 
 /// What the host asks for.
@@ -120,6 +135,8 @@ pub(super) struct Found {
     pub empty_ns: f64,
     /// Of the programs' work: a step [ns].
     pub step_ns: f64,
+    /// Of each of the laboratory's programs: what a turn takes of the CPU beside its work [ns]; turns.
+    pub own: Vec<(String, f64, u64)>,
 }
 
 /// The reply: what was found, or why nothing was.
@@ -190,10 +207,14 @@ fn go_paths(workload: &Workload, choice: &Choice, setup: &Setup) -> Result<Found
     };
     runner::await_settled();
     machine.enter_class(&workload.classes[0].path)?;
-    let gone = go_ways(workload.cpus, choice, &mut found);
+    let gone = go_ways(workload.cpus, choice, &mut found).and_then(|()| match workload.cpus {
+        1 => own::measure(machine.steps_per_ms),
+        _ => Ok(Vec::new()),
+    });
     // Who is in a class when it goes is killed.
     machine.enter_class("/")?;
-    gone.map(|()| found)
+    found.own = gone?;
+    Ok(found)
 }
 
 fn go_ways(cpus: u32, choice: &Choice, found: &mut Found) -> Result<(), LabError> {
@@ -276,7 +297,10 @@ fn count_windows(windows: &mut Vec<Window>) -> Result<(), LabError> {
     let counters = || -> Result<BTreeMap<String, u64>, LabError> {
         let counters = andante_sched::counters()
             .map_err(|e| LabError::io("read the scheduler's counters", std::io::Error::other(e)))?;
-        Ok(counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect())
+        Ok(counters
+            .into_iter()
+            .map(|(name, n)| (name.to_owned(), n))
+            .collect())
     };
     count_runs(true)?;
     for _ in 0..WINDOWS {

@@ -15,6 +15,7 @@ mod file;
 mod fit;
 mod graph;
 mod guest;
+mod own;
 mod paths;
 mod shared;
 
@@ -115,10 +116,7 @@ struct Origin {
 ///
 /// # Errors
 /// If a machine cannot be had, or does not come to an end; nothing is written then.
-pub fn measure_costs(
-    options: &CostsOptions,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
+pub fn measure_costs(options: &CostsOptions, progress: &mut dyn Progress) -> Result<(), LabError> {
     let names: Vec<String> = MEASUREMENTS.iter().map(|one| one.name.to_owned()).collect();
     progress.runs(&names);
     let mut all = Vec::new();

@@ -227,7 +227,8 @@ fn epoll_pair(clock_ns: u64) -> nix::Result<Vec<Samples>> {
         loop {
             epoll.wait(&mut [EpollEvent::empty()], 1000u16)?;
             b.read_exact(&mut [0; MESSAGE_LEN]).map_err(os)?;
-            b.write_all(&black_box(now_ns()).to_le_bytes()).map_err(os)?;
+            b.write_all(&black_box(now_ns()).to_le_bytes())
+                .map_err(os)?;
         }
     };
     let ask = || {
@@ -250,10 +251,7 @@ fn sleeping(clock_ns: u64) -> nix::Result<Vec<Samples>> {
 }
 
 fn timer_file(clock_ns: u64) -> nix::Result<Vec<Samples>> {
-    let timer = TimerFd::new(
-        ClockId::CLOCK_MONOTONIC,
-        TimerFlags::empty(),
-    )?;
+    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::empty())?;
     let mut samples = Vec::new();
     for _ in 0..SAMPLES {
         let at_ns = now_ns() + SLEEP_NS;
