@@ -140,9 +140,12 @@ struct Costs {
     /// The file to write.
     #[arg(long, value_name = "FILE", default_value = "crates/sim/costs.toml")]
     out: PathBuf,
-    /// Folder for the consoles of the machines.
+    /// Folder for the consoles of the machines, and for what each of them found.
     #[arg(long, value_name = "DIR", default_value = "out/costs")]
     logs: PathBuf,
+    /// Make these measurements anew, and take the others from an earlier run's folder.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
 }
 
 /// What the laboratory asks of itself in another process.
@@ -257,6 +260,7 @@ impl Costs {
             andante: env::current_exe().context("could not find this program's own file")?,
             out: self.out,
             logs: self.logs,
+            only: self.only,
         };
         andante_lab::measure_costs(&options, progress::on_stderr().as_mut())?;
         output::print(&format!("costs in {}\n", options.out.display()))?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::fit::{MODELS, fit, sums};
 use super::graph::Graph;
 use super::guest::{Found, Runs, Summary, Window};
-use super::{Measurement, Origin};
+use super::{Kept, Measurement};
 
 /// What the file says about itself.
 const HEAD: &str = "\
@@ -49,22 +49,22 @@ const HEAD: &str = "\
 ";
 
 /// The whole text.
-pub(super) fn text(all: &[(&Measurement, Found)], origin: &Origin) -> String {
+pub(super) fn text(all: &[(&Measurement, Kept)]) -> String {
     let mut text = HEAD.to_owned();
-    let empty_ns = all[0].1.empty_ns;
-    head(&mut text, all, origin);
-    for (one, found) in all.iter().filter(|(one, _)| one.paths) {
-        paths(&mut text, one.name, found);
+    let empty_ns = all[0].1.found.empty_ns;
+    head(&mut text, all);
+    for (one, kept) in all.iter().filter(|(one, _)| one.paths) {
+        paths(&mut text, one.name, &kept.found);
     }
     let cases = || all.iter().filter(|(one, _)| !one.paths);
-    let windows: Vec<&Window> = cases().flat_map(|(_, found)| &found.windows).collect();
+    let windows: Vec<&Window> = cases().flat_map(|(_, kept)| &kept.found.windows).collect();
     callbacks(&mut text, "all", &windows, empty_ns);
-    for (one, found) in cases() {
-        let windows: Vec<&Window> = found.windows.iter().collect();
+    for (one, kept) in cases() {
+        let windows: Vec<&Window> = kept.found.windows.iter().collect();
         callbacks(&mut text, one.name, &windows, empty_ns);
     }
     decisions(&mut text, &windows, empty_ns);
-    functions(&mut text, cases().map(|(_, found)| found));
+    functions(&mut text, cases().map(|(_, kept)| &kept.found));
     text
 }
 
@@ -75,19 +75,17 @@ macro_rules! line {
     };
 }
 
-fn head(text: &mut String, all: &[(&Measurement, Found)], origin: &Origin) {
-    let first = &all[0].1;
+fn head(text: &mut String, all: &[(&Measurement, Kept)]) {
+    let first = &all[0].1.found;
+    let Kept {
+        kernel, emulator, ..
+    } = &all[0].1;
     line!(text, "\n[origin]");
     line!(text, "date = \"{}\"", said("date", &["-u", "+%F"]));
     let commit = said("git", &["describe", "--always", "--dirty", "--abbrev=12"]);
     line!(text, "commit = \"{commit}\"");
-    line!(text, "kernel = \"{}\"", origin.kernel);
-    line!(
-        text,
-        "qemu = \"{}.{}\"",
-        origin.emulator.0,
-        origin.emulator.1
-    );
+    line!(text, "kernel = \"{kernel}\"");
+    line!(text, "qemu = \"{}.{}\"", emulator.0, emulator.1);
     line!(text, "\n[counting]");
     line!(text, "inside = {:.1}", first.empty_ns);
     if let Some(outside) = outside_ns(first) {
@@ -95,7 +93,7 @@ fn head(text: &mut String, all: &[(&Measurement, Found)], origin: &Origin) {
     }
     let nothing = all
         .iter()
-        .filter_map(|(_, found)| found.functions.get(Graph::NOTHING));
+        .filter_map(|(_, kept)| kept.found.functions.get(Graph::NOTHING));
     if let Some(least) = nothing.map(|summary| summary.least_ns).min() {
         line!(text, "\n[tracing]\nleast = {least}");
     }
@@ -247,4 +245,61 @@ fn full(name: &str) -> &str {
     let name = name.strip_prefix("andante_").unwrap_or(name);
     let long = LONG.iter().find(|(short, _)| *short == name);
     long.map_or(name, |(_, long)| long)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MEASUREMENTS;
+    use super::super::guest::{Along, Path};
+    use super::*;
+
+    fn found() -> Found {
+        let cost = Summary::of(vec![900, 1_000, 1_700]).unwrap();
+        Found {
+            paths: vec![Path {
+                name: "pipe_round_trip".to_owned(),
+                cost,
+                counted: Some(cost),
+            }],
+            along: vec![Along {
+                name: "pipe_round_trip".to_owned(),
+                times: 10,
+                programs: [("andante_dispatc".to_owned(), (20, 20 * 120))].into(),
+            }],
+            windows: vec![Window {
+                length_ns: 1,
+                programs: [("andante_enqueue".to_owned(), (4, 4 * 320))].into(),
+                counters: BTreeMap::new(),
+            }],
+            empty_ns: 20.0,
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn the_file_is_toml_and_holds_what_was_found() {
+        let kept = |one: &'static Measurement| {
+            let kept = Kept {
+                kernel: "7.2".to_owned(),
+                emulator: (7, 2),
+                found: found(),
+            };
+            (one, kept)
+        };
+        let all: Vec<_> = MEASUREMENTS.iter().map(kept).collect();
+        let text = text(&all);
+        andante_document::Node::parse("costs.toml", &text).expect("it is TOML");
+        // Two runs of 100 ns a way, once the counting's 20 are taken off.
+        let way = "pipe_round_trip = { ns = 1000, samples = 3, mean = 1200.0, least = 900, most = 1700, \
+                   callbacks = 200.0, kernel = 800.0 }";
+        assert!(text.contains(way), "{text}");
+        assert!(
+            text.contains("dispatch = { runs = 2.000, ns = 100.0 }"),
+            "{text}"
+        );
+        assert!(
+            text.contains("enqueue = { ns = 300.0, runs = 24 }"),
+            "{text}"
+        );
+    }
 }

@@ -24,6 +24,9 @@ const EMPTY_RUNS: u32 = 2_000;
 const WINDOW_NS: u64 = 30_000_000;
 /// Windows in a second.
 const WINDOWS: usize = 24;
+/// The second in which functions are traced: once, since setting the tracer up takes as long as all the
+/// rest.
+const TRACED_SECOND: u32 = 2;
 /// How long one set of functions is traced [ns].
 const TRACED_NS: u64 = 150_000_000;
 
@@ -262,7 +265,7 @@ impl Found {
     }
 }
 
-/// Runs the case. In turn, each second, programs are counted and functions traced: by the thread that
+/// Runs the case. Each second programs are counted, in one of them functions traced: by the thread that
 /// carries out the plan, above all others, when it would only say how far it is.
 fn count(workload: &Workload, choice: &Choice, setup: &Setup) -> Result<Found, LabError> {
     let mut found = Found {
@@ -278,9 +281,9 @@ fn count(workload: &Workload, choice: &Choice, setup: &Setup) -> Result<Found, L
         if progress.at_s.is_none_or(|at_s| at_s < 0.0) || failed.is_err() {
             return;
         }
-        failed = match seconds % 2 {
-            0 => count_windows(&mut found.windows),
-            _ => trace(&graph, &mut calls),
+        failed = match seconds {
+            TRACED_SECOND => trace(&graph, &mut calls),
+            _ => count_windows(&mut found.windows),
         };
         seconds += 1;
     };

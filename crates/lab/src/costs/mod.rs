@@ -19,10 +19,13 @@ mod own;
 mod paths;
 mod shared;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::choice::Choice;
 use crate::error::LabError;
+use crate::guest::GuestReply;
 use crate::job::{Job, On, RunOptions};
 use crate::progress::Progress;
 use crate::run;
@@ -39,8 +42,10 @@ pub struct CostsOptions {
     pub andante: PathBuf,
     /// The file to write.
     pub out: PathBuf,
-    /// Where the consoles of the machines are kept.
+    /// Where the consoles of the machines, and what each of them found, are kept.
     pub logs: PathBuf,
+    /// The measurements to make; the others are taken as they are kept. All if none is named.
+    pub only: Vec<String>,
 }
 
 /// One boot of the machine.
@@ -89,10 +94,10 @@ static MEASUREMENTS: [Measurement; 9] = [
     Measurement::paths("andante", Choice::Andante, &[]),
     Measurement::paths("stock", Choice::Eevdf, &[]),
     Measurement::paths("andante-two-cpus", Choice::Andante, &["cpus = 2"]),
-    Measurement::callbacks("shares", "shares", None, &["duration_s = 9"]),
-    Measurement::callbacks("desktop", "desktop", Some("batch-4"), &["duration_s = 9"]),
+    Measurement::callbacks("shares", "shares", None, &["duration_s = 5"]),
+    Measurement::callbacks("desktop", "desktop", Some("batch-4"), &["duration_s = 5"]),
     Measurement::callbacks("pingpong", "pingpong", Some("depth-3"), &["duration_s = 5"]),
-    Measurement::callbacks("soft", "contract-soft", Some("soft"), &["duration_s = 9"]),
+    Measurement::callbacks("soft", "contract-soft", Some("soft"), &["duration_s = 5"]),
     Measurement::callbacks(
         "batch",
         "desktop",
@@ -106,10 +111,13 @@ static MEASUREMENTS: [Measurement; 9] = [
     Measurement::callbacks("waker", "wakeup", None, &["duration_s = 5", "trace_s = 0"]),
 ];
 
-/// Where costs come from.
-struct Origin {
+/// What one of them found, and where, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
     kernel: String,
+    /// Major and minor version.
     emulator: (u32, u32),
+    found: Found,
 }
 
 /// Measures everything and writes the file.
@@ -120,14 +128,34 @@ pub fn measure_costs(options: &CostsOptions, progress: &mut dyn Progress) -> Res
     let names: Vec<String> = MEASUREMENTS.iter().map(|one| one.name.to_owned()).collect();
     progress.runs(&names);
     let mut all = Vec::new();
-    let mut origin = None;
     for (index, one) in MEASUREMENTS.iter().enumerate() {
-        let found = measure(one, index, options, progress, &mut origin);
-        progress.ended(index, if found.is_ok() { "done" } else { "failed" });
-        all.push((one, found?));
+        let file = options.logs.join(one.name).join("found.json");
+        if !options.only.is_empty() && !options.only.iter().any(|name| name == one.name) {
+            all.push((one, kept(&file)?));
+            continue;
+        }
+        let kept = measure(one, index, options, progress);
+        progress.ended(index, if kept.is_ok() { "done" } else { "failed" });
+        let kept = kept?;
+        let json = serde_json::to_vec(&kept).expect("costs are plain data");
+        run::write_file(&file, &json)?;
+        all.push((one, kept));
     }
-    let origin = origin.expect("there are measurements");
-    run::write_file(&options.out, file::text(&all, &origin).as_bytes())
+    let kernel = &all[0].1.kernel;
+    if let Some((one, other)) = all.iter().find(|(_, kept)| kept.kernel != *kernel) {
+        let reason = format!(
+            "{} was measured on {}, the others on {kernel}: measure all anew",
+            one.name, other.kernel
+        );
+        return Err(LabError::NoResult { reason });
+    }
+    run::write_file(&options.out, file::text(&all).as_bytes())
+}
+
+/// What an earlier run found.
+fn kept(file: &Path) -> Result<Kept, LabError> {
+    let json = std::fs::read(file).map_err(|e| LabError::file("read", file, e))?;
+    serde_json::from_slice(&json).map_err(|e| LabError::file("read", file, e.into()))
 }
 
 fn measure(
@@ -135,8 +163,7 @@ fn measure(
     index: usize,
     options: &CostsOptions,
     progress: &mut dyn Progress,
-    origin: &mut Option<Origin>,
-) -> Result<Found, LabError> {
+) -> Result<Kept, LabError> {
     let options = RunOptions {
         scenario: one.scenario.to_owned(),
         cases: one.case.iter().map(|case| (*case).to_owned()).collect(),
@@ -153,10 +180,6 @@ fn measure(
         choice: one.scheduler.clone(),
     };
     let machine: Machine<'_> = virtual_machine::prepare(&file, &scenario, &options, progress)?;
-    *origin = Some(Origin {
-        kernel: machine.kernel().to_owned(),
-        emulator: machine.emulator(),
-    });
     let order = Order {
         of: machine.order(&job.case, job.choice.name()),
         paths: one.paths,
@@ -165,5 +188,9 @@ fn measure(
     progress.run(index, &runner::Progress::phase("booting"), length_s);
     let say = &mut |at: runner::Progress| progress.run(index, &at, length_s);
     let reply: Reply = machine.carry("costs-guest", &order, &job, Vec::new(), say)?;
-    reply.map_err(crate::guest::GuestReply::into_error)
+    Ok(Kept {
+        kernel: machine.kernel().to_owned(),
+        emulator: machine.emulator(),
+        found: reply.map_err(GuestReply::into_error)?,
+    })
 }
