@@ -118,6 +118,16 @@ fn said(program: &str, arguments: &[&str]) -> String {
     output.unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// Ways whose time is that of the whole way, so that the callbacks that run along are parts of it. Of
+/// the others a time begins or ends in the middle.
+const WHOLE: [&str; 5] = [
+    "yield_alone",
+    "pipe_round_trip",
+    "socket_round_trip",
+    "server_round_trip",
+    "fork_exit_wait",
+];
+
 fn paths(text: &mut String, scheduler: &str, found: &Found) {
     line!(text, "\n[path.{scheduler}]");
     for path in &found.paths {
@@ -125,7 +135,7 @@ fn paths(text: &mut String, scheduler: &str, found: &Found) {
         let along = found
             .along
             .iter()
-            .find(|along| along.name == path.name && along.times > 0);
+            .find(|along| along.name == path.name && WHOLE.contains(&path.name.as_str()));
         if let Some(along) = along {
             let callbacks_ns: f64 = along
                 .programs
