@@ -7,6 +7,7 @@
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
+#   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
@@ -38,7 +39,7 @@ SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out
 
 .PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
         scenarios-alone scenarios-compared agreement papers bench soak \
-        figures figures-check fuzz fuzz-build clean
+        figures figures-check costs fuzz fuzz-build clean
 all: build
 
 build:
@@ -113,6 +114,10 @@ figures: build
 
 figures-check: build
 	$(ANDANTE) lab figures --check
+
+# A part of the simulator: build again after it.
+costs: build
+	$(ANDANTE) lab costs --out crates/sim/costs.toml
 
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'

@@ -12,7 +12,7 @@ use crate::choice::Choice;
 use crate::error::LabError;
 use crate::result::SchedulerResult;
 use crate::runner::{self, Setup};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Workload};
 
 const OUTPUT_PORT: &str = "/dev/virtio-ports/andante.out";
 const PROGRESS_PORT: &str = "/dev/virtio-ports/andante.progress";
@@ -46,20 +46,47 @@ pub(crate) enum GuestReply {
     },
 }
 
+impl GuestReply {
+    /// What a reply that is no result means to the host.
+    pub(crate) fn into_error(self) -> LabError {
+        match self {
+            Self::Failed {
+                program: Some(name),
+                reason,
+            } => LabError::ProgramFailed { name, reason },
+            Self::Failed {
+                program: None,
+                reason,
+            } => LabError::NoResult { reason },
+            Self::Result(_) => LabError::NoResult {
+                reason: "it was not asked for this result".to_owned(),
+            },
+        }
+    }
+}
+
 /// Carries out `order` (JSON) and sends the reply; returns the exit status.
 pub fn guest_main(order: &str) -> i32 {
-    let reply = match carry_out(order) {
-        Ok(result) => GuestReply::Result(result),
-        Err(LabError::ProgramFailed { name, reason }) => GuestReply::Failed {
+    send(&carry_out(order).map_or_else(failed, GuestReply::Result))
+}
+
+/// The reply in which there are no figures.
+pub(crate) fn failed(error: LabError) -> GuestReply {
+    match error {
+        LabError::ProgramFailed { name, reason } => GuestReply::Failed {
             program: Some(name),
             reason,
         },
-        Err(error) => GuestReply::Failed {
+        error => GuestReply::Failed {
             program: None,
             reason: error.to_string(),
         },
-    };
-    let json = serde_json::to_vec(&reply).expect("replies are plain data");
+    }
+}
+
+/// Sends a reply to the host; returns the exit status.
+pub(crate) fn send(reply: &impl Serialize) -> i32 {
+    let json = serde_json::to_vec(reply).expect("replies are plain data");
     match OpenOptions::new()
         .write(true)
         .open(OUTPUT_PORT)
@@ -78,8 +105,25 @@ pub fn guest_main(order: &str) -> i32 {
 fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
     let order: GuestOrder = serde_json::from_str(order)
         .map_err(|error| LabError::io("read the laboratory's order", error))?;
+    let (workload, choice, setup) = read_order(&order)?;
+    let mut port = OpenOptions::new()
+        .write(true)
+        .open(Path::new(PROGRESS_PORT))
+        .ok();
+    let mut say = |progress: runner::Progress| {
+        if let Some(port) = &mut port {
+            // Progress is a courtesy: a run does not fail for it.
+            let _ = writeln!(port, "{}", format_progress(&progress));
+        }
+    };
+    runner::run_case(&workload, &choice, &setup, &mut say)
+}
+
+/// The workload, scheduler and place that an order names.
+pub(crate) fn read_order(order: &GuestOrder) -> Result<(Workload, Choice, Setup), LabError> {
     let scenario = Scenario::load(&order.scenario, &order.set)?;
-    let case = scenario.cases.iter().find(|case| case.name == order.case);
+    let mut cases = scenario.cases.into_iter();
+    let case = cases.find(|case| case.name == order.case);
     let case = case.ok_or_else(|| LabError::NoScenario {
         name: format!(
             "{}/{}",
@@ -94,18 +138,7 @@ fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
         assets: assets::IN_GUEST.into(),
         andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
     };
-    let choice = Choice::parse(&order.scheduler)?;
-    let mut port = OpenOptions::new()
-        .write(true)
-        .open(Path::new(PROGRESS_PORT))
-        .ok();
-    let mut say = |progress: runner::Progress| {
-        if let Some(port) = &mut port {
-            // Progress is a courtesy: a run does not fail for it.
-            let _ = writeln!(port, "{}", format_progress(&progress));
-        }
-    };
-    runner::run_case(&case.workload, &choice, &setup, &mut say)
+    Ok((case.workload, Choice::parse(&order.scheduler)?, setup))
 }
 
 /// `3.500 measuring`, or `- booting` outside a measurement.

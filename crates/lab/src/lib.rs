@@ -9,6 +9,7 @@ mod assets;
 mod cases;
 mod choice;
 mod clock;
+mod costs;
 mod error;
 mod figures;
 pub mod frames;
@@ -37,6 +38,7 @@ mod virtual_machine;
 pub mod why;
 
 pub use against::agreement;
+pub use costs::{CostsOptions, costs_guest_main, measure_costs};
 pub use error::LabError;
 pub use guest::guest_main;
 pub use job::{On, RunOptions};

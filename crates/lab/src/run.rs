@@ -22,11 +22,7 @@ use crate::{report, runner, simulator, trace, virtual_machine};
 /// If the scenario is wrong or cannot be carried out. The cases that were carried out under all
 /// schedulers are written all the same.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunResult>, LabError> {
-    let file = find(&options.scenario)?;
-    let mut scenario = Scenario::load(&file, &options.set)?;
-    if !options.cases.is_empty() {
-        keep_cases(&mut scenario, &options.cases)?;
-    }
+    let (file, scenario) = load(options)?;
     let choices: Vec<Choice> = options
         .schedulers
         .iter()
@@ -69,6 +65,16 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
             folder: options.out.join(&scenario.key),
         }),
     }
+}
+
+/// The scenario that is asked for, with the cases that are, and its file.
+pub(crate) fn load(options: &RunOptions) -> Result<(PathBuf, Scenario), LabError> {
+    let file = find(&options.scenario)?;
+    let mut scenario = Scenario::load(&file, &options.set)?;
+    if !options.cases.is_empty() {
+        keep_cases(&mut scenario, &options.cases)?;
+    }
+    Ok((file, scenario))
 }
 
 /// Refuses what only the simulator has.

@@ -9,6 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use andante_vm::{Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Qemu};
 
 use crate::assets;
@@ -19,7 +22,7 @@ use crate::job::{Carried, Job, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
 use crate::runner;
-use crate::scenario::Scenario;
+use crate::scenario::{Case, Scenario};
 
 /// Each machine takes memory and one of the host's CPUs.
 const MACHINES_MAX: usize = 4;
@@ -32,7 +35,7 @@ const HOST_S_PER_VIRTUAL_S: f64 = 40.0;
 const GUEST_BIN: &str = "/andante/bin";
 
 /// What all machines of a scenario share.
-struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     kernel: Kernel,
     qemu: Qemu,
     /// For cases with real programs.
@@ -133,7 +136,7 @@ fn wait<'a>(
 }
 
 /// Finds kernel and emulator, and makes the image if any case needs one.
-fn prepare<'a>(
+pub(crate) fn prepare<'a>(
     file: &Path,
     scenario: &'a Scenario,
     options: &'a RunOptions,
@@ -212,35 +215,57 @@ fn scenario_files(file: &Path, scenario: &Scenario) -> Result<Vec<InitrdFile>, L
 }
 
 impl Machine<'_> {
+    /// `uname -r` of its kernel.
+    pub(crate) fn kernel(&self) -> &str {
+        &self.kernel.release
+    }
+
+    /// Major and minor version of the emulator.
+    pub(crate) fn emulator(&self) -> (u32, u32) {
+        self.qemu.version
+    }
+
     /// Runs one job in a machine of its own.
     fn boot(
         &self,
         job: &Job,
         say: &mut dyn FnMut(runner::Progress),
     ) -> Result<SchedulerResult, LabError> {
-        let workload = &job.case.workload;
-        let in_guest = |file: &Path| {
-            let name = file
-                .file_name()
-                .expect("a binary has a name")
-                .to_string_lossy();
-            format!("{GUEST_BIN}/{name}")
+        let (programs, scheduler) = match &job.choice {
+            Choice::Program(file) => (vec![file.clone()], in_guest(file)),
+            choice => (Vec::new(), choice.name()),
         };
-        let mut programs = vec![self.options.andante.clone()];
-        let scheduler = match &job.choice {
-            Choice::Program(file) => {
-                programs.push(file.clone());
-                in_guest(file)
-            }
-            choice => choice.name(),
-        };
-        let order = GuestOrder {
+        let order = self.order(&job.case, scheduler);
+        match self.carry("guest", &order, job, programs, say)? {
+            GuestReply::Result(result) => Ok(result),
+            reply => Err(reply.into_error()),
+        }
+    }
+
+    /// The order to run a case under this scheduler.
+    pub(crate) fn order(&self, case: &Case, scheduler: String) -> GuestOrder {
+        GuestOrder {
             scenario: in_scenario_folder(format!("{}.toml", self.scenario.key)),
             set: self.options.set.clone(),
-            case: job.case.name.clone(),
+            case: case.name.clone(),
             scheduler,
-        };
-        let order = serde_json::to_string(&order).expect("orders are plain data");
+        }
+    }
+
+    /// Boots a machine for this job, has the laboratory there carry out an order, by the subcommand
+    /// `verb`, and brings back the reply.
+    pub(crate) fn carry<Reply: DeserializeOwned>(
+        &self,
+        verb: &str,
+        order: &impl Serialize,
+        job: &Job,
+        mut programs: Vec<PathBuf>,
+        say: &mut dyn FnMut(runner::Progress),
+    ) -> Result<Reply, LabError> {
+        let workload = &job.case.workload;
+        programs.insert(0, self.options.andante.clone());
+        let order = serde_json::to_string(order).expect("orders are plain data");
+        let command = [&in_guest(&self.options.andante), "lab", verb, &order];
         let virtual_s =
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
         let boot = Boot {
@@ -251,12 +276,7 @@ impl Machine<'_> {
             image: self.image.as_deref(),
             initrd_files: self.scenario_files.clone(),
             programs,
-            command: vec![
-                in_guest(&self.options.andante),
-                "lab".to_owned(),
-                "guest".to_owned(),
-                order,
-            ],
+            command: command.map(str::to_owned).into(),
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs
@@ -268,17 +288,16 @@ impl Machine<'_> {
             Event::Console(line) if !line.trim().is_empty() => line.clone_into(&mut last_words),
             Event::Console(_) => {}
         })?;
-        match serde_json::from_slice(&outcome.output) {
-            Ok(GuestReply::Result(result)) => Ok(result),
-            Ok(GuestReply::Failed {
-                program: Some(name),
-                reason,
-            }) => Err(LabError::ProgramFailed { name, reason }),
-            Ok(GuestReply::Failed {
-                program: None,
-                reason,
-            }) => Err(LabError::NoResult { reason }),
-            Err(_) => Err(LabError::NoResult { reason: last_words }),
-        }
+        serde_json::from_slice(&outcome.output)
+            .map_err(|_| LabError::NoResult { reason: last_words })
     }
+}
+
+/// Where a program of the host lies in the guest.
+fn in_guest(file: &Path) -> String {
+    let name = file
+        .file_name()
+        .expect("a binary has a name")
+        .to_string_lossy();
+    format!("{GUEST_BIN}/{name}")
 }

@@ -40,6 +40,6 @@ pub use domains::Domains;
 pub use error::StateError;
 pub use historical::{Historical, Policy};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
-pub use programs::{Program, programs};
+pub use programs::{EmptyProgram, Program, programs};
 pub use snapshot::{Class, Snapshot};
-pub use state::{Stats, snapshot, stats};
+pub use state::{Stats, counters, snapshot, stats};

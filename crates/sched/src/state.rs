@@ -132,6 +132,38 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
+/// All counters of the loaded scheduler, by their names in `bpf/intf.h`.
+///
+/// # Errors
+///
+/// [`StateError`].
+pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
+    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
+    let stats = &variables.get().stats;
+    macro_rules! named {
+        ($($name:ident),*) => { vec![$((stringify!($name), stats.$name)),*] };
+    }
+    Ok(named!(
+        picks,
+        kept,
+        missed_picks,
+        corrected,
+        wake_preemptions,
+        timer_preemptions,
+        unpicked_runs,
+        classes_refused,
+        contract_picks,
+        contract_preemptions,
+        learnt,
+        trials,
+        bound,
+        starving,
+        pulled,
+        learnt_pulled,
+        contract_misses
+    ))
+}
+
 /// The map of the scheduler's variables.
 fn find_variables() -> Result<MapHandle, StateError> {
     let id = |name: &str| maps::newest(name).map(|info| info.id);

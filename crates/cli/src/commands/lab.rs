@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use andante_lab::result::RunResult;
 use andante_lab::scenario::Scenario;
 use andante_lab::sweep::{DrawId, Family, known_families, write_draw};
-use andante_lab::{On, RunOptions, known_scenarios, table};
+use andante_lab::{CostsOptions, On, RunOptions, known_scenarios, table};
 use andante_lab::{frames, progress};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
@@ -43,6 +43,10 @@ enum Action {
     List(List),
     RecordFrames(RecordFrames),
     Figures(super::figures::Figures),
+    Costs(Costs),
+    /// Measure costs inside the virtual machine (started by the laboratory).
+    #[command(hide = true)]
+    CostsGuest(Order),
     /// Be a synthetic program of a scenario (started by the laboratory).
     #[command(hide = true)]
     Program,
@@ -141,6 +145,25 @@ struct RecordFrames {
     out: Option<PathBuf>,
 }
 
+/// Measure what the scheduler's callbacks and the kernel's ways cost, for the simulator.
+///
+/// In the virtual machine an instruction takes a nanosecond, so that costs are exact. The file is a part of
+/// the simulator: measure anew when the scheduler, the kernel or the emulator has changed, and build again.
+#[derive(Args)]
+#[command(hide = true)]
+#[command(after_help = "Example:\n  andante lab costs --out crates/sim/costs.toml")]
+struct Costs {
+    /// The file to write.
+    #[arg(long, value_name = "FILE", default_value = "crates/sim/costs.toml")]
+    out: PathBuf,
+    /// Folder for the consoles of the machines, and for what each of them found.
+    #[arg(long, value_name = "DIR", default_value = "out/costs")]
+    logs: PathBuf,
+    /// Make these measurements anew, and take the others from an earlier run's folder.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
+}
+
 /// What the laboratory asks of itself in another process.
 #[derive(Args)]
 struct Order {
@@ -176,6 +199,8 @@ impl Lab {
             Action::List(list) => list.run(),
             Action::RecordFrames(record) => record.run(),
             Action::Figures(figures) => figures.run(),
+            Action::Costs(costs) => costs.run(),
+            Action::CostsGuest(order) => Ok(ended(andante_lab::costs_guest_main(&order.order))),
             Action::Program => Ok(ended(andante_lab::program_main())),
             Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
         }
@@ -256,6 +281,20 @@ impl Run {
         };
         let folder = paint(DIM, folder);
         output::print(&format!("{table}\n{agreement}{folder}\n"))
+    }
+}
+
+impl Costs {
+    fn run(self) -> Result<Status> {
+        let options = CostsOptions {
+            andante: env::current_exe().context("could not find this program's own file")?,
+            out: self.out,
+            logs: self.logs,
+            only: self.only,
+        };
+        andante_lab::measure_costs(&options, progress::on_stderr().as_mut())?;
+        output::print(&format!("costs in {}\n", options.out.display()))?;
+        Ok(Status::Ok)
     }
 }
 

@@ -134,7 +134,8 @@ fn prepare(order: &Order) -> nix::Result<()> {
     stop::on(&[Signal::SIGTERM])
 }
 
-fn run(order: &Order) -> Result<Samples, String> {
+/// Runs it in this process, until SIGTERM.
+pub(crate) fn run(order: &Order) -> Result<Samples, String> {
     let os_error = |error: nix::Error| format!("{}: {error}", order.kind.name());
     let io_error = |error: std::io::Error| format!("{}: {error}", order.kind.name());
     match &order.kind {

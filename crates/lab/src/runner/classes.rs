@@ -113,8 +113,13 @@ impl Classes {
             true => own_class(program),
             false => program.class.clone(),
         };
+        self.procs_file(&class)
+    }
+
+    /// The `cgroup.procs` of a class.
+    pub fn procs_file(&self, class: &str) -> PathBuf {
         self.tree
-            .directory(&self.absolute(&class))
+            .directory(&self.absolute(class))
             .join("cgroup.procs")
     }
 

@@ -146,6 +146,50 @@ pub fn run_case(
     })
 }
 
+/// A machine with a workload's classes and the scheduler in charge, and nothing running.
+pub(crate) struct Machine {
+    pub steps_per_ms: f64,
+    classes: Classes,
+    _in_charge: Option<InCharge>,
+}
+
+impl Machine {
+    /// Makes the classes and puts the scheduler in charge.
+    ///
+    /// # Errors
+    /// As [`run_case`].
+    pub fn make_ready(
+        workload: &Workload,
+        choice: &Choice,
+        setup: &Setup,
+    ) -> Result<Self, LabError> {
+        std::fs::create_dir_all(&setup.folder)
+            .map_err(|e| LabError::file("create", &setup.folder, e))?;
+        Ok(Self {
+            steps_per_ms: work::calibrate(),
+            classes: Classes::make(workload, &setup.base_class, choice)?,
+            _in_charge: InCharge::start(choice, workload, setup)?,
+        })
+    }
+
+    /// Moves this process into a class of the workload.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enter_class(&self, path: &str) -> Result<(), LabError> {
+        let procs = self.classes.procs_file(path);
+        std::fs::write(&procs, "0").map_err(|e| LabError::file("write", &procs, e))
+    }
+}
+
+/// Waits until the machine has been up for [`SETTLED_S`].
+pub(crate) fn await_settled() {
+    let settle_s = SETTLED_S - clock::since_boot_ns() as f64 / clock::NS_PER_S;
+    if settle_s > 0.0 {
+        clock::sleep_until(clock::now_ns() + (settle_s * clock::NS_PER_S) as u64);
+    }
+}
+
 /// When the measurement is to begin: after the warm-up, when the machine has settled.
 fn begin_ns(workload: &Workload) -> u64 {
     let settle_s = SETTLED_S - clock::since_boot_ns() as f64 / clock::NS_PER_S;
