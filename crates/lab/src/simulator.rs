@@ -8,11 +8,12 @@ mod measured;
 mod scheduler;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loaded, Loop, Pingpong, Player,
-    Server as DisplayServer, Sink, Typing,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loaded, Loop, Pingpong,
+    Player, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation, Spec,
+    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
+    Spec,
 };
 
 use crate::choice::{ByHand, Choice};
@@ -330,7 +331,10 @@ impl<'a, 'm> Starter<'a, 'm> {
         }
         let number = Ns::from(id.0);
         let (load_ns, order_ns) = match start_ns {
-            0 => (number * LOADS_EVERY_NS, LOADING_NS + number * ORDERS_EVERY_NS),
+            0 => (
+                number * LOADS_EVERY_NS,
+                LOADING_NS + number * ORDERS_EVERY_NS,
+            ),
             _ => (start_ns, start_ns),
         };
         let loaded = Loaded::new(program, order_ns, 1.0);

@@ -141,7 +141,6 @@ calls! {
     run: fn(u64, *mut raw::Event);
     now_ns: fn() -> u64;
     cgroup: fn(u32, u32) -> u32;
-    cgroup_weight: fn(u32, u32);
     fork: fn(*const raw::Task) -> u32;
     wake_new: fn(u32);
     wake: fn(u32, u32);

@@ -172,6 +172,7 @@ fn measure(
         on: On::Vm,
         against: None,
         out: options.logs.join(one.name),
+        machines: None,
         andante: options.andante.clone(),
     };
     let (file, scenario) = run::load(&options)?;
