@@ -91,7 +91,9 @@ static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_
 /*
  * A queue that looked non-empty gave no task. Either it holds only tasks that may not run here, or
  * tasks were taken out sideways (a change of class, of affinity, of scheduling policy) and its
- * length is wrong. It is put right when nobody can be in the middle of adding to it.
+ * length is wrong. It is put right when nobody can be in the middle of adding to it: asked before
+ * the queue is counted, for a task that was counted in its class meanwhile would not be in it yet
+ * (race --seed 132).
  */
 an_global int queue_check(u32 queue)
 {
@@ -100,9 +102,12 @@ an_global int queue_check(u32 queue)
 	struct bpf_spin_lock *lock = lock_of(domain);
 	struct an_node *n = an_node(t, queue_leaf(queue));
 	u32 events = n->queue_events;
-	s32 queued = scx_bpf_dsq_nr_queued(queue);
+	s32 queued;
 
-	if (!lock || queued < 0 || queue_grows(queue))
+	if (!lock || queue_grows(queue))
+		return 0;
+	queued = scx_bpf_dsq_nr_queued(queue);
+	if (queued < 0)
 		return 0;
 	bpf_spin_lock(lock);
 	if (events == n->queue_events && (u32)queued < n->queued) {
