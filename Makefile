@@ -8,6 +8,7 @@
 #   make bench      costs, side by side with the stock scheduler
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
 #   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
+#   make race       random interleavings of the scheduler's callbacks, SEEDS=20 STEPS=200000
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
@@ -37,7 +38,7 @@ BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
-.PHONY: all build demo test test-setup lint core-test unit-test kernel-test scenarios \
+.PHONY: all build demo test test-setup lint core-test race unit-test kernel-test scenarios \
         scenarios-alone scenarios-compared agreement papers bench soak \
         figures figures-check costs fuzz fuzz-build clean
 all: build
@@ -66,6 +67,10 @@ lint:
 
 core-test:
 	$(MAKE) -s -j2 -O -C core test
+
+# The scheduler's shell on the model of the kernel, natively: any CPU at any time (crates/sim/kernel/race.c).
+race:
+	$(MAKE) -s -C crates/sim/kernel race $(if $(SEEDS),SEEDS=$(SEEDS)) $(if $(STEPS),STEPS=$(STEPS))
 
 unit-test:
 	$(CARGO) test --release --locked --workspace

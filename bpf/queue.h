@@ -68,16 +68,21 @@ an_global bool queue_grows(u32 queue)
 	return false;
 }
 
-/* The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
- * Takes the lock. */
+/*
+ * The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
+ * It is counted there first, and until it is there this CPU says so, for queue_check() on others.
+ * Takes the lock.
+ */
 static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 				       u32 domain, u32 leaf)
 {
+	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	struct bpf_spin_lock *lock = lock_of(domain);
 	struct an_tree *t = tree_of(domain);
 
 	if (!lock)
 		return;
+	here->inserting = queue_of(domain, leaf);
 	bpf_spin_lock(lock);
 	domain_queue_add(t, leaf);
 	bpf_spin_unlock(lock);
@@ -86,6 +91,7 @@ static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_
 		an_queue_withdraw(t, leaf);
 		bpf_spin_unlock(lock);
 	}
+	here->inserting = AN_NONE;
 }
 
 /*

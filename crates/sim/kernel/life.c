@@ -22,6 +22,12 @@ static struct task_struct *task_of(u32 number)
 	return m.tasks[number];
 }
 
+static struct cgroup *cgroup_of(u32 number)
+{
+	model_assert(number < m.cgroup_count);
+	return m.cgroups[number];
+}
+
 /* ---- a machine begins ---- */
 
 static void rq_init(u32 cpu)
@@ -167,7 +173,7 @@ u32 sim_fork(const struct sim_task *how)
 	p->class = how->real_time ? CLASS_REAL_TIME : m.loaded ? CLASS_EXT : CLASS_FAIR;
 	p->life = TASK_ASLEEP;
 	p->cpu = m.cpu;
-	p->cgroup = m.cgroups[how->cgroup];
+	p->cgroup = cgroup_of(how->cgroup);
 	p->cgroup->tasks++;
 	p->scx.reset_runnable_at = true;
 	p->holding_cpu = -1;
@@ -414,7 +420,7 @@ void sim_affinity(u32 number, const u64 mask[4])
 void sim_move(u32 number, u32 cgroup)
 {
 	struct task_struct *p = task_of(number);
-	struct cgroup *from = p->cgroup, *to = m.cgroups[cgroup];
+	struct cgroup *from = p->cgroup, *to = cgroup_of(cgroup);
 	struct change c = change_begins(p);
 
 	from->tasks--;
@@ -435,15 +441,14 @@ u32 sim_cgroup(u32 parent, u32 weight)
 {
 	struct cgroup *c;
 
-	model_assert(parent < m.cgroup_count);
-	c = cgroup_new(m.cgroups[parent], weight);
-	m.cgroups[parent]->children++;
+	c = cgroup_new(cgroup_of(parent), weight);
+	c->parent->children++;
 	return cgroup_begins(c) ? m.cgroup_count - 1 : ~0U;
 }
 
 void sim_cgroup_weight(u32 cgroup, u32 weight)
 {
-	struct cgroup *c = m.cgroups[cgroup];
+	struct cgroup *c = cgroup_of(cgroup);
 
 	c->weight = weight;
 	if (m.loaded && c->known)
@@ -452,7 +457,7 @@ void sim_cgroup_weight(u32 cgroup, u32 weight)
 
 int sim_cgroup_remove(u32 cgroup)
 {
-	struct cgroup *c = m.cgroups[cgroup];
+	struct cgroup *c = cgroup_of(cgroup);
 
 	if (!cgroup || c->gone || c->tasks || c->children)
 		return -16; /* EBUSY */

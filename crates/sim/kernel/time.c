@@ -19,6 +19,7 @@ u64 model_clock_ns(void)
 
 u64 an_kclock_ns(void)
 {
+	kernel_call(); /* who waits by the clock lets others go on */
 	return model_clock_ns();
 }
 

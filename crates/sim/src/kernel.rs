@@ -190,8 +190,7 @@ impl Kernel {
 
     /// A class below `parent`; none when the scheduler has no room for it.
     pub fn create(&mut self, parent: ClassId, weight: u32) -> Option<ClassId> {
-        // SAFETY: the parent is one of those made before.
-        let cgroup = unsafe { (self.shell.cgroup)(self.classes[parent.0], weight) };
+        let cgroup = (self.shell.cgroup)(self.classes[parent.0], weight);
         (cgroup != u32::MAX).then(|| {
             self.classes.push(cgroup);
             ClassId(self.classes.len() - 1)
@@ -224,8 +223,7 @@ impl Kernel {
     fn at(&mut self, at_ns: Ns, event: Event) {
         let token = EVENT | self.events.len() as u64;
         self.events.push(event);
-        // SAFETY: CPU 0 is there.
-        unsafe { (self.shell.interrupt)(at_ns, 0, token) };
+        (self.shell.interrupt)(at_ns, 0, token);
     }
 
     fn happens(&mut self, index: usize) {
@@ -237,11 +235,11 @@ impl Kernel {
             }
             Event::Suspend(instance) => {
                 let instance = *instance;
-                self.each(instance, |shell, task| unsafe { (shell.stop)(task, 1) });
+                self.each(instance, |shell, task| (shell.stop)(task, 1));
             }
             Event::Resume(instance) => {
                 let instance = *instance;
-                self.each(instance, |shell, task| unsafe { (shell.stop)(task, 0) });
+                self.each(instance, |shell, task| (shell.stop)(task, 0));
             }
             Event::Kill(instance) => {
                 let instance = *instance;
@@ -250,27 +248,21 @@ impl Kernel {
                         new.take_if(|new| new.instance == instance);
                     }
                 }
-                self.each(instance, |shell, task| unsafe { (shell.kill)(task) });
+                self.each(instance, |shell, task| (shell.kill)(task));
             }
             Event::Sweep => {
-                // SAFETY: numbers.
-                unsafe {
-                    (self.shell.contract_sweep)();
-                    let at_ns = (self.shell.now_ns)() + NS_PER_S;
-                    (self.shell.interrupt)(at_ns, 0, EVENT | index as u64);
-                }
+                (self.shell.contract_sweep)();
+                let at_ns = (self.shell.now_ns)() + NS_PER_S;
+                (self.shell.interrupt)(at_ns, 0, EVENT | index as u64);
             }
             Event::Interrupt(interrupts, random) => {
                 let gap_ns = match interrupts.seed {
                     Some(_) => random.exponential(interrupts.gap_ns as f64) as Ns,
                     None => interrupts.gap_ns,
                 };
-                // SAFETY: CPUs of a scenario's interrupts exist.
-                unsafe {
-                    (self.shell.steal)(interrupts.cpu as u32, interrupts.cost_ns);
-                    let at_ns = (self.shell.now_ns)() + gap_ns.max(1);
-                    (self.shell.interrupt)(at_ns, interrupts.cpu as u32, EVENT | index as u64);
-                }
+                (self.shell.steal)(interrupts.cpu as u32, interrupts.cost_ns);
+                let at_ns = (self.shell.now_ns)() + gap_ns.max(1);
+                (self.shell.interrupt)(at_ns, interrupts.cpu as u32, EVENT | index as u64);
             }
         }
     }
@@ -286,8 +278,7 @@ impl Kernel {
 
     /// Of each task: used, and worked.
     fn used(&self, task: u32) -> (Ns, Ns) {
-        // SAFETY: the task is known.
-        unsafe { ((self.shell.used_ns)(task), (self.shell.worked_ns)(task)) }
+        ((self.shell.used_ns)(task), (self.shell.worked_ns)(task))
     }
 
     /// The figures of tasks that have left their CPU for good are summed up.
@@ -398,7 +389,8 @@ impl Simulation for Kernel {
                     let stats = unsafe { &*(self.shell.stats)() };
                     self.ejected = Some(text(&stats.reason) + ": " + &text(&stats.message));
                 }
-                _ => break,
+                raw::UNTIL => break,
+                kind => unreachable!("the model has no event {kind}"),
             }
         }
         self.forget_ended();
@@ -432,10 +424,8 @@ impl Simulation for Kernel {
             instances,
             work,
             classes,
-            // SAFETY: no arguments.
-            idle: unsafe { (self.shell.idle_ns)() },
-            // SAFETY: no arguments.
-            stolen: unsafe { (self.shell.stolen_ns)() },
+            idle: (self.shell.idle_ns)(),
+            stolen: (self.shell.stolen_ns)(),
         }
     }
 
@@ -457,8 +447,7 @@ impl Simulation for Kernel {
 
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: no arguments.
-        let at_s = unsafe { (self.shell.now_ns)() } as f64 / NS_PER_S as f64;
+        let at_s = (self.shell.now_ns)() as f64 / NS_PER_S as f64;
         write!(
             f,
             "{} CPUs, {} tasks at {at_s} s",

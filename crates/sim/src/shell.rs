@@ -64,7 +64,6 @@ pub(crate) mod raw {
     }
 
     /// `enum sim_event_kind`.
-    #[cfg(test)]
     pub const UNTIL: u32 = 0;
     pub const STEP: u32 = 1;
     pub const TIMER: u32 = 2;
@@ -113,12 +112,17 @@ pub(crate) mod raw {
 const SCHED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.so"));
 
 macro_rules! calls {
-    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The object's functions, see `kernel/sim.h`. Pointers given to them are used during the
-        /// call only.
+    (
+        safe { $($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)* }
+        unsafe { $($by_pointer:ident: fn($($its_arg:ty),*) $(-> $its_ret:ty)?;)* }
+    ) => {
+        /// The object's functions, see `kernel/sim.h`: what numbers they are given is checked by the
+        /// model, which ends the process if it is none of its own; pointers are used during the call
+        /// only.
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct Calls {
-            $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            $(pub $name: extern "C" fn($($arg),*) $(-> $ret)?,)*
+            $(pub $by_pointer: unsafe extern "C" fn($($its_arg),*) $(-> $its_ret)?,)*
         }
 
         impl Calls {
@@ -129,6 +133,9 @@ macro_rules! calls {
                         $($name: *library
                             .get(concat!("sim_", stringify!($name)).as_bytes())
                             .expect("the object has all of sim.h"),)*
+                        $($by_pointer: *library
+                            .get(concat!("sim_", stringify!($by_pointer)).as_bytes())
+                            .expect("the object has all of sim.h"),)*
                     }
                 }
             }
@@ -137,36 +144,40 @@ macro_rules! calls {
 }
 
 calls! {
-    begin: fn(*const raw::Options, *const raw::Costs);
-    run: fn(u64, *mut raw::Event);
-    now_ns: fn() -> u64;
-    cgroup: fn(u32, u32) -> u32;
-    fork: fn(*const raw::Task) -> u32;
-    wake_new: fn(u32);
-    wake: fn(u32, u32);
-    block: fn(u32);
-    exiting: fn(u32);
-    exit: fn(u32);
-    kill: fn(u32);
-    stop: fn(u32, u32);
-    work: fn(u32, u64);
-    spend: fn(u64);
-    timer: fn(u64, u64);
-    interrupt: fn(u64, u32, u64);
-    steal: fn(u32, u64);
-    socket: fn(u32, u32) -> u32;
-    data_ready: fn(u32);
-    received: fn(u32);
-    used_ns: fn(u32) -> u64;
-    worked_ns: fn(u32) -> u64;
-    idle_ns: fn() -> u64;
-    stolen_ns: fn() -> u64;
-    runs: fn(*mut u32) -> *const raw::Run;
-    stats: fn() -> *const raw::Stats;
-    contract_create: fn(*const Promise, *const Piece, u32, c_int) -> u32;
-    contract_bind: fn(u32, u32) -> c_int;
-    contract_sweep: fn() -> c_int;
-    contract_kept: fn(u32, *mut Kept);
+    safe {
+        now_ns: fn() -> u64;
+        cgroup: fn(u32, u32) -> u32;
+        wake_new: fn(u32);
+        wake: fn(u32, u32);
+        block: fn(u32);
+        exiting: fn(u32);
+        exit: fn(u32);
+        kill: fn(u32);
+        stop: fn(u32, u32);
+        work: fn(u32, u64);
+        spend: fn(u64);
+        timer: fn(u64, u64);
+        interrupt: fn(u64, u32, u64);
+        steal: fn(u32, u64);
+        socket: fn(u32, u32) -> u32;
+        data_ready: fn(u32);
+        received: fn(u32);
+        used_ns: fn(u32) -> u64;
+        worked_ns: fn(u32) -> u64;
+        idle_ns: fn() -> u64;
+        stolen_ns: fn() -> u64;
+        contract_bind: fn(u32, u32) -> c_int;
+        contract_sweep: fn() -> c_int;
+    }
+    unsafe {
+        begin: fn(*const raw::Options, *const raw::Costs);
+        run: fn(u64, *mut raw::Event);
+        fork: fn(*const raw::Task) -> u32;
+        runs: fn(*mut u32) -> *const raw::Run;
+        stats: fn() -> *const raw::Stats;
+        contract_create: fn(*const Promise, *const Piece, u32, c_int) -> u32;
+        contract_kept: fn(u32, *mut Kept);
+    }
 }
 
 /// A machine's object. Its functions may be called from one thread at a time.

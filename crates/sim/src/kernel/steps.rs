@@ -29,12 +29,10 @@ impl Kernel {
         });
         self.alive.push(task);
         if let Some(contract) = self.tasks[task as usize].spec.contract {
-            // SAFETY: both are known.
-            let refused = unsafe { (self.shell.contract_bind)(task, self.contracts[contract.0]) };
+            let refused = (self.shell.contract_bind)(task, self.contracts[contract.0]);
             assert_eq!(refused, 0, "its contract has not ended before it began");
         }
-        // SAFETY: it has just been made.
-        unsafe { (self.shell.wake_new)(task) };
+        (self.shell.wake_new)(task);
     }
 
     pub(super) fn timer(&mut self, task: u32, number: u32) {
@@ -45,8 +43,7 @@ impl Kernel {
 
     fn wake(&mut self, task: u32, sync: bool) {
         self.tasks[task as usize].wait = Wait::Nothing;
-        // SAFETY: the task is known.
-        unsafe { (self.shell.wake)(task, u32::from(sync)) };
+        (self.shell.wake)(task, u32::from(sync));
     }
 
     /// The task that runs has done its step, or is to end: its program says what comes next.
@@ -69,8 +66,7 @@ impl Kernel {
             );
             let t = &self.tasks[task as usize];
             let mut world = World {
-                // SAFETY: no arguments.
-                now_ns: unsafe { (self.shell.now_ns)() },
+                now_ns: (self.shell.now_ns)(),
                 task: TaskId(task),
                 records: &mut self.records,
                 parent: TaskId(task),
@@ -91,19 +87,16 @@ impl Kernel {
     }
 
     fn spend(&self, ns: Ns) {
-        // SAFETY: a number.
-        unsafe { (self.shell.spend)(ns) };
+        (self.shell.spend)(ns);
     }
 
     fn work(&self, task: u32, ns: Ns) {
-        // SAFETY: the task is known.
-        unsafe { (self.shell.work)(task, ns) };
+        (self.shell.work)(task, ns);
     }
 
     fn block(&mut self, task: u32, wait: Wait) -> bool {
         self.tasks[task as usize].wait = wait;
-        // SAFETY: it is the one that runs.
-        unsafe { (self.shell.block)(task) };
+        (self.shell.block)(task);
         true
     }
 
@@ -121,35 +114,30 @@ impl Kernel {
             }
             Step::SleepUntil(at_ns) => {
                 self.spend(self.calls.sleep);
-                // SAFETY: numbers.
-                if at_ns <= unsafe { (self.shell.now_ns)() } {
+                if at_ns <= (self.shell.now_ns)() {
                     return false;
                 }
                 self.timers = self.timers.wrapping_add(1);
                 let token = u64::from(task) << 32 | u64::from(self.timers);
-                // SAFETY: numbers.
-                unsafe { (self.shell.timer)(at_ns, token) };
+                (self.shell.timer)(at_ns, token);
                 self.block(task, Wait::Timer(self.timers))
             }
             Step::Ask { bell, answers } => {
                 if let Some(end) = self.connection(task, bell, answers) {
-                    // SAFETY: the connection is known.
-                    unsafe { (self.shell.data_ready)(end) };
+                    (self.shell.data_ready)(end);
                 }
                 self.take(task, Step::Send(bell, 1))
             }
             Step::Take { answers } => {
                 if let Some(end) = self.connections[answers.0 as usize] {
-                    // SAFETY: the connection is known.
-                    unsafe { (self.shell.received)(end) };
+                    (self.shell.received)(end);
                 }
                 false
             }
             Step::Send(channel, bytes) => {
                 self.spend(self.calls.send);
                 if let Some(end) = self.connections[channel.0 as usize] {
-                    // SAFETY: the connection is known; the answer arrives at its other end.
-                    unsafe { (self.shell.data_ready)(end + 1) };
+                    (self.shell.data_ready)(end + 1);
                 }
                 if self.channels[channel.0 as usize].send(TaskId(task), bytes) {
                     self.serve(channel);
@@ -188,8 +176,7 @@ impl Kernel {
         let server = self.readers[bell.0 as usize]?;
         let connection = &mut self.connections[answers.0 as usize];
         if connection.is_none() {
-            // SAFETY: both tasks are known.
-            *connection = Some(unsafe { (self.shell.socket)(server, task) });
+            *connection = Some((self.shell.socket)(server, task));
         }
         *connection
     }
@@ -202,8 +189,7 @@ impl Kernel {
 
     fn exit(&mut self, task: u32) {
         self.spend(self.calls.exit);
-        // SAFETY: it is the one that runs.
-        unsafe { (self.shell.exiting)(task) };
+        (self.shell.exiting)(task);
         if let Some(parent) = self.tasks[task as usize].parent {
             let p = &mut self.tasks[parent as usize];
             match p.wait {
@@ -214,7 +200,6 @@ impl Kernel {
         let t = &mut self.tasks[task as usize];
         t.wait = Wait::Dead;
         t.program = None;
-        // SAFETY: it is the one that runs.
-        unsafe { (self.shell.exit)(task) };
+        (self.shell.exit)(task);
     }
 }
