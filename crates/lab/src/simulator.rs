@@ -157,20 +157,21 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     })
 }
 
+/// What became of a contract and its events, where there is one.
+type Outcome = Option<(Kept, Delivered)>;
+
 /// What became of each instance's contract so far.
 fn contracts_now(
     machine: &mut dyn Simulation,
     contracts: &[Option<ContractId>],
     instances: &[Instance<'_>],
-) -> Vec<Option<(Kept, Delivered)>> {
+) -> Vec<Outcome> {
     let ids = instances.iter().map(|instance| instance.id.0 as usize);
     ids.map(|id| machine.kept(contracts[id]?)).collect()
 }
 
 /// What became of it since then. Events are told of as a whole.
-fn since(
-    (now, before): (Option<(Kept, Delivered)>, Option<(Kept, Delivered)>),
-) -> Option<(Kept, Delivered)> {
+fn since((now, before): (Outcome, Outcome)) -> Outcome {
     let ((now, delivered), (before, _)) = (now?, before?);
     let kept = Kept {
         deadlines: now.deadlines - before.deadlines,
@@ -183,7 +184,7 @@ fn since(
 }
 
 /// Adds what became of its contract to a program's figures.
-fn with_contract((mut result, kept): (ProgramResult, Option<(Kept, Delivered)>)) -> ProgramResult {
+fn with_contract((mut result, kept): (ProgramResult, Outcome)) -> ProgramResult {
     if let Some((kept, delivered)) = kept {
         result.deadlines = Some(kept.deadlines);
         result.missed = Some(kept.misses);
