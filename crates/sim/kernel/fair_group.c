@@ -53,6 +53,13 @@ static void add(struct fair_load *load, s64 average)
 	load->average = sum > 0 ? (u64)sum : 0;
 }
 
+static void take_along(struct fair_entity *e, struct fair_queue *from, u64 now_ns)
+{
+	fair_load(&e->load, 0, now_ns);
+	fair_load(&from->load, from->weight, from->rq->clock_ns);
+	add(&from->load, -(s64)e->load.average);
+}
+
 /* attach_entity_load_avg(), detach_entity_load_avg(): its load goes along when it changes queues.
  */
 void fair_join(struct fair_entity *e, struct fair_queue *q)
@@ -63,14 +70,18 @@ void fair_join(struct fair_entity *e, struct fair_queue *q)
 		return;
 	e->queue = q;
 	fair_load(&q->load, q->weight, q->rq->clock_ns);
-	if (!from) {
+	if (from)
+		take_along(e, from, q->rq->clock_ns);
+	else
 		e->load = (struct fair_load){e->weight << LOAD_SHIFT, q->rq->clock_ns};
-	} else {
-		fair_load(&e->load, 0, q->rq->clock_ns);
-		fair_load(&from->load, from->weight, from->rq->clock_ns);
-		add(&from->load, -(s64)e->load.average);
-	}
 	add(&q->load, (s64)e->load.average);
+}
+
+/* task_dead_fair() */
+void fair_dies(struct task_struct *p)
+{
+	if (p->fair.queue)
+		take_along(&p->fair, p->fair.queue, m.now_ns);
 }
 
 /* account_entity_enqueue(), account_entity_dequeue() */

@@ -269,6 +269,7 @@ void task_dead(struct task_struct *p)
 		spend(m.costs.exit_task);
 	}
 	p->scx.enabled = false;
+	fair_dies(p);
 	p->cgroup->tasks--;
 	free(p->storage.value);
 	p->storage.value = NULL;

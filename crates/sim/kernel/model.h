@@ -296,6 +296,7 @@ void fair_hrtick_starts(struct rq *rq, struct task_struct *p);
 void fair_hrtick(struct rq *rq);
 
 /* fair_group.c */
+void fair_dies(struct task_struct *p);
 void fair_group_weight(struct cgroup *c);
 void fair_group_gone(struct cgroup *c);
 

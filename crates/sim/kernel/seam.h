@@ -97,7 +97,7 @@ struct cgroup {
 	u32 children; /* cgroups below, and tasks in it */
 	u32 tasks;
 	struct fair_group *fair; /* of the stock scheduler; NULL: nothing has run in it */
-	bool known; /* the scheduler was told of it */
+	bool known;		 /* the scheduler was told of it */
 	bool gone;
 };
 
