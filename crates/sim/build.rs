@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The model; see `kernel/model.h` for what is where.
-const MODEL: [&str; 10] = [
+const MODEL: [&str; 14] = [
     "queue",
     "idle",
     "storage",
@@ -18,7 +18,11 @@ const MODEL: [&str; 10] = [
     "time",
     "life",
     "rt",
+    "server",
     "fair",
+    "fair_queue",
+    "fair_group",
+    "fair_balance",
     "socket",
 ];
 

@@ -287,7 +287,8 @@ impl<'a, 'm> Starter<'a, 'm> {
             program.resume_s.map(at),
             program.stop_s.map(at),
         );
-        let class = self.classes.iter().find(|(path, _)| *path == program.class);
+        let path = class_of(self.choice, program);
+        let class = self.classes.iter().find(|(known, _)| *known == path);
         let spec = Spec {
             class: class.expect("checked when it was read").1,
             nice: nice_of(self.choice, program),
@@ -512,6 +513,14 @@ fn nice_of(choice: &Choice, program: &Program) -> i32 {
     match (choice, &program.tuned) {
         (Choice::ByHand(ByHand::Nice), Some(tuned)) => tuned.nice,
         _ => program.nice,
+    }
+}
+
+/// The path of the class that it runs in.
+fn class_of(choice: &Choice, program: &Program) -> String {
+    match (choice, &program.tuned) {
+        (Choice::ByHand(ByHand::Weight), Some(_)) => runner::own_class(program),
+        _ => program.class.clone(),
     }
 }
 

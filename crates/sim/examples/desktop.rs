@@ -1,5 +1,6 @@
 //! A desktop on a modelled kernel: a film and its drawing, somebody who types, batch jobs. Prints what
-//! each got under Andante and when an expert has put film, typist and server under SCHED_FIFO by hand.
+//! each got under Andante, under the stock scheduler, and there with nice values or SCHED_FIFO by hand
+//! for film, typist and server.
 //!
 //! ```text
 //! cargo run --release -p andante-sim --example desktop -- 8 4    # batch jobs, drawing [ms]
@@ -27,7 +28,9 @@ fn main() {
         bindings: true,
     });
     desktop("andante", andante, cpus, jobs, display_ms);
-    desktop("FIFO by hand", InCharge::Stock, cpus, jobs, display_ms);
+    for name in ["stock", "nice by hand", "FIFO by hand"] {
+        desktop(name, InCharge::Stock, cpus, jobs, display_ms);
+    }
 }
 
 fn desktop(name: &str, in_charge: InCharge, cpus: usize, jobs: usize, display_ms: f64) {
@@ -37,9 +40,11 @@ fn desktop(name: &str, in_charge: InCharge, cpus: usize, jobs: usize, display_ms
         ..Hardware::default()
     };
     let mut kernel = Kernel::new(&hardware, in_charge, 0..0);
-    let by_hand = in_charge == InCharge::Stock;
+    let by_hand = name == "FIFO by hand";
+    let nice = name == "nice by hand";
     let of = |fifo| Spec {
         fifo: if by_hand { fifo } else { 0 },
+        nice: if nice && fifo > 0 { -10 } else { 0 },
         ..Spec::of(ClassId(0))
     };
     let ms = |ms: f64| (ms * 1e6 / cpus as f64) as Ns;

@@ -151,9 +151,10 @@ void tick(struct rq *rq)
 	if (curr->class == CLASS_REAL_TIME)
 		rt_tick(rq, curr);
 	else if (curr->class == CLASS_FAIR)
-		fair_tick(rq, curr);
+		fair_tick(curr);
 	else if (curr->class == CLASS_EXT && !curr->scx.slice)
 		resched_curr(rq);
+	fair_balance_tick(rq);
 	rq_unlock(rq);
 }
 

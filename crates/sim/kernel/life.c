@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel's weights of nice values: sched_prio_to_weight. */
-static const u32 weights[40] = {
-	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
-	9548,  7620,  6100,  4904,  3906,  3121,  2501,	 1991,	1586,  1277,
-	1024,  820,   655,   526,   423,   335,	  272,	 215,	172,   137,
-	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
+/* The kernel's weights of nice values: sched_prio_to_weight; the last is SCHED_IDLE's. */
+static const u32 weights[41] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548,
+	7620,  6100,  4904,  3906,  3121,  2501,  1991,	 1586,	1277,  1024,  820,
+	655,   526,   423,   335,   272,   215,	  172,	 137,	110,   87,    70,
+	56,    45,    36,    29,    23,	   18,	  15,	 3,
 };
 
 static struct task_struct *task_of(u32 number)
@@ -37,7 +37,9 @@ static void rq_init(u32 cpu)
 	rq->cpu = cpu;
 	rq->online = true;
 	rq->local.local = true;
-	rq->next_tick_ns = MODEL_NEVER;
+	rq->next_tick_ns = rq->hrtick_ns = MODEL_NEVER;
+	rq->fair.rq = rq;
+	server_init(rq);
 	rq->next_class = CLASS_IDLE;
 	rq->idle = (struct task_struct){.class = CLASS_IDLE,
 					.life = TASK_RUNNABLE,
@@ -105,8 +107,11 @@ static void becomes_fair(struct task_struct *p)
 		rq->ext_tasks--;
 	p->class = CLASS_FAIR;
 	p->scx.flags &= ~SCX_TASK_QUEUED;
-	if (queued)
-		fair_enqueue(rq, p, false);
+	if (!queued)
+		return;
+	fair_enqueue(rq, p, false);
+	if (rq->curr == p)
+		fair_set_next(rq, p, false);
 }
 
 /* scx_exit(): the kernel's own scheduler has all tasks from here on. */
@@ -255,7 +260,7 @@ void sim_wake(u32 number, u32 sync)
 	} else if (p->life == TASK_ASLEEP) {
 		m.stats.wakeups++;
 		spend(m.costs.wake);
-		if (!stays(p)) {
+		if (!fair_wakes_delayed(p) && !stays(p)) {
 			while (p->on_cpu) { /* its CPU has yet to finish with it */
 				kernel_waits();
 			}
@@ -304,6 +309,7 @@ void task_dead(struct task_struct *p)
 		rq_unlock(rq);
 	}
 	p->scx.enabled = false;
+	fair_dies(p);
 	p->cgroup->tasks--;
 	free(p->storage.value);
 	p->storage.value = NULL;
@@ -348,6 +354,8 @@ void sim_yield(u32 number)
 
 	if (p->class == CLASS_EXT)
 		p->scx.slice = 0;
+	else if (p->class == CLASS_FAIR)
+		fair_yield(this_rq(), p);
 	this_rq()->need_resched = true;
 }
 
@@ -366,6 +374,7 @@ static struct change change_begins(struct task_struct *p)
 	c.queued = p->on_rq;
 	c.running = c.rq->curr == p && p->on_rq;
 	update_rq_clock(c.rq);
+	fair_leaves(c.rq, &p->fair);
 	if (c.queued)
 		dequeue_task(c.rq, p, false);
 	if (c.running)
@@ -451,6 +460,7 @@ void sim_cgroup_weight(u32 cgroup, u32 weight)
 	struct cgroup *c = cgroup_of(cgroup);
 
 	c->weight = weight;
+	fair_group_weight(c);
 	if (m.loaded && c->known)
 		model_ops->cgroup_set_weight(c, weight);
 }
@@ -463,6 +473,7 @@ int sim_cgroup_remove(u32 cgroup)
 		return -16; /* EBUSY */
 	if (m.loaded && c->known)
 		model_ops->cgroup_exit(c);
+	fair_group_gone(c);
 	c->gone = true;
 	c->parent->children--;
 	free(c->storage.value);
@@ -599,7 +610,7 @@ const struct sim_stats *sim_stats(void)
 	return &m.stats;
 }
 
-/* Without groups a task's weight is its nice value's. */
+/* Of one that is not a group: its nice value's. */
 u32 fair_weight(const struct task_struct *p)
 {
 	return weights[p->static_prio - 100];

@@ -13,7 +13,8 @@
  *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
  *      life.c     fork, exit, classes (cgroups), moves, weights, affinity
  *      storage.c  locks, maps, local storage, BPF timers
- *      rt.c, fair.c  the classes beside ours
+ *      rt.c, server.c  real-time tasks, and what they leave
+ *      fair*.c    the stock scheduler (fair.h)
  *      time.c     the event loop: whose turn it is, and what it costs
  *
  * References are to Linux 7.2.13, by function. A machine is all state of this library: whoever
@@ -48,6 +49,18 @@ struct dsq {
 	bool local;
 	u64 seq;
 	struct bpf_iter_scx_dsq *iterators;
+};
+
+/* The fair server of a CPU (server.c). */
+struct fair_server {
+	s64 runtime_ns; /* what is left of its period */
+	u64 deadline_ns;
+	u64 timer_ns;	 /* MODEL_NEVER: none is to come */
+	bool is_active;	 /* dl_server_active: it has tasks to look after */
+	bool waits;	 /* dl_throttled */
+	bool is_armed;	 /* dl_defer_armed: until the last instant at which it can give its time */
+	bool was_needed; /* dl_defer_running */
+	bool is_idle;	 /* dl_defer_idle */
 };
 
 struct rq {
@@ -85,9 +98,14 @@ struct rq {
 	struct task_struct **rt;
 	u32 rts, rt_room;
 	/* CLASS_FAIR */
-	struct task_struct **fair;
-	u32 fairs, fair_room;
-	u64 fair_min_vruntime;
+	struct fair_queue fair; /* of the root group */
+	u32 fair_tasks;		/* in all groups, and of these: */
+	u32 fair_delayed, fair_idles;
+	u64 hrtick_ns; /* MODEL_NEVER: none is to come */
+	struct fair_server server;
+	bool resched_when_in_kernel; /* TIF_NEED_RESCHED_LAZY, set by another CPU */
+	u64 balanced_ns;
+	u32 balance_interval, balance_failed;
 };
 
 enum interrupt_kind {
@@ -277,7 +295,16 @@ void model_knobs(void);
 
 /* life.c */
 void task_dead(struct task_struct *p);
+u32 fair_weight(const struct task_struct *p);
 void model_ejects(const char *reason, const char *message);
+
+/* Nice values end at 19; this one stands for SCHED_IDLE. */
+#define NICE_IDLE 20
+
+static inline bool fair_has_idle_policy(const struct task_struct *p)
+{
+	return p->static_prio == AN_NICE_0_PRIO + NICE_IDLE;
+}
 
 /* rt.c, fair.c: the queued tasks of a class, and whom it would run. */
 void rt_enqueue(struct rq *rq, struct task_struct *p, bool head);
@@ -287,14 +314,38 @@ void rt_preempts(struct rq *rq, struct task_struct *p);
 void rt_tick(struct rq *rq, struct task_struct *curr);
 u32 rt_select_cpu(struct task_struct *p, u32 cpu);
 void fair_enqueue(struct rq *rq, struct task_struct *p, bool woken);
-void fair_dequeue(struct rq *rq, struct task_struct *p);
+void fair_dequeue(struct rq *rq, struct task_struct *p, bool sleeps);
+/* A task that sleeps may stay queued for a while: it wakes there, or leaves. */
+bool fair_wakes_delayed(struct task_struct *p);
+void fair_leaves(struct rq *rq, struct fair_entity *e);
 struct task_struct *fair_pick(struct rq *rq);
 void fair_preempts(struct rq *rq, struct task_struct *p);
 void fair_update(struct rq *rq, struct task_struct *curr, u64 ran_ns);
-void fair_tick(struct rq *rq, struct task_struct *curr);
-void fair_put_prev(struct rq *rq, struct task_struct *p);
-u32 fair_select_cpu(struct task_struct *p, u32 cpu);
+void fair_tick(struct task_struct *curr);
+void fair_put_prev(struct task_struct *p, struct task_struct *next);
+void fair_set_next(struct rq *rq, struct task_struct *p, bool first);
+void fair_yield(struct rq *rq, struct task_struct *p);
+void fair_hrtick_starts(struct rq *rq, struct task_struct *p);
+void fair_hrtick(struct rq *rq);
+
+/* fair_group.c */
+void fair_dies(struct task_struct *p);
+void fair_group_weight(struct cgroup *c);
+void fair_group_gone(struct cgroup *c);
+
+/* fair_balance.c */
+void fair_touch(struct fair_entity *e);
+u32 fair_select_cpu(struct task_struct *p, u32 cpu, bool sync);
 /* A CPU has nothing to run: may it have one that waits elsewhere? */
 struct task_struct *fair_pull(struct rq *rq);
+void fair_balance_tick(struct rq *rq);
+
+/* server.c */
+void server_init(struct rq *rq);
+void server_starts(struct rq *rq);
+void server_counts(struct rq *rq, u64 ran_ns);
+void server_counts_idle(struct rq *rq, u64 idle_ns);
+void server_timer(struct rq *rq);
+struct task_struct *server_pick(struct rq *rq);
 
 #endif

@@ -100,7 +100,7 @@ u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync)
 		} else if (p->class == CLASS_REAL_TIME) {
 			cpu = rt_select_cpu(p, cpu);
 		} else if (p->class == CLASS_FAIR) {
-			cpu = fair_select_cpu(p, cpu);
+			cpu = fair_select_cpu(p, cpu, sync);
 		}
 	} else {
 		for (cpu = 0; cpu + 1 < m.options.cpus && !mask_test(p->cpus_ptr, cpu);)
@@ -254,7 +254,6 @@ void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps)
 {
 	model_assert(p->on_rq);
 	p->on_rq = false;
-	(void)sleeps;
 	if (p->class == CLASS_EXT) {
 		dequeue_ext(rq, p);
 		return;
@@ -262,7 +261,7 @@ void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps)
 	if (rq->curr == p)
 		update_curr(rq);
 	if (p->class == CLASS_FAIR)
-		fair_dequeue(rq, p);
+		fair_dequeue(rq, p, sleeps);
 	else
 		rt_dequeue(rq, p);
 }
@@ -272,9 +271,13 @@ void update_curr(struct rq *rq)
 	struct task_struct *p = rq->curr;
 	u64 ran_ns = rq->clock_ns - p->se.exec_start;
 
-	if (task_is_idle(p) || rq->clock_ns <= p->se.exec_start)
+	if (rq->clock_ns <= p->se.exec_start)
 		return;
 	p->se.exec_start = rq->clock_ns;
+	if (task_is_idle(p)) {
+		server_counts_idle(rq, ran_ns);
+		return;
+	}
 	p->se.sum_exec_runtime += ran_ns;
 	if (p->class == CLASS_EXT) {
 		if (p->scx.slice != ~0ULL) /* SCX_SLICE_INF */
@@ -286,14 +289,13 @@ void update_curr(struct rq *rq)
 
 void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next)
 {
-	(void)next;
 	update_curr(rq);
 	if (task_is_idle(p)) {
 		idle_update(rq, false);
 		return;
 	}
 	if (p->class == CLASS_FAIR)
-		fair_put_prev(rq, p);
+		fair_put_prev(p, next);
 	if (p->class != CLASS_EXT || !(p->scx.flags & SCX_TASK_QUEUED))
 		return;
 	/* put_prev_task_scx() */
@@ -315,6 +317,8 @@ void set_next_task(struct rq *rq, struct task_struct *p)
 		idle_update(rq, true);
 		return;
 	}
+	if (p->class == CLASS_FAIR)
+		fair_set_next(rq, p, rq->curr != p);
 	if (p->class != CLASS_EXT)
 		return;
 	/* set_next_task_scx() */
@@ -367,8 +371,10 @@ static struct task_struct *pick_ext(struct rq *rq, struct task_struct *prev)
 
 static struct task_struct *pick_task(struct rq *rq, struct task_struct *prev)
 {
-	struct task_struct *p = rt_pick(rq);
+	struct task_struct *p = server_pick(rq);
 
+	if (!p)
+		p = rt_pick(rq);
 	if (p)
 		return p;
 	p = fair_pick(rq);
@@ -406,6 +412,7 @@ static void trace_run(struct rq *rq, struct task_struct *p)
 void schedule(struct rq *rq, bool preempt)
 {
 	struct task_struct *prev = rq->curr, *next;
+	bool loaded = m.loaded;
 
 	model_assert(m.cpu == rq->cpu && !this_rq()->in_interrupt && !this_rq()->under_lock);
 	rq_lock(rq);
@@ -428,7 +435,11 @@ void schedule(struct rq *rq, bool preempt)
 		else if (task_is_idle(next))
 			rq->next_tick_ns = MODEL_NEVER;
 	}
-	rq->need_resched = false;
+	/* Was the scheduler let go meanwhile? Then its tasks are another class's by now. */
+	rq->need_resched = loaded && !m.loaded;
+	rq->resched_when_in_kernel = false;
+	if (task_is_idle(next))
+		rq->hrtick_ns = MODEL_NEVER; /* hrtick_schedule_exit() */
 	spend(m.costs.schedule);
 	if (next == prev) {
 		rq_unlock(rq);

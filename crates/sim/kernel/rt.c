@@ -2,7 +2,7 @@
 /*
  * SCHED_FIFO, as far as experiments need it: kernel/sched/rt.c. The highest priority first, in one
  * priority whoever came first; a CPU takes over what waits elsewhere before it turns to less
- * (pull_rt_task()). Without the limit on real-time tasks that stop everybody else.
+ * (pull_rt_task()). What they leave to others is server.c's.
  */
 #include "model.h"
 

@@ -16,6 +16,7 @@
 #define ANDANTE_BPF_KFUNCS_H
 
 #include "../../../core/port.h"
+#include "fair.h"
 
 /* What the core takes for granted: wrong, it is told where, as the model's own assertions are. */
 void model_fault(const char *file, int line, const char *what) __attribute__((noreturn));
@@ -95,7 +96,8 @@ struct cgroup {
 	u32 weight;
 	u32 children; /* cgroups below, and tasks in it */
 	u32 tasks;
-	bool known; /* the scheduler was told of it */
+	struct fair_group *fair; /* of the stock scheduler; NULL: nothing has run in it */
+	bool known;		 /* the scheduler was told of it */
 	bool gone;
 };
 
@@ -170,11 +172,7 @@ struct task_struct {
 	bool wakes;	 /* when it may run again */
 	u32 rt_prio;
 	u64 rt_order;
-	u64 vruntime;
-	u64 vdeadline;
-	s64 fair_lag;
-	u64 fair_protected_ns; /* vruntime up to which it is not preempted */
-	u32 fair_weight;
+	struct fair_entity fair;
 	u64 work_ns; /* instructions left of its step; MODEL_NEVER: endless */
 	bool killed; /* SIGKILL: it ends when it has the CPU */
 	bool gone;   /* nothing is left of it but its figures */

@@ -98,6 +98,14 @@ static bool work_is_done(const struct task_struct *p)
 	return !task_is_idle(p) && (!p->work_ns || p->stopped || p->killed);
 }
 
+/* The next of a CPU's own timers: the tick, HRTICK, the fair server's. */
+static u64 alarm_ns(const struct rq *rq)
+{
+	u64 at_ns = rq->next_tick_ns < rq->hrtick_ns ? rq->next_tick_ns : rq->hrtick_ns;
+
+	return rq->server.timer_ns < at_ns ? rq->server.timer_ns : at_ns;
+}
+
 static u64 next_of_cpu_ns(const struct rq *rq)
 {
 	u64 next_ns = MODEL_NEVER;
@@ -108,7 +116,7 @@ static u64 next_of_cpu_ns(const struct rq *rq)
 		return m.now_ns;
 	if (!task_is_idle(rq->curr) && rq->curr->work_ns != MODEL_NEVER)
 		next_ns = done_at_ns(rq->curr->work_ns);
-	return rq->next_tick_ns < next_ns ? rq->next_tick_ns : next_ns;
+	return alarm_ns(rq) < next_ns ? alarm_ns(rq) : next_ns;
 }
 
 u64 time_next_ns(void)
@@ -150,6 +158,21 @@ static bool take_interrupt(struct rq *rq, struct sim_event *event)
 	return false;
 }
 
+static void takes_alarm(struct rq *rq)
+{
+	this_rq()->in_interrupt = true;
+	if (rq->next_tick_ns <= m.now_ns) {
+		spend(m.costs.interrupt + m.costs.tick);
+		tick(rq);
+		return;
+	}
+	spend(m.costs.interrupt + m.costs.timer);
+	if (rq->hrtick_ns <= m.now_ns)
+		fair_hrtick(rq);
+	else
+		server_timer(rq);
+}
+
 /* The CPU does one thing. True: user space has something to say. */
 bool cpu_acts(struct rq *rq, struct sim_event *event)
 {
@@ -158,10 +181,8 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 	m.cpu = rq->cpu;
 	if (rq->pendings)
 		return take_interrupt(rq, event);
-	if (rq->next_tick_ns <= m.now_ns) {
-		this_rq()->in_interrupt = true;
-		spend(m.costs.interrupt + m.costs.tick);
-		tick(rq);
+	if (alarm_ns(rq) <= m.now_ns) {
+		takes_alarm(rq);
 	} else if (rq->kicks) {
 		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt);
@@ -189,7 +210,7 @@ bool cpu_has_something_to_do(const struct rq *rq)
 {
 	if (rq->busy_ns)
 		return false;
-	return rq->pendings || rq->kicks || rq->need_resched || rq->next_tick_ns <= m.now_ns ||
+	return rq->pendings || rq->kicks || rq->need_resched || alarm_ns(rq) <= m.now_ns ||
 	       work_is_done(rq->curr);
 }
 
@@ -200,6 +221,8 @@ void cpu_ends_turn(void)
 	bool interrupt = this_rq()->in_interrupt;
 
 	this_rq()->in_interrupt = false;
+	if (rq->resched_when_in_kernel)
+		rq->need_resched = true;
 	/* Its task has said that it sleeps, or has ended: it calls schedule() itself. */
 	if (!interrupt && rq->curr->life != TASK_RUNNABLE && rq->curr->on_rq)
 		schedule(rq, false);

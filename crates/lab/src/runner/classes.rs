@@ -146,7 +146,7 @@ impl Classes {
 }
 
 /// The class that a program gets by hand; scenarios name none so.
-fn own_class(program: &Program) -> String {
+pub(crate) fn own_class(program: &Program) -> String {
     format!("/tuned.{}", program.name)
 }
 

@@ -27,6 +27,7 @@ use std::path::PathBuf;
 
 use nix::sys::signal::Signal;
 
+pub(crate) use classes::own_class;
 pub(crate) use collect::online_cpus;
 pub(crate) use contracts::{asked_for, no_room, obstacle as contract_obstacle};
 

@@ -12,7 +12,8 @@ use super::admission::{Promised, admitted, promised};
 use super::ns;
 use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
-use crate::scenario::{Class, Program, Workload};
+use crate::runner::own_class;
+use crate::scenario::{Class, Program, Tuned, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -46,16 +47,13 @@ pub(super) fn obstacle(choice: &Choice) -> Option<String> {
         Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
             only("needs SCHED_DEADLINE, which is not simulated so far")
         }
-        Choice::ByHand(ByHand::Weight) | Choice::Eevdf => {
-            only("needs groups of the stock scheduler, which are not simulated so far")
-        }
         _ => None,
     }
 }
 
 fn kind(workload: &Workload, choice: &Choice) -> Kind {
     match choice {
-        Choice::Stock | Choice::ByHand(_) => Kind::Kernel(InCharge::Stock),
+        Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Kind::Kernel(InCharge::Stock),
         Choice::Andante if is_the_kernels(workload) => {
             let options = Options::default();
             let learn = workload.learn_percent.unwrap_or(options.learn_percent);
@@ -206,10 +204,17 @@ fn on_kernel(
     };
     let mut kernel = Kernel::new(&hardware, in_charge, keep);
     let flat = *choice == Choice::Stock;
-    let classes = classes(workload, |parent, class| match flat {
+    let mut classes = classes(workload, |parent, class| match flat {
         true => Some(ClassId(0)),
         false => kernel.create(parent, class.weight),
     })?;
+    if *choice == Choice::ByHand(ByHand::Weight) {
+        for (program, tuned) in tuned(workload) {
+            let path = own_class(program);
+            let id = kernel.create(ClassId(0), tuned.weight);
+            classes.push((path.clone(), id.ok_or(LabError::NoRoom { class: path })?));
+        }
+    }
     let contracts = match in_charge {
         InCharge::Andante(_) => Some(promises(workload, &mut kernel, &classes)?),
         InCharge::Stock => None,
@@ -245,6 +250,12 @@ fn promises(
             })
         })
         .collect()
+}
+
+/// Programs for which an expert sets something by hand.
+fn tuned(workload: &Workload) -> impl Iterator<Item = (&Program, &Tuned)> {
+    let running = workload.programs.iter().filter(|program| program.count > 0);
+    running.filter_map(|program| Some((program, program.tuned.as_ref()?)))
 }
 
 fn without_contracts(
