@@ -65,7 +65,7 @@ static bool cgroup_begins(struct cgroup *c)
 {
 	struct scx_cgroup_init_args args = {.weight = c->weight};
 
-	c->known = m.loaded && !model_ops->cgroup_init(c, &args);
+	c->known = m.loaded && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
 	return !m.loaded || c->known;
 }
 
@@ -446,7 +446,7 @@ void sim_cgroup_weight(u32 cgroup, u32 weight)
 	struct cgroup *c = m.cgroups[cgroup];
 
 	c->weight = weight;
-	if (m.loaded && c->known)
+	if (m.loaded && c->known && model_ops->cgroup_set_weight)
 		model_ops->cgroup_set_weight(c, weight);
 }
 
@@ -456,7 +456,7 @@ int sim_cgroup_remove(u32 cgroup)
 
 	if (!cgroup || c->gone || c->tasks || c->children)
 		return -16; /* EBUSY */
-	if (m.loaded && c->known)
+	if (m.loaded && c->known && model_ops->cgroup_exit)
 		model_ops->cgroup_exit(c);
 	c->gone = true;
 	c->parent->children--;

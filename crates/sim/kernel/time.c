@@ -160,7 +160,7 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 	if (rq->next_tick_ns <= m.now_ns) {
 		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt + m.costs.tick);
-		tick(rq);
+		rq_tick(rq);
 	} else if (rq->kicks) {
 		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt);
