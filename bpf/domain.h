@@ -16,7 +16,7 @@
 #include "base.h"
 
 /* User space makes the section as long as it must be. */
-struct an_tree trees[1] SEC(".bss.trees");
+struct an_tree trees[AN_TREES] SEC(".bss.trees");
 
 /* No more than that. */
 #define AN_MAX_DOMAINS 64

@@ -180,4 +180,7 @@ struct sched_ext_ops {
 	char name[128];
 };
 
+/* Trees that the object itself has room for (domain.h). */
+#define AN_TREES 1
+
 #endif

@@ -1,4 +1,4 @@
-//! Compiles the scheduler's shell in `bpf/`, unmodified, with the model of the kernel in `kernel/`
+//! Compiles each of the schedulers in `bpf/`, unmodified, with the model of the kernel in `kernel/`
 //! around it, into a shared object that the library carries.
 //!
 //! A function of the kernel's that the shell calls and the model lacks is an error of the linker's,
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The model; see `kernel/model.h` for what is where.
-const MODEL: [&str; 14] = [
+const MODEL: [&str; 15] = [
     "queue",
     "idle",
     "storage",
@@ -24,6 +24,7 @@ const MODEL: [&str; 14] = [
     "fair_group",
     "fair_balance",
     "socket",
+    "contract",
 ];
 
 fn main() {
@@ -31,7 +32,9 @@ fn main() {
     for dir in [Path::new("kernel"), &root.join("bpf"), &root.join("core")] {
         println!("cargo::rerun-if-changed={}", dir.display());
     }
-    build(root, "sched");
+    for name in ["sched", "domains", "historical"] {
+        build(root, name);
+    }
 }
 
 fn build(root: &Path, name: &str) {

@@ -139,7 +139,7 @@ void tick_restart(struct rq *rq)
 	rq->next_tick_ns = tick_ns ? (m.now_ns / tick_ns + 1) * tick_ns : MODEL_NEVER;
 }
 
-void tick(struct rq *rq)
+void rq_tick(struct rq *rq)
 {
 	struct task_struct *curr;
 

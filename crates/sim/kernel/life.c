@@ -73,7 +73,7 @@ static bool cgroup_begins(struct cgroup *c)
 {
 	struct scx_cgroup_init_args args = {.weight = c->weight};
 
-	c->known = m.loaded && !model_ops->cgroup_init(c, &args);
+	c->known = m.loaded && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
 	return !m.loaded || c->known;
 }
 
@@ -461,7 +461,7 @@ void sim_cgroup_weight(u32 cgroup, u32 weight)
 
 	c->weight = weight;
 	fair_group_weight(c);
-	if (m.loaded && c->known)
+	if (m.loaded && c->known && model_ops->cgroup_set_weight)
 		model_ops->cgroup_set_weight(c, weight);
 }
 
@@ -471,7 +471,7 @@ int sim_cgroup_remove(u32 cgroup)
 
 	if (!cgroup || c->gone || c->tasks || c->children)
 		return -16; /* EBUSY */
-	if (m.loaded && c->known)
+	if (m.loaded && c->known && model_ops->cgroup_exit)
 		model_ops->cgroup_exit(c);
 	fair_group_gone(c);
 	c->gone = true;

@@ -13,6 +13,8 @@
  *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
  *      life.c     fork, exit, classes (cgroups), moves, weights, affinity
  *      storage.c  locks, maps, local storage, BPF timers
+ *      contract.c, socket.c  what not every scheduler has
+ *      shell_*.c  one of the three objects in bpf/, and what user space does to it
  *      rt.c, server.c  real-time tasks, and what they leave
  *      fair*.c    the stock scheduler (fair.h)
  *      time.c     the event loop: whose turn it is, and what it costs
@@ -283,13 +285,15 @@ u64 interrupt_next_ns(void);
 void interrupts_arrive(void);
 bool timer_is_current(u32 timer, u64 generation);
 void kicks_run(struct rq *rq);
-void tick(struct rq *rq);
+void rq_tick(struct rq *rq);
 void tick_restart(struct rq *rq);
 void timer_expires(u32 timer, u64 generation);
 
-/* shell.h: what the options say goes to the scheduler; what is wrong with its state, if anything:
- * its tree, and whether its queues hold what it thinks, which nobody is in the middle of changing
+/* shell_*.c: has the scheduler several trees; what the options say goes to it; what is wrong with
+ * its state, if anything: its trees, and whether its queues hold what it thinks, if quiet: nobody
+ * is in the middle of changing that
  */
+extern const bool model_has_domains;
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 

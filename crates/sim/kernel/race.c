@@ -6,6 +6,7 @@
  * random. After every turn what must hold is looked at.
  *
  *      race --seed 1 --seeds 100 --cpus 4 --steps 1000000
+ *      race-domains --cpus 4 --domain-cpus 2
  *
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
  * line that replays it.
@@ -52,6 +53,7 @@ struct trial {
 	u64 seed;
 	u64 steps;
 	u32 cpus;
+	u32 domain_cpus;
 	u32 tasks;
 	u32 ops; /* a bit each */
 };
@@ -296,13 +298,17 @@ static void changes_cgroup(enum op op)
 
 static void promises(u32 task)
 {
+	/* Only CPUs of the first domain do; so the daemon asks for no others. */
+	u32 serves_contracts = trial.domain_cpus && trial.domain_cpus < trial.cpus
+				       ? trial.domain_cpus
+				       : trial.cpus;
 	u32 *name = &names[chance(NAMES)];
 	u64 period_ns = (1 + chance(20)) * MS;
 	struct {
 		u64 budget_ns, period_ns, deadline_ns;
 		u32 x, y, flags, cpu;
 	} promise = {period_ns / (2 + chance(20)), period_ns, period_ns, 0, 0, chance(2),
-		     (u32)chance(trial.cpus)};
+		     (u32)chance(serves_contracts)};
 
 	if (calling)
 		return;
@@ -422,6 +428,7 @@ static void begin(void)
 		.contract_bound = 819,
 		.learn_bound = 512,
 		.bindings = 1,
+		.domain_cpus = trial.domain_cpus,
 	};
 	struct sim_costs costs = {0};
 
@@ -549,8 +556,12 @@ static struct trial shrink(struct trial t)
 
 static void print_replay(const struct trial *t)
 {
-	printf("race --seed %llu --seeds 1 --steps %llu --cpus %u --tasks %u --ops ",
-	       (unsigned long long)t->seed, (unsigned long long)t->steps, t->cpus, t->tasks);
+	printf("race%s --seed %llu --seeds 1 --steps %llu --cpus %u --tasks %u ",
+	       model_has_domains ? "-domains" : "", (unsigned long long)t->seed,
+	       (unsigned long long)t->steps, t->cpus, t->tasks);
+	if (t->domain_cpus)
+		printf("--domain-cpus %u ", t->domain_cpus);
+	printf("--ops ");
 	for (u32 op = 0, first = 1; op < OP_KINDS; op++)
 		if (t->ops >> op & 1) {
 			printf("%s%s", first ? "" : ",", op_names[op]);
@@ -577,11 +588,25 @@ static u32 ops_named(char *list)
 	return ops;
 }
 
+/* Is the scheduler compiled with this search one for such domains? */
+static bool domains_fit(const struct trial *t)
+{
+	if (!model_has_domains && t->domain_cpus)
+		fprintf(stderr, "race: this scheduler has one tree: --domain-cpus is for "
+				"race-domains\n");
+	else if (model_has_domains && (!t->domain_cpus || t->domain_cpus & (t->domain_cpus - 1)))
+		fprintf(stderr, "race: --domain-cpus must be a power of two, such as 2\n");
+	else
+		return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct trial t = {.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = ~0U};
 	u64 seeds = 100;
 
+	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
 		const char *option = argv[at];
 		u64 number = strtoull(argv[at + 1], NULL, 10);
@@ -594,6 +619,8 @@ int main(int argc, char **argv)
 			t.steps = number;
 		else if (!strcmp(option, "--cpus"))
 			t.cpus = (u32)number;
+		else if (!strcmp(option, "--domain-cpus"))
+			t.domain_cpus = (u32)number;
 		else if (!strcmp(option, "--tasks"))
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))
@@ -603,6 +630,8 @@ int main(int argc, char **argv)
 		else
 			return fprintf(stderr, "race: there is no option `%s`\n", option), 2;
 	}
+	if (!domains_fit(&t))
+		return 2;
 	for (u64 end = t.seed + seeds; t.seed < end; t.seed++) {
 		int status = tries(&t, false);
 

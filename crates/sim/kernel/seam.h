@@ -60,6 +60,9 @@ enum bpf_map_type {
 #define SCX_OPS_ENQ_EXITING 4
 #define AN_NICE_0_PRIO 120
 
+/* Trees that the scheduler has room for: here no user space makes them more. */
+#define AN_TREES 1
+
 /* CPUs of a machine, at most. */
 #define MODEL_CPUS 256
 
@@ -279,7 +282,7 @@ void *model_map(const void *map, u32 type, u32 entries, u32 key_size, u32 value_
 #define model_map_of(m, k, create)                                                                 \
 	model_map(m, sizeof(*(m)->type) / sizeof(int), sizeof(*(m)->max_entries) / sizeof(int),    \
 		  sizeof(*(m)->key), sizeof(*(m)->value), k, create)
-#define bpf_map_lookup_elem(m, k) ((typeof((m)->value))model_map_of(m, k, false))
+#define bpf_map_lookup_elem(m, k) model_map_of(m, k, false)
 #define bpf_map_update_elem(m, k, v, flags)                                                        \
 	({                                                                                         \
 		typeof((m)->value) at_ = model_map_of(m, k, true);                                 \

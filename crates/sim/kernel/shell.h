@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What user space sees of the scheduler compiled with the model: its knobs, its programs. */
+/* What user space does to the scheduler compiled with the model, whichever it is. */
 #include "model.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-struct sched_ext_ops *model_ops = &andante_ops;
 
 /* Knobs are constants to the scheduler; before it begins user space writes them, as libbpf does. */
 static void knob(const volatile void *at, const void *value, unsigned long size)
@@ -15,112 +13,4 @@ static void knob(const volatile void *at, const void *value, unsigned long size)
 
 	model_assert(!mprotect((void *)page, length, PROT_READ | PROT_WRITE));
 	memcpy((void *)at, value, size);
-}
-
-void model_knobs(void)
-{
-	u64 quantum = m.options.quantum_ns, in_class = m.options.in_class_wake_ns;
-
-	knob(&quantum_ns, &quantum, sizeof(quantum));
-	knob(&in_class_wake_ns, &in_class, sizeof(in_class));
-	knob(&contract_bound, &m.options.contract_bound, sizeof(u32));
-	knob(&learn_bound, &m.options.learn_bound, sizeof(u32));
-	knob(&bindings, &m.options.bindings, sizeof(u32));
-	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
-	knob(&nr_cpus_online, &m.options.cpus, sizeof(u32));
-}
-
-int model_data_ready(struct sock *sk)
-{
-	return andante_data_ready(sk);
-}
-
-int model_received(struct sock *sk, int length)
-{
-	return andante_received(sk, length);
-}
-
-const struct an_stats *sim_scheduler_stats(void)
-{
-	return &stats;
-}
-
-/* ---- contracts, as the daemon asks for them (bpf/holders.h) ---- */
-
-uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count, int cgroup)
-{
-	memset(&contract_call, 0, sizeof(contract_call));
-	contract_call.op = AN_CALL_CREATE;
-	contract_call.kind = cgroup < 0 ? AN_HELD_BY_PROCESS : AN_HELD_BY_CLASS;
-	contract_call.leaf = cgroup < 0 ? AN_NONE : cgroup_leaf(m.cgroups[cgroup]);
-	contract_call.pieces = count;
-	memcpy(&contract_call.promise, promise, sizeof(struct an_promise));
-	model_assert(count <= AN_MAX_PIECES);
-	if (count)
-		memcpy(contract_call.piece, pieces, count * sizeof(struct an_piece));
-	return andante_contract(NULL) ? 0 : contract_call.name;
-}
-
-int sim_contract_bind(uint32_t task, uint32_t name)
-{
-	memset(&contract_call, 0, sizeof(contract_call));
-	contract_call.op = AN_CALL_BIND;
-	contract_call.pid = m.tasks[task]->pid;
-	contract_call.name = name;
-	return andante_contract(NULL);
-}
-
-int sim_contract_remove(uint32_t name)
-{
-	memset(&contract_call, 0, sizeof(contract_call));
-	contract_call.op = AN_CALL_REMOVE;
-	contract_call.name = name;
-	return andante_contract(NULL);
-}
-
-int sim_contract_sweep(void)
-{
-	memset(&contract_call, 0, sizeof(contract_call));
-	contract_call.op = AN_CALL_SWEEP;
-	return andante_contract(NULL);
-}
-
-void sim_contract_kept(uint32_t name, struct sim_kept *kept)
-{
-	const struct an_contract *c = an_contract(&contracts, name & 0xffff);
-
-	*kept = (struct sim_kept){
-		.deadlines = c->deadlines,
-		.misses = c->misses,
-		.violations = c->violations,
-		.exhaustions = c->exhaustions,
-		.service_ns = c->service_ns,
-		.borrowed_ns = c->borrowed_ns,
-		.reclaimed_ns = c->reclaimed_ns,
-	};
-}
-
-/* ---- what must hold (race.c) ---- */
-
-#include "../../../core/tests/invariants.h"
-
-static const char *queue_broken(u32 leaf)
-{
-	const struct an_node *n = an_node(&trees[0], leaf);
-	const struct dsq *dsq = dsq_find(queue_of(0, leaf));
-
-	if (n->kind == AN_LEAF && dsq && n->queued < dsq->count)
-		return "a leaf counts all tasks in its queue that are not claimed";
-	return NULL;
-}
-
-const char *model_scheduler_broken(bool quiet)
-{
-	static struct invariants seen;
-	u32 index;
-	const char *broken = invariant_broken(&trees[0], &seen, &index);
-
-	for (u32 leaf = 1; !broken && quiet && leaf < trees[0].unused; leaf++)
-		broken = queue_broken(leaf);
-	return broken;
 }

@@ -20,12 +20,16 @@ struct sim_options {
 	uint32_t shared_budget;
 	uint32_t trace; /* keep every stretch of running, for sim_runs() */
 	uint64_t tick_ns;
-	uint64_t quantum_ns; /* the scheduler's knobs, as bpf/base.h has them */
+	/* The scheduler's knobs, as bpf/base.h or bpf/historical.h has them; of those that the
+	 * scheduler does not have none is looked at. */
+	uint64_t quantum_ns; /* historical policies: 0 is their own */
 	uint64_t in_class_wake_ns;
 	uint32_t contract_bound;
 	uint32_t learn_bound;
 	uint32_t bindings;
-	uint32_t domain_cpus; /* 0: one tree */
+	uint32_t domain_cpus; /* of each domain, a power of two; 0: one tree */
+	uint32_t policy_kind; /* enum an_policy_kind */
+	uint32_t nice_is_real_time;
 };
 
 /* What ways through the kernel cost [instructions]: costs.toml, which says how each is measured. */

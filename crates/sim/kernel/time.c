@@ -163,7 +163,7 @@ static void takes_alarm(struct rq *rq)
 	this_rq()->in_interrupt = true;
 	if (rq->next_tick_ns <= m.now_ns) {
 		spend(m.costs.interrupt + m.costs.tick);
-		tick(rq);
+		rq_tick(rq);
 		return;
 	}
 	spend(m.costs.interrupt + m.costs.timer);

@@ -11,14 +11,14 @@
 
 mod steps;
 
-use andante_core_sys::{Kept, Piece, Promise};
+use andante_core_sys::{Kept, Piece, PolicyKind, Promise};
 
 use crate::channel::{Channel, ChannelId};
 use crate::machine::{Interrupts, Usage};
 use crate::program::{NewTask, Program, Record};
 use crate::random::Random;
 use crate::scheduler::Delivered;
-use crate::shell::{Shell, raw};
+use crate::shell::{Object, Shell, raw};
 use crate::simulation::Simulation;
 use crate::spec::{ClassId, ContractId, InstanceId, Spec, TaskId};
 use crate::trace::Ran;
@@ -34,6 +34,13 @@ const EVENT: u64 = 1 << 63;
 pub enum InCharge {
     /// Andante, as `andante run` loads it with these settings.
     Andante(Settings),
+    /// A historical policy, as `andante run --policy` loads it.
+    Historical {
+        /// One of those that order tasks by keys.
+        policy: PolicyKind,
+        /// SVR4: nice values below 0 are levels of the class RT.
+        nice_is_real_time: bool,
+    },
     /// The kernel's own scheduler.
     Stock,
 }
@@ -63,6 +70,32 @@ pub struct Hardware {
     pub shared_budget: bool,
     /// Time between two ticks [ns]: 4 ms at 250 Hz.
     pub tick_ns: Ns,
+    /// CPUs of a domain, each of which has a class tree of its own: so many, or as many as the next
+    /// power of two says. None: as on a kernel, all CPUs up to 32, and 16
+    /// where there are more.
+    pub domain_cpus: Option<u32>,
+}
+
+/// CPUs up to which one tree, under one lock, is best: `crates/sched/src/domains.rs`.
+const CPUS_OF_ONE: u32 = 32;
+/// CPUs of a domain where there are more: the same.
+const CPUS_OF_EACH: u32 = 16;
+/// Domains at most: `AN_MAX_DOMAINS`.
+const MAX_DOMAINS: u32 = 64;
+
+impl Hardware {
+    /// CPUs of each domain, of which the last may have fewer; none: one tree is for all.
+    pub fn domains_of(&self) -> Option<u32> {
+        let cpus = self.cpus as u32;
+        let each = match self.domain_cpus {
+            Some(each) => each,
+            None if cpus <= CPUS_OF_ONE => cpus,
+            None => CPUS_OF_EACH,
+        };
+        let each = each.max(cpus.div_ceil(MAX_DOMAINS)).max(1);
+        let each = each.next_power_of_two();
+        (each < cpus).then_some(each)
+    }
 }
 
 impl Default for Hardware {
@@ -71,6 +104,7 @@ impl Default for Hardware {
             cpus: 1,
             shared_budget: false,
             tick_ns: 4 * NS_PER_MS,
+            domain_cpus: None,
         }
     }
 }
@@ -144,26 +178,8 @@ pub struct Kernel {
 impl Kernel {
     /// A machine under `in_charge`; who runs from `keep.start` to `keep.end` is kept.
     pub fn new(hardware: &Hardware, in_charge: InCharge, keep: std::ops::Range<Ns>) -> Self {
-        let shell = Shell::load();
-        let settings = match in_charge {
-            InCharge::Andante(settings) => Some(settings),
-            InCharge::Stock => None,
-        };
-        let mut options = raw::Options {
-            cpus: hardware.cpus as u32,
-            load: u32::from(settings.is_some()),
-            shared_budget: u32::from(hardware.shared_budget),
-            trace: u32::from(!keep.is_empty()),
-            tick_ns: hardware.tick_ns,
-            ..raw::Options::default()
-        };
-        if let Some(settings) = settings {
-            options.quantum_ns = settings.quantum_ns;
-            options.in_class_wake_ns = settings.in_class_wake_ns;
-            options.contract_bound = settings.contract_bound;
-            options.learn_bound = settings.learn_bound;
-            options.bindings = u32::from(settings.bindings);
-        }
+        let (object, options) = begins_with(hardware, in_charge, !keep.is_empty());
+        let shell = Shell::load(object);
         let costs = MODEL_COSTS;
         // SAFETY: both live during the call.
         unsafe { (shell.begin)(&raw const options, &raw const costs) };
@@ -454,6 +470,48 @@ impl std::fmt::Debug for Kernel {
             self.cpus,
             self.alive.len()
         )
+    }
+}
+
+/// The object that is in charge, and what it is told.
+fn begins_with(hardware: &Hardware, in_charge: InCharge, trace: bool) -> (Object, raw::Options) {
+    let options = raw::Options {
+        cpus: hardware.cpus as u32,
+        load: 1,
+        shared_budget: u32::from(hardware.shared_budget),
+        trace: u32::from(trace),
+        tick_ns: hardware.tick_ns,
+        ..raw::Options::default()
+    };
+    match in_charge {
+        InCharge::Andante(settings) => {
+            let domain_cpus = hardware.domains_of();
+            let options = raw::Options {
+                quantum_ns: settings.quantum_ns,
+                in_class_wake_ns: settings.in_class_wake_ns,
+                contract_bound: settings.contract_bound,
+                learn_bound: settings.learn_bound,
+                bindings: u32::from(settings.bindings),
+                domain_cpus: domain_cpus.unwrap_or(0),
+                ..options
+            };
+            match domain_cpus {
+                Some(_) => (Object::Domains, options),
+                None => (Object::Tree, options),
+            }
+        }
+        InCharge::Historical {
+            policy,
+            nice_is_real_time,
+        } => (
+            Object::Historical,
+            raw::Options {
+                policy_kind: policy as u32,
+                nice_is_real_time: u32::from(nice_is_real_time),
+                ..options
+            },
+        ),
+        InCharge::Stock => (Object::Tree, raw::Options { load: 0, ..options }),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The scheduler's shell, `bpf/sched.bpf.c`, compiled natively with a model of the kernel around it
-//! (`kernel/`), as a shared object that every machine loads a copy of.
+//! The schedulers in `bpf/`, compiled natively with a model of the kernel around each (`kernel/`), as
+//! shared objects of which every machine loads a copy of one.
 //!
 //! The object is one machine: its state is in the object's own variables, as that of the real
 //! scheduler is in those of the BPF object. So each machine has an object of its own, loaded from
@@ -29,6 +29,8 @@ pub(crate) mod raw {
         pub learn_bound: u32,
         pub bindings: u32,
         pub domain_cpus: u32,
+        pub policy_kind: u32,
+        pub nice_is_real_time: u32,
     }
 
     /// `struct sim_costs`: instructions that ways through the kernel take.
@@ -108,8 +110,26 @@ pub(crate) mod raw {
     }
 }
 
-/// The object with the class tree's shell.
-const SCHED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.so"));
+/// Which of the objects in `bpf/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// `sched.bpf.c`: the class tree.
+    Tree,
+    /// `domains.bpf.c`: a class tree for each domain of CPUs.
+    Domains,
+    /// `historical.bpf.c`: the historical policies.
+    Historical,
+}
+
+impl Object {
+    const fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Tree => include_bytes!(concat!(env!("OUT_DIR"), "/sched.so")),
+            Self::Domains => include_bytes!(concat!(env!("OUT_DIR"), "/domains.so")),
+            Self::Historical => include_bytes!(concat!(env!("OUT_DIR"), "/historical.so")),
+        }
+    }
+}
 
 macro_rules! calls {
     (
@@ -191,10 +211,10 @@ pub(crate) struct Shell {
 
 impl Shell {
     /// A new one, with everything in it zero.
-    pub fn load() -> Self {
+    pub fn load(object: Object) -> Self {
         let file = rustix::fs::memfd_create("andante", rustix::fs::MemfdFlags::CLOEXEC);
         let mut file = std::fs::File::from(file.expect("there is memory for a file"));
-        file.write_all(SCHED)
+        file.write_all(object.bytes())
             .expect("there is memory for the object");
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         // SAFETY: what the object runs when it is loaded and unloaded is nothing.

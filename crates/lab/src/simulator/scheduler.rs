@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use andante_sched::Options;
+use andante_sched::{Options, Policy};
 use andante_sim::{
     ClassId, ContainerScheduler, ContainerShare, ContractId, Contracted, Hardware, Hierarchy,
     InCharge, Kernel, Machine, NS_PER_MS, Ns, PolicyKind, Scheduler, Settings, Simulation,
@@ -42,7 +42,7 @@ enum Kind {
 pub(super) fn obstacle(choice: &Choice) -> Option<String> {
     let only = |what: &str| Some(format!("the scheduler `{}` {what}", choice.name()));
     match choice {
-        Choice::Dwcs | Choice::Historical(_) => only("is not simulated so far"),
+        Choice::Dwcs => only("is not simulated so far"),
         Choice::Program(_) => only("is a program that loads its own into a kernel"),
         Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
             only("needs SCHED_DEADLINE, which is not simulated so far")
@@ -54,6 +54,7 @@ pub(super) fn obstacle(choice: &Choice) -> Option<String> {
 fn kind(workload: &Workload, choice: &Choice) -> Kind {
     match choice {
         Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Kind::Kernel(InCharge::Stock),
+        Choice::Historical(policy) => Kind::Kernel(historical(*policy)),
         Choice::Andante if is_the_kernels(workload) => {
             let options = Options::default();
             let learn = workload.learn_percent.unwrap_or(options.learn_percent);
@@ -66,6 +67,20 @@ fn kind(workload: &Workload, choice: &Choice) -> Kind {
             }))
         }
         _ => Kind::Model,
+    }
+}
+
+/// As `andante run --policy` puts it in charge.
+fn historical(policy: Policy) -> InCharge {
+    InCharge::Historical {
+        policy: match policy {
+            Policy::Svr4Ts | Policy::Svr4Rt => PolicyKind::Svr4,
+            Policy::Svr4New => PolicyKind::Svr4New,
+            Policy::Linux22 => PolicyKind::Linux22,
+            Policy::Fifo => PolicyKind::Fifo,
+            Policy::RoundRobin => PolicyKind::RoundRobin,
+        },
+        nice_is_real_time: policy == Policy::Svr4Rt,
     }
 }
 
@@ -217,7 +232,7 @@ fn on_kernel(
     }
     let contracts = match in_charge {
         InCharge::Andante(_) => Some(promises(workload, &mut kernel, &classes)?),
-        InCharge::Stock => None,
+        InCharge::Historical { .. } | InCharge::Stock => None,
     };
     let made = without_contracts(workload, Box::new(kernel), classes);
     Ok(match contracts {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Contracts of a scheduler that has none: it refuses them all. One that has them says itself what
+ * becomes of them, in the place of these (shell_trees.h).
+ */
+#include "model.h"
+
+#define OTHERWISE __attribute__((weak))
+#define REFUSED (-95) /* EOPNOTSUPP */
+
+OTHERWISE uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count,
+				       int cgroup)
+{
+	(void)promise, (void)pieces, (void)count, (void)cgroup;
+	return 0;
+}
+
+OTHERWISE int sim_contract_bind(uint32_t task, uint32_t name)
+{
+	(void)task, (void)name;
+	return REFUSED;
+}
+
+OTHERWISE int sim_contract_remove(uint32_t name)
+{
+	(void)name;
+	return REFUSED;
+}
+
+OTHERWISE int sim_contract_sweep(void)
+{
+	return 0;
+}
+
+OTHERWISE void sim_contract_kept(uint32_t name, struct sim_kept *kept)
+{
+	(void)name;
+	*kept = (struct sim_kept){};
+}
