@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use crate::cases::base_name;
 use crate::error::LabError;
 use crate::figures::{frame_rate, late_share, number};
 use crate::result::{Judgement, ProgramResult, RunResult, SchedulerResult, Verdict};
@@ -97,6 +98,8 @@ struct Compared {
     unit: &'static str,
     decimals: usize,
     of: fn(&ProgramResult) -> Option<f64>,
+    /// Of the instances of a program: the worst, or the sum.
+    join: fn(f64, f64) -> f64,
     /// How far the figures may lie apart: this part of the other, or so much, whichever is more.
     relative: f64,
     absolute: f64,
@@ -109,6 +112,7 @@ const COMPARED: [Compared; 4] = [
         unit: "/s",
         decimals: 2,
         of: frame_rate,
+        join: f64::min,
         relative: 0.03,
         absolute: 0.0,
     },
@@ -117,6 +121,7 @@ const COMPARED: [Compared; 4] = [
         unit: " %",
         decimals: 2,
         of: |program| late_share(program).map(|share| share * 100.0),
+        join: f64::max,
         relative: 0.0,
         absolute: 2.0,
     },
@@ -125,6 +130,7 @@ const COMPARED: [Compared; 4] = [
         unit: " ms",
         decimals: 2,
         of: |program| program.latency_us.map(|spread| spread.p99 / 1e3),
+        join: f64::max,
         relative: 0.15,
         absolute: 1.0,
     },
@@ -136,29 +142,30 @@ const COMPARED: [Compared; 4] = [
             "batch" => program.iterations.map(|n| n as f64),
             _ => None, // loops count what only ratios of mean anything
         },
+        join: |a, b| a + b,
         relative: 0.03,
         // One piece of work more or less at an edge of the measurement is none.
         absolute: 2.0,
     },
 ];
 
+/// Instances of one program are taken together: which of several alike gets a little more is chance.
 fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<Judgement> {
+    let mut names: Vec<&str> = here.programs.iter().map(base_name).collect();
+    names.dedup();
     let mut judgements = Vec::new();
-    for program in &here.programs {
-        let other = there.programs.iter().find(|o| o.name == program.name);
+    for name in names {
         for compared in &COMPARED {
-            let (Some(measured), Some(wanted)) = (
-                (compared.of)(program),
-                other.and_then(|other| (compared.of)(other)),
-            ) else {
+            let (Some(measured), Some(wanted)) =
+                (compared.joined(here, name), compared.joined(there, name))
+            else {
                 continue;
             };
             let within = (compared.relative * wanted).max(compared.absolute);
             let text = format!(
-                "{place}, {}: {} of {} within {}{unit} of {}{unit}",
+                "{place}, {}: {} of {name} within {}{unit} of {}{unit}",
                 here.name,
                 compared.name,
-                program.name,
                 number(within, compared.decimals),
                 number(wanted, compared.decimals),
                 unit = compared.unit,
@@ -168,6 +175,17 @@ fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec
         }
     }
     judgements
+}
+
+impl Compared {
+    /// The figure of all instances of a program.
+    fn joined(&self, scheduler: &SchedulerResult, name: &str) -> Option<f64> {
+        let instances = scheduler.programs.iter();
+        let instances = instances.filter(|program| base_name(program) == name);
+        instances
+            .filter_map(|program| (self.of)(program))
+            .reduce(self.join)
+    }
 }
 
 fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
