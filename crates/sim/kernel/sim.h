@@ -38,7 +38,7 @@ struct sim_costs {
 	uint64_t tick;
 	uint64_t kick; /* the irq_work of kicks, for each CPU kicked */
 	uint64_t ipi;  /* a rescheduling interrupt */
-	uint64_t idle_exit;
+	uint64_t preempt; /* to leave a program that is interrupted, beside schedule */
 };
 
 enum sim_event_kind {
