@@ -128,10 +128,8 @@ fn model(measured: &Measured, parts: &Parts, calls: &SystemCalls) -> raw::Costs 
         - (interrupt + wake + schedule + busy.once_each() + busy.enqueue);
     // Of an interrupt that does next to nothing, what is not the timers' function; of that, the least.
     let timer = measured.function("hrtimer_interrupt", "least");
-    // The tick that ends a slice: preempted as above, no one is woken.
-    let slice = Callbacks::along(measured, "slice_ends_switch");
-    let tick = measured.way("slice_ends_switch", "ns")
-        - ((interrupt - timer) + preempt + schedule + slice.once_each());
+    // A timer whose function is the tick's.
+    let tick = timer + measured.function("tick_nohz_handler", "ns");
     // From one CPU's write to the other's program, which idled: its part of the way is the interrupt that
     // wakes it and what is spent here as a switch.
     let across = Callbacks::along(measured, "pipe_round_trip");
