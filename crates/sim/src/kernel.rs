@@ -230,10 +230,12 @@ impl Kernel {
             }
             Event::Suspend(instance) => {
                 let instance = *instance;
+                // SAFETY: `each` names tasks that are known.
                 self.each(instance, |shell, task| unsafe { (shell.stop)(task, 1) });
             }
             Event::Resume(instance) => {
                 let instance = *instance;
+                // SAFETY: `each` names tasks that are known.
                 self.each(instance, |shell, task| unsafe { (shell.stop)(task, 0) });
             }
             Event::Kill(instance) => {
@@ -243,6 +245,7 @@ impl Kernel {
                         new.take_if(|new| new.instance == instance);
                     }
                 }
+                // SAFETY: `each` names tasks that are known.
                 self.each(instance, |shell, task| unsafe { (shell.kill)(task) });
             }
             Event::Sweep => {
