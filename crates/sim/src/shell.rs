@@ -64,8 +64,6 @@ pub(crate) mod raw {
     }
 
     /// `enum sim_event_kind`.
-    #[cfg(test)]
-    pub const UNTIL: u32 = 0;
     pub const STEP: u32 = 1;
     pub const TIMER: u32 = 2;
     pub const EJECTED: u32 = 3;
