@@ -385,9 +385,15 @@ impl<'a, 'm> Starter<'a, 'm> {
                     self.machine.channel(PIPE_BYTES, 0),
                     self.machine.channel(PIPE_BYTES, 0),
                 );
-                let serves = Pingpong::new(from, to, true, *window);
+                let plays = |from, to, serves| {
+                    let plays = Pingpong::new(from, to, serves, *window);
+                    match self.loads {
+                        true => plays.without_pipe_costs(),
+                        false => plays,
+                    }
+                };
+                let (serves, answers) = (plays(from, to, true), plays(to, from, false));
                 self.begins(start_ns, id, spec.clone(), Box::new(serves));
-                let answers = Pingpong::new(to, from, false, *window);
                 self.begins(start_ns, id, spec, Box::new(answers));
             }
             Kind::Loop | Kind::Dhrystone => self.begins(start_ns, id, spec, Box::new(Loop)),

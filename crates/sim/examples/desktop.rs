@@ -60,6 +60,7 @@ fn desktop(name: &str, in_charge: InCharge, cpus: usize, jobs: usize, display_ms
     let answer = kernel.channel(65_536, 0);
     let typing = Typing {
         keys_per_s: 5.0,
+        regular: false,
         seed: 4,
         regular: false,
         input_ns: vec![0],

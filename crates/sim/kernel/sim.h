@@ -40,9 +40,9 @@ struct sim_costs {
 	uint64_t interrupt; /* entry and exit */
 	uint64_t timer;	    /* expiry of a high-resolution timer */
 	uint64_t tick;
-	uint64_t kick; /* the irq_work of kicks, for each CPU kicked */
-	uint64_t ipi;  /* a rescheduling interrupt */
-	uint64_t idle_exit;
+	uint64_t kick;	  /* the irq_work of kicks, for each CPU kicked */
+	uint64_t ipi;	  /* a rescheduling interrupt */
+	uint64_t preempt; /* to leave a program that is interrupted, beside schedule */
 };
 
 enum sim_event_kind {

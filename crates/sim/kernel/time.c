@@ -188,8 +188,8 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 		spend(m.costs.interrupt);
 		kicks_run(rq);
 	} else if (rq->need_resched) {
-		if (task_is_idle(p))
-			spend(m.costs.idle_exit);
+		if (!task_is_idle(p))
+			spend(m.costs.preempt);
 		schedule(rq, true);
 	} else if (p->killed && !task_is_idle(p)) {
 		*event = (struct sim_event){

@@ -14,6 +14,7 @@ mod steps;
 use andante_core_sys::{Kept, Piece, PolicyKind, Promise};
 
 use crate::channel::{Channel, ChannelId};
+use crate::costs::{COSTS, SystemCalls};
 use crate::machine::{Interrupts, Usage};
 use crate::program::{NewTask, Program, Record};
 use crate::random::Random;
@@ -139,17 +140,6 @@ enum Event {
     Sweep,
 }
 
-/// Instructions that system calls take beside what is modelled of them.
-#[derive(Debug, Clone, Copy)]
-struct SystemCalls {
-    send: Ns,
-    receive: Ns,
-    sleep: Ns,
-    fork: Ns,
-    wait: Ns,
-    exit: Ns,
-}
-
 /// N CPUs, a kernel, and what runs on them.
 pub struct Kernel {
     shell: Shell,
@@ -160,6 +150,8 @@ pub struct Kernel {
     /// Of each channel: the connection to a server whose answers it carries, and who read it last.
     connections: Vec<Option<u32>>,
     readers: Vec<Option<u32>>,
+    /// Whether a channel carries what clients ask of a server.
+    bells: Vec<bool>,
     classes: Vec<u32>,
     events: Vec<Event>,
     timers: u32,
@@ -180,17 +172,18 @@ impl Kernel {
     pub fn new(hardware: &Hardware, in_charge: InCharge, keep: std::ops::Range<Ns>) -> Self {
         let (object, options) = begins_with(hardware, in_charge, !keep.is_empty());
         let shell = Shell::load(object);
-        let costs = MODEL_COSTS;
+        let costs = &*COSTS;
         // SAFETY: both live during the call.
-        unsafe { (shell.begin)(&raw const options, &raw const costs) };
+        unsafe { (shell.begin)(&raw const options, &raw const costs.model) };
         Self {
             shell,
             cpus: hardware.cpus,
-            calls: SYSTEM_CALLS,
+            calls: costs.calls,
             tasks: Vec::new(),
             channels: Vec::new(),
             connections: Vec::new(),
             readers: Vec::new(),
+            bells: Vec::new(),
             classes: vec![0],
             events: Vec::new(),
             timers: 0,
@@ -345,6 +338,7 @@ impl Simulation for Kernel {
         self.channels.push(Channel::new(capacity, filled));
         self.connections.push(None);
         self.readers.push(None);
+        self.bells.push(false);
         ChannelId(self.channels.len() as u32 - 1)
     }
 
@@ -520,37 +514,3 @@ fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
-
-/// As first measured on 7.2.13 under QEMU 7.2, by medians of 400 (`andante lab costs`, whose file is to
-/// take the place of these numbers): callbacks by themselves; a pipe's round trip of 16.0 µs, less the
-/// calls and callbacks in it, for a wake-up and a switch; a timer's expiry until its program runs, 6.6
-/// µs on an idle CPU; a tick of 1.4 µs at least.
-const MODEL_COSTS: raw::Costs = raw::Costs {
-    enqueue: 521,
-    dispatch: 609,
-    running: 204,
-    stopping: 59,
-    init_task: 980,
-    enable: 100,
-    exit_task: 200,
-    schedule: 2700,
-    wake: 1700,
-    interrupt: 600,
-    timer: 1000,
-    tick: 1400,
-    kick: 800,
-    ipi: 900,
-    idle_exit: 600,
-};
-
-/// Likewise: a pipe's write 1.0 and read 0.9 µs; a child that does nothing 400 µs in all, of which its
-/// parent spends 159 in fork ([`FORK_NS`](crate::programs::FORK_NS) of them as its own work), and the
-/// child the rest before its first instruction of its own and after its last.
-const SYSTEM_CALLS: SystemCalls = SystemCalls {
-    send: 1000,
-    receive: 900,
-    sleep: 1500,
-    fork: 59_000,
-    wait: 1500,
-    exit: 230_000,
-};

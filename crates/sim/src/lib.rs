@@ -16,6 +16,7 @@ mod agenda;
 mod channel;
 mod containers;
 mod contracted;
+mod costs;
 mod hierarchy;
 mod kernel;
 mod machine;

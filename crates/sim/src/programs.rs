@@ -107,6 +107,7 @@ pub struct Pingpong {
     /// The one that begins, and measures.
     serves: bool,
     window: u32,
+    pipe_ns: Ns,
     rounds: u32,
     since_ns: Ns,
     phase: u8,
@@ -120,10 +121,16 @@ impl Pingpong {
             to,
             serves,
             window,
+            pipe_ns: PIPE_NS,
             rounds: 0,
             since_ns: 0,
             phase: u8::from(!serves),
         }
+    }
+
+    /// The same where system calls take their time by themselves.
+    pub fn without_pipe_costs(self) -> Self {
+        Self { pipe_ns: 0, ..self }
     }
 }
 
@@ -152,7 +159,7 @@ impl Program for Pingpong {
                 Step::Send(self.to, 1)
             }
             1 => Step::Receive(self.from, 1),
-            _ => Step::Compute(PIPE_NS),
+            _ => Step::Compute(self.pipe_ns),
         }
     }
 }

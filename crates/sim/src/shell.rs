@@ -51,7 +51,7 @@ pub(crate) mod raw {
         pub tick: u64,
         pub kick: u64,
         pub ipi: u64,
-        pub idle_exit: u64,
+        pub preempt: u64,
     }
 
     /// `struct sim_event`.

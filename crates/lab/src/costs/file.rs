@@ -17,7 +17,8 @@ const HEAD: &str = "\
 #
 # counting.*      ns: of a program's run that the kernel times, `inside` is counted as the run's own
 #                 time and has been taken off everywhere below; `outside` is not.
-# tracing.least   ns: of a traced function that does nothing. About this much of each function.* is the
+# tracing.least   ns: of a traced function that does nothing, or the least of any if that one was not
+#                 called. About this much of each function.* is the
 #                 tracer's own.
 # step.*          ns: of a step of the laboratory's programs, which is what work_ms is counted in.
 # path.S.NAME     a way as programs see it under the scheduler S; NAME is explained in
@@ -91,13 +92,21 @@ fn head(text: &mut String, all: &[(&Measurement, Kept)]) {
     if let Some(outside) = outside_ns(first) {
         line!(text, "outside = {outside:.1}");
     }
-    let nothing = all
-        .iter()
-        .filter_map(|(_, kept)| kept.found.functions.get(Graph::NOTHING));
-    if let Some(least) = nothing.map(|summary| summary.least_ns).min() {
-        line!(text, "\n[tracing]\nleast = {least}");
+    if let Some(least_ns) = tracing_ns(all.iter().map(|(_, kept)| &kept.found)) {
+        line!(text, "\n[tracing]\nleast = {least_ns}");
     }
     line!(text, "\n[step]\nns = {:.3}", first.step_ns);
+}
+
+/// What a traced function takes that does nothing. The kernel may not have been able to trace that one, or
+/// nobody may have called it: then the shortest call of any, which does next to nothing.
+fn tracing_ns<'a>(found: impl Iterator<Item = &'a Found> + Clone) -> Option<u64> {
+    let least = |summary: &Summary| summary.least_ns;
+    let nothing = found
+        .clone()
+        .filter_map(|one| one.functions.get(Graph::NOTHING));
+    let any = found.flat_map(|one| one.functions.values());
+    nothing.map(least).min().or_else(|| any.map(least).min())
 }
 
 /// What counting a program's run costs outside of its own time, by the way that runs most of them.

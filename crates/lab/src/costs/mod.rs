@@ -104,6 +104,8 @@ static MEASUREMENTS: [Measurement; 9] = [
         Some("batch-8"),
         &[
             "duration_s = 5",
+            // What is expected is of the others.
+            "expect = []",
             "programs.film.count = 0",
             "programs.typing.count = 0",
         ],

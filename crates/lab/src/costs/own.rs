@@ -72,7 +72,7 @@ pub(super) fn measure(steps_per_ms: f64) -> Result<Vec<(String, f64, u64)>, LabE
 }
 
 fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
-    let mut all = Shared::<Ran>::with_children(programs.len())?;
+    let mut all = Shared::<Ran>::among_children(programs.len())?;
     all.get().fill(Ran::default());
     let begin_ns = now_ns() + (UP_S * NS_PER_S) as u64;
     let end_ns = begin_ns + (MEASURED_S * NS_PER_S) as u64;

@@ -315,8 +315,8 @@ fn interrupted(clock_ns: u64) -> nix::Result<Vec<Samples>> {
 
 /// Two programs that never wait: from the last instruction of one to the first of the other.
 fn sharing(clock_ns: u64) -> nix::Result<Vec<Samples>> {
-    let mut mine = Shared::<Gap>::with_children(GAPS_MAX)?;
-    let mut others = Shared::<Gap>::with_children(GAPS_MAX)?;
+    let mut mine = Shared::<Gap>::among_children(GAPS_MAX)?;
+    let mut others = Shared::<Gap>::among_children(GAPS_MAX)?;
     mine.get().fill(Gap::default());
     others.get().fill(Gap::default());
     let until_ns = now_ns() + WATCHED_NS;
@@ -351,7 +351,7 @@ struct Awake {
 /// A sleeper takes the CPU from a program that never waits, and gives it back.
 fn preempting(clock_ns: u64) -> nix::Result<Vec<Samples>> {
     let mut gaps = Shared::<Gap>::private(GAPS_MAX)?;
-    let mut awake = Shared::<Awake>::with_children(SAMPLES)?;
+    let mut awake = Shared::<Awake>::among_children(SAMPLES)?;
     gaps.get().fill(Gap::default());
     awake.get().fill(Awake::default());
     let sleeper = child(|| {
@@ -398,7 +398,7 @@ struct Life {
 
 /// As the laboratory's batch program has children.
 fn children(clock_ns: u64) -> nix::Result<Vec<Samples>> {
-    let mut life = Shared::<Life>::with_children(1)?;
+    let mut life = Shared::<Life>::among_children(1)?;
     let mut samples: [Vec<u64>; 5] = Default::default();
     for _ in 0..SAMPLES {
         let begun_ns = now_ns();
@@ -442,8 +442,8 @@ fn children(clock_ns: u64) -> nix::Result<Vec<Samples>> {
 fn pipe_across(clock_ns: u64) -> nix::Result<Vec<Samples>> {
     let (ping_out, ping_in) = pipe()?;
     let (pong_out, pong_in) = pipe()?;
-    let mut told = Shared::<u64>::with_children(1)?;
-    let mut there = Shared::<u64>::with_children(1)?;
+    let mut told = Shared::<u64>::among_children(1)?;
+    let mut there = Shared::<u64>::among_children(1)?;
     let echo = || {
         pin(1)?;
         while read(ping_out.as_fd(), &mut [0])? == 1 {

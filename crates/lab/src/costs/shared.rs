@@ -13,7 +13,7 @@ pub(super) struct Shared<T: Copy> {
 
 impl<T: Copy> Shared<T> {
     /// Zeros that children see and change as well.
-    pub fn with_children(len: usize) -> nix::Result<Self> {
+    pub fn among_children(len: usize) -> nix::Result<Self> {
         Self::map(len, MapFlags::MAP_SHARED)
     }
 

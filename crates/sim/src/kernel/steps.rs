@@ -90,6 +90,22 @@ impl Kernel {
         (self.shell.spend)(ns);
     }
 
+    /// Programs ask servers, and are answered, through sockets; all else are pipes.
+    fn send_ns(&self, channel: ChannelId) -> Ns {
+        match self.bells[channel.0 as usize] || self.connections[channel.0 as usize].is_some() {
+            true => self.calls.socket.send,
+            false => self.calls.pipe.send,
+        }
+    }
+
+    fn receive_ns(&self, channel: ChannelId) -> Ns {
+        match self.connections[channel.0 as usize] {
+            _ if self.bells[channel.0 as usize] => self.calls.serve,
+            Some(_) => self.calls.socket.receive,
+            None => self.calls.pipe.receive,
+        }
+    }
+
     fn work(&self, task: u32, ns: Ns) {
         (self.shell.work)(task, ns);
     }
@@ -123,6 +139,7 @@ impl Kernel {
                 self.block(task, Wait::Timer(self.timers))
             }
             Step::Ask { bell, answers } => {
+                self.bells[bell.0 as usize] = true;
                 if let Some(end) = self.connection(task, bell, answers) {
                     (self.shell.data_ready)(end);
                 }
@@ -135,7 +152,7 @@ impl Kernel {
                 false
             }
             Step::Send(channel, bytes) => {
-                self.spend(self.calls.send);
+                self.spend(self.send_ns(channel));
                 if let Some(end) = self.connections[channel.0 as usize] {
                     (self.shell.data_ready)(end + 1);
                 }
@@ -146,7 +163,7 @@ impl Kernel {
                 self.block(task, Wait::Channel(channel))
             }
             Step::Receive(channel, bytes) => {
-                self.spend(self.calls.receive);
+                self.spend(self.receive_ns(channel));
                 self.readers[channel.0 as usize] = Some(task);
                 if self.channels[channel.0 as usize].receive(TaskId(task), bytes) {
                     self.serve(channel);
