@@ -62,7 +62,6 @@ fn desktop(name: &str, in_charge: InCharge, cpus: usize, jobs: usize, display_ms
         keys_per_s: 5.0,
         regular: false,
         seed: 4,
-        regular: false,
         input_ns: vec![0],
         work_ns: vec![ms(1.0), ms(3.0), ms(2.0)],
         until_ns: Ns::MAX,
