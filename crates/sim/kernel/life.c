@@ -51,7 +51,6 @@ static void rq_init(u32 cpu)
 	mask_set(&rq->mask_of_cpu, cpu);
 	rq->idle.cpus_ptr = &rq->mask_of_cpu;
 	mask_set(&m.idle_cpus, cpu);
-	mask_set(&m.online_cpus, cpu);
 }
 
 static struct cgroup *cgroup_new(struct cgroup *parent, u32 weight)

@@ -147,7 +147,6 @@ struct machine {
 	bool loaded;  /* the scheduler is in charge */
 	bool ejected; /* it was let go, and user space has not heard of it */
 	struct cpumask idle_cpus;
-	struct cpumask online_cpus;
 	struct task_struct **tasks; /* by number */
 	u32 task_count, task_room;
 	struct cgroup **cgroups;
@@ -311,7 +310,7 @@ static inline bool fair_has_idle_policy(const struct task_struct *p)
 }
 
 /* rt.c, fair.c: the queued tasks of a class, and whom it would run. */
-void rt_enqueue(struct rq *rq, struct task_struct *p, bool head);
+void rt_enqueue(struct rq *rq, struct task_struct *p);
 void rt_dequeue(struct rq *rq, struct task_struct *p);
 struct task_struct *rt_pick(struct rq *rq);
 void rt_preempts(struct rq *rq, struct task_struct *p);

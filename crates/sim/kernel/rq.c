@@ -247,7 +247,7 @@ void enqueue_task(struct rq *rq, struct task_struct *p, u64 flags)
 	else if (p->class == CLASS_FAIR)
 		fair_enqueue(rq, p, flags & SCX_ENQ_WAKEUP);
 	else
-		rt_enqueue(rq, p, false);
+		rt_enqueue(rq, p);
 }
 
 void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps)

@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-void rt_enqueue(struct rq *rq, struct task_struct *p, bool head)
+void rt_enqueue(struct rq *rq, struct task_struct *p)
 {
-	(void)head;
 	model_room_for(rq->rt, rq->rts, rq->rt_room);
 	rq->rt[rq->rts++] = p;
 	p->rt_order = ++m.rt_orders;
@@ -54,7 +53,7 @@ static struct task_struct *pulls(struct rq *rq)
 
 		rt_dequeue(task_rq(best), best);
 		set_task_cpu(best, rq->cpu);
-		rt_enqueue(rq, best, false);
+		rt_enqueue(rq, best);
 		best->rt_order = order;
 	}
 	return best;

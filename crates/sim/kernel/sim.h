@@ -114,7 +114,6 @@ void sim_interrupt(uint64_t at_ns, uint32_t cpu, uint64_t token);
 void sim_steal(uint32_t cpu, uint64_t ns);
 void sim_nice(uint32_t task, int32_t nice);
 void sim_affinity(uint32_t task, const uint64_t mask[4]);
-void sim_hotplug(uint32_t cpu, uint32_t online);
 
 /* UNIX sockets, as far as tracepoints tell the scheduler of them: the current task sends to, or
  * has received from, this end of a connection. */

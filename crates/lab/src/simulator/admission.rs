@@ -8,6 +8,16 @@ use crate::error::LabError;
 use crate::runner::{asked_for, no_room};
 use crate::scenario::{Contract, Kind, Program, Workload};
 
+/// Nothing is promised yet on the workload's CPUs.
+fn system_of(workload: &Workload) -> System {
+    let leave = workload.leave_percent;
+    let machine = Machine {
+        cpus: workload.cpus,
+        left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
+    };
+    System::new(machine, Policy::default()).expect("a machine")
+}
+
 /// What the daemon would have the kernel promise.
 pub(super) struct Promised {
     /// As `core/contract.h` has it.
@@ -21,12 +31,7 @@ pub(super) struct Promised {
 /// # Errors
 /// A contract for which there is no room.
 pub(super) fn promised(workload: &Workload) -> Result<Vec<Option<Promised>>, LabError> {
-    let leave = workload.leave_percent;
-    let machine = Machine {
-        cpus: workload.cpus,
-        left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
-    };
-    let mut system = System::new(machine, Policy::default()).expect("a machine");
+    let mut system = system_of(workload);
     let mut made = Vec::new();
     for program in &workload.programs {
         for instance in 0..program.count {
@@ -70,13 +75,7 @@ fn piece(piece: &andante_sched::contracts::Piece) -> Piece {
 /// # Errors
 /// A contract for which there is no room, unless the scenario wants none to be refused.
 pub(super) fn admitted(workload: &Workload) -> Result<Vec<Option<Terms>>, LabError> {
-    let leave = workload.leave_percent;
-    let machine = Machine {
-        cpus: workload.cpus,
-        left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
-    };
-    let system = workload.simulator.admission;
-    let mut system = system.then(|| System::new(machine, Policy::default()).expect("a machine"));
+    let mut system = workload.simulator.admission.then(|| system_of(workload));
     let mut in_turn = (0..workload.cpus).cycle();
     let mut made = Vec::new();
     for program in &workload.programs {
