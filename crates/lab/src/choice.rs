@@ -31,6 +31,8 @@ pub enum Choice {
     /// Resource containers, one for each class, as published (`true`: turns end at clock ticks) or
     /// exact: only in the simulator.
     Containers(bool),
+    /// Contracts as published, with coordinated events: only in the simulator.
+    Servers,
     /// A program that loads a sched_ext scheduler and stays until SIGTERM.
     Program(PathBuf),
 }
@@ -77,6 +79,7 @@ impl Choice {
             "stock" => Some(Self::Stock),
             "containers" => Some(Self::Containers(false)),
             "containers-ticked" => Some(Self::Containers(true)),
+            "servers" => Some(Self::Servers),
             _ => {
                 let historical = HISTORICAL.iter().find(|(known, _)| *known == name);
                 ByHand::named(name)
@@ -109,7 +112,7 @@ impl Choice {
     fn only_simulated() -> Vec<&'static str> {
         let policies = PolicyKind::ALL.into_iter().map(PolicyKind::name);
         policies
-            .chain(["containers", "containers-ticked"])
+            .chain(["containers", "containers-ticked", "servers"])
             .collect()
     }
 
@@ -128,7 +131,7 @@ impl Choice {
 
     /// Whether contracts can be had under it.
     pub fn keeps_contracts(&self) -> bool {
-        matches!(self, Self::Andante | Self::Dwcs)
+        matches!(self, Self::Andante | Self::Dwcs | Self::Servers)
     }
 
     /// As results call it.
@@ -143,6 +146,7 @@ impl Choice {
             Self::Policy(kind) => kind.name().to_owned(),
             Self::Containers(false) => "containers".to_owned(),
             Self::Containers(true) => "containers-ticked".to_owned(),
+            Self::Servers => "servers".to_owned(),
             Self::Program(file) => file.file_name().map_or_else(
                 || file.display().to_string(),
                 |n| n.to_string_lossy().into_owned(),
@@ -206,6 +210,7 @@ pub(crate) fn scheduler_title(name: &str) -> String {
         "andante-fifo" | "fifo" => "FIFO for all tasks".into(),
         "andante-rr" | "rr" => "round robin".into(),
         "andante-dwcs" => "plain DWCS".into(),
+        "servers" => "contracts as published".into(),
         other => other.into(),
     }
 }

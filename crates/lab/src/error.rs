@@ -154,6 +154,20 @@ pub enum LabError {
         /// A whole clause: what is asked for.
         what: String,
     },
+    /// The scheduler that users run is asked for what only the published one has.
+    #[error(
+        "{what}, which only the simulated scheduler `servers` has so far: use `--scheduler servers`"
+    )]
+    OnlyServers {
+        /// A whole clause: what is asked for.
+        what: String,
+    },
+    /// This simulated scheduler has one CPU.
+    #[error("the scheduler `{scheduler}` is simulated on one CPU only: say `cpus = 1`")]
+    OneCpu {
+        /// Its name.
+        scheduler: String,
+    },
     /// A kernel is asked for what only the simulator has.
     #[error("{what}: use `--on sim`")]
     OnlySimulated {

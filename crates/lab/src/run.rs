@@ -88,7 +88,7 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
                 Choice::of_kernel(*kind).name()
             ));
         }
-        if let Choice::Containers(_) = choice {
+        if let Choice::Containers(_) | Choice::Servers = choice {
             return refuse(format!(
                 "the scheduler `{}` is only simulated so far",
                 choice.name()
@@ -98,17 +98,6 @@ fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
             && let Some(what) = by_hand.obstacle(&case.workload.programs)
         {
             return Err(LabError::NotTuned { what });
-        }
-        if let Some(class) = case
-            .workload
-            .classes
-            .iter()
-            .find(|class| class.policy.is_some())
-        {
-            return refuse(format!(
-                "class `{}` asks for a policy, which only the simulator gives so far",
-                class.path
-            ));
         }
         let running = case.workload.programs.iter().filter(|p| p.count > 0);
         if let Some(what) = running.clone().find_map(runner::contract_obstacle) {

@@ -1,7 +1,7 @@
 //! Runs in the simulator: the same scenarios, the same figures, no kernel.
 //!
-//! Everything a scenario says is given to a simulated machine whose scheduler is the policy core;
-//! what its programs record goes through the same code as what real ones leave.
+//! Everything a scenario says is given to a simulated machine; what its programs record goes through the
+//! same code as what real ones leave.
 
 mod admission;
 mod measured;
@@ -79,21 +79,12 @@ pub(crate) fn check(job: &Job) -> Result<(), LabError> {
             ),
         });
     }
-    match &job.choice {
-        Choice::Containers(_) if job.case.workload.cpus > 1 => Err(LabError::OnlyOnKernel {
-            what: "resource containers are simulated on one CPU only".to_owned(),
-        }),
-        Choice::Andante => scheduler::check(&job.case.workload),
-        choice => match scheduler::obstacle(choice) {
-            Some(what) => Err(LabError::OnlyOnKernel { what }),
-            None => Ok(()),
-        },
-    }
+    scheduler::check(&job.case.workload, &job.choice)
 }
 
 /// One case under one scheduler.
 pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult, LabError> {
-    let loads = scheduler::is_on_kernel(workload, choice);
+    let loads = scheduler::loads(workload, choice);
     let begin_ns = ns(runner::lead_s(workload)) + if loads { LOADING_NS } else { 0 };
     let end_ns = begin_ns + ns(workload.duration_s);
     let trace_end_ns = begin_ns + ns(workload.trace_s);
@@ -258,7 +249,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             classes,
             contracts,
             begin_ns,
-            loads: scheduler::is_on_kernel(workload, choice),
+            loads: scheduler::loads(workload, choice),
             desks,
         }
     }
@@ -471,7 +462,7 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
         self.begins(start_ns, id, spec, Box::new(sink));
-        if program.contract.as_ref().is_some_and(|c| c.terms.events) {
+        if program.contract.as_ref().is_some_and(|c| c.events) {
             self.machine.raise(id, Box::new(beats.instants()));
         }
     }

@@ -337,6 +337,7 @@ void set_next_task(struct rq *rq, struct task_struct *p)
 static bool dispatch_finds(struct rq *rq, struct task_struct *prev, bool *goes_on)
 {
 	bool prev_is_ext = prev->class == CLASS_EXT;
+	struct task_struct *chosen;
 
 	if (!rq->online)
 		return false;
@@ -346,7 +347,11 @@ static bool dispatch_finds(struct rq *rq, struct task_struct *prev, bool *goes_o
 	spend(m.costs.dispatch);
 	this_rq()->dispatching = false;
 	*goes_on = prev->scx.flags & SCX_TASK_QUEUED && prev->scx.slice;
-	return *goes_on || rq->local.count;
+	chosen = *goes_on ? prev : rq->local.count ? rq->local.task[0] : NULL;
+	if (!chosen)
+		return false;
+	spend(m.costs.level * (u64)chosen->cgroup->level);
+	return true;
 }
 
 /* balance_one() and do_pick_task_scx() */
@@ -408,6 +413,16 @@ static void trace_run(struct rq *rq, struct task_struct *p)
 	p->ran_since_ns = rq->clock_ns;
 }
 
+static void spend_on_change(const struct rq *rq, struct task_struct *next)
+{
+	if (task_is_idle(next))
+		return;
+	spend(m.costs.change);
+	if (next->ran_on != rq->cpu && next->switches > 1)
+		spend(m.costs.migration);
+	next->ran_on = rq->cpu;
+}
+
 /* preempt: the task that runs has not said that it sleeps, it is interrupted. */
 void schedule(struct rq *rq, bool preempt)
 {
@@ -430,6 +445,7 @@ void schedule(struct rq *rq, bool preempt)
 		next->ran_since_ns = rq->clock_ns;
 		m.stats.switches++;
 		next->switches++;
+		spend_on_change(rq, next);
 		if (task_is_idle(prev))
 			tick_restart(rq);
 		else if (task_is_idle(next))

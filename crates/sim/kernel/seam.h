@@ -183,6 +183,7 @@ struct task_struct {
 	u64 worked_ns; /* instructions of its own that it has done */
 	u64 switches;
 	u64 ran_since_ns; /* for the trace */
+	u32 ran_on;	  /* the CPU that it had last */
 	struct cpumask cpus_mask;
 	struct pid own_pid;
 	struct cgroup *cgroup;

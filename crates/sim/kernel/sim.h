@@ -43,6 +43,10 @@ struct sim_costs {
 	uint64_t kick;	  /* the irq_work of kicks, for each CPU kicked */
 	uint64_t ipi;	  /* a rescheduling interrupt */
 	uint64_t preempt; /* to leave a program that is interrupted, beside schedule */
+	/* Parts of the above, where a machine is measured; of an ideal one all that there is: */
+	uint64_t level;	    /* of a decision, for each level of the tree down to the class chosen */
+	uint64_t change;    /* of a switch to another task */
+	uint64_t migration; /* of such a switch, if it ran on another CPU last */
 };
 
 enum sim_event_kind {

@@ -61,15 +61,6 @@ impl<T: Copy> Agenda<T> {
         (self.filled != 0).then(|| self.least_ns[self.first()])
     }
 
-    /// What is due then.
-    pub fn next(&self) -> Option<T> {
-        match self.due.front() {
-            Some(item) => Some(*item),
-            None if self.filled != 0 => self.least[self.first()],
-            None => None,
-        }
-    }
-
     pub fn put(&mut self, at_ns: Ns, item: T) {
         assert!(at_ns >= self.last_ns, "time does not go back");
         self.sort_in(Node { at_ns, item });
@@ -164,7 +155,7 @@ mod tests {
             if random.below(2) == 0 && due[0].0 < 1 << 62 {
                 now_ns = due[0].0;
                 assert_eq!(agenda.next_ns(), Some(now_ns));
-                assert_eq!(agenda.next(), Some(due[0].1));
+
                 assert_eq!(agenda.take_due(now_ns), Some(due.remove(0).1));
             }
         }
@@ -174,7 +165,7 @@ mod tests {
             assert_eq!(agenda.take_due(at_ns.saturating_sub(1)), None);
             assert_eq!(agenda.take_due(at_ns), Some(number));
         }
-        assert_eq!((agenda.next_ns(), agenda.next()), (None, None));
+        assert_eq!(agenda.next_ns(), None);
     }
 
     #[test]

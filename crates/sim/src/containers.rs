@@ -96,9 +96,9 @@ impl Scheduler for ContainerScheduler {
 
     fn remove(&mut self, _task: TaskId) {}
 
-    fn preempts(&mut self, _now: Ns, _queued: TaskId, _cpu: usize, _serving: TaskId) -> Option<Ns> {
+    fn preempts(&mut self, _now: Ns, _queued: TaskId, _cpu: usize, _serving: TaskId) -> bool {
         // Within a scheduling class RCLinux switches when an allotment ends, not on waking.
-        None
+        false
     }
 
     fn pick(&mut self, now_ns: Ns, _cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {

@@ -12,20 +12,21 @@ use crate::programs::FORK_NS;
 use crate::shell::raw;
 
 /// All of them; the file is a part of the binary.
-pub(crate) static COSTS: LazyLock<Costs> = LazyLock::new(|| Costs::derive(&Measured::parse(FILE)));
+pub(crate) static COSTS: LazyLock<KernelCosts> =
+    LazyLock::new(|| KernelCosts::derive(&Measured::parse(FILE)));
 
 const FILE: &str = include_str!("../costs.toml");
 
 /// Costs of the model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Costs {
+pub(crate) struct KernelCosts {
     /// What `kernel/` spends by itself.
     pub model: raw::Costs,
     pub calls: SystemCalls,
 }
 
 /// Instructions that system calls take beside what is modelled of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SystemCalls {
     pub pipe: Messages,
     /// Of the connection between a client and its server.
@@ -39,7 +40,7 @@ pub(crate) struct SystemCalls {
 }
 
 /// Instructions of a message of a few bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Messages {
     pub send: Ns,
     /// With the waiting for one: readers mostly come before their messages.
@@ -82,7 +83,21 @@ struct Parts {
     schedule: f64,
 }
 
-impl Costs {
+impl KernelCosts {
+    /// A kernel that takes no time, but for what is named here.
+    pub fn ideal(named: &crate::machine::Costs) -> Self {
+        let model = raw::Costs {
+            level: named.level_ns,
+            change: named.switch_ns,
+            migration: named.migration_ns,
+            ..raw::Costs::default()
+        };
+        Self {
+            model,
+            calls: SystemCalls::default(),
+        }
+    }
+
     fn derive(measured: &Measured) -> Self {
         let parts = Parts::derive(measured);
         let calls = calls(measured, &parts);
@@ -161,6 +176,10 @@ fn model(measured: &Measured, parts: &Parts, calls: &SystemCalls) -> raw::Costs 
         kick: whole(measured.function("kick_cpus_irq_workfn", "ns")),
         ipi: whole(ipi),
         preempt: whole(preempt),
+        // These are parts of the above.
+        level: 0,
+        change: 0,
+        migration: 0,
     }
 }
 
@@ -261,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_is_derived_is_what_such_ways_can_cost() {
-        let Costs { model, calls } = *COSTS;
+        let KernelCosts { model, calls } = *COSTS;
         println!("{model:?}\n{calls:?}");
         // A difference of ways that do not fit together is next to nothing, or more than a whole one. A
         // pipe's round trip has two wake-ups and switches in it, and takes 10 to 30 µs.
@@ -299,7 +318,7 @@ mod tests {
     #[test]
     fn a_round_trip_costs_what_it_was_measured_to() {
         let measured = Measured::parse(FILE);
-        let Costs { model, calls } = *COSTS;
+        let KernelCosts { model, calls } = *COSTS;
         let along = Callbacks::along(&measured, "pipe_round_trip");
         let half = calls.pipe.send + calls.pipe.receive + model.wake + model.schedule;
         let whole_ns = 2.0 * (half as f64 + along.once_each());

@@ -14,8 +14,8 @@ mod steps;
 use andante_core_sys::{Kept, Piece, PolicyKind, Promise};
 
 use crate::channel::{Channel, ChannelId};
-use crate::costs::{COSTS, SystemCalls};
-use crate::machine::{Interrupts, Usage};
+use crate::costs::{COSTS, KernelCosts, SystemCalls};
+use crate::machine::{Costs, Interrupts, Usage};
 use crate::program::{NewTask, Program, Record};
 use crate::random::Random;
 use crate::scheduler::Delivered;
@@ -75,6 +75,9 @@ pub struct Hardware {
     /// power of two says. None: as on a kernel, all CPUs up to 32, and 16
     /// where there are more.
     pub domain_cpus: Option<u32>,
+    /// An ideal kernel, in which these take time and nothing else does. None: everything takes what
+    /// it was measured to take.
+    pub ideal: Option<Costs>,
 }
 
 /// CPUs up to which one tree, under one lock, is best: `crates/sched/src/domains.rs`.
@@ -85,6 +88,16 @@ const CPUS_OF_EACH: u32 = 16;
 const MAX_DOMAINS: u32 = 64;
 
 impl Hardware {
+    /// Where nothing takes time but these: every CPU has its own speed, and the clock ticks at 1,000 Hz,
+    /// as often as kernels are built for, so that quanta of whole milliseconds end when they are over.
+    pub fn ideal(costs: Costs) -> Self {
+        Self {
+            tick_ns: NS_PER_MS,
+            ideal: Some(costs),
+            ..Self::default()
+        }
+    }
+
     /// CPUs of each domain, of which the last may have fewer; none: one tree is for all.
     pub fn domains_of(&self) -> Option<u32> {
         let cpus = self.cpus as u32;
@@ -106,6 +119,7 @@ impl Default for Hardware {
             shared_budget: false,
             tick_ns: 4 * NS_PER_MS,
             domain_cpus: None,
+            ideal: None,
         }
     }
 }
@@ -145,6 +159,7 @@ pub struct Kernel {
     shell: Shell,
     cpus: usize,
     calls: SystemCalls,
+    timer_resolution_ns: Ns,
     tasks: Vec<Task>,
     channels: Vec<Channel>,
     /// Of each channel: the connection to a server whose answers it carries, and who read it last.
@@ -172,13 +187,19 @@ impl Kernel {
     pub fn new(hardware: &Hardware, in_charge: InCharge, keep: std::ops::Range<Ns>) -> Self {
         let (object, options) = begins_with(hardware, in_charge, !keep.is_empty());
         let shell = Shell::load(object);
-        let costs = &*COSTS;
+        let costs = match &hardware.ideal {
+            Some(named) => &KernelCosts::ideal(named),
+            None => &*COSTS,
+        };
         // SAFETY: both live during the call.
         unsafe { (shell.begin)(&raw const options, &raw const costs.model) };
         Self {
             shell,
             cpus: hardware.cpus,
             calls: costs.calls,
+            timer_resolution_ns: hardware
+                .ideal
+                .map_or(1, |costs| costs.timer_resolution_ns.max(1)),
             tasks: Vec::new(),
             channels: Vec::new(),
             connections: Vec::new(),

@@ -1,13 +1,18 @@
-//! A machine in user space: N CPUs, tasks, pipes and timers, in discrete events, scheduled by the
-//! very policy core that runs in the kernel.
+//! A machine in user space: CPUs, tasks, pipes and timers, in discrete events.
 //!
 //! ```text
-//!   Program ──step──► Machine ──wake, used, block, pick──► Scheduler ──► core (C)
-//!   (what tasks do)   (time, CPUs, waiting)                (queues; decides nothing)
+//!   Program ──step──► Kernel ──► model of the kernel (C) ──callbacks──► bpf/*.bpf.c ──► core/
+//!   (what tasks do)
+//!   Program ──step──► Machine ──wake, used, block, pick──► Scheduler ──► core/
 //! ```
 //!
+//! [`Kernel`] has the scheduler that users run, that of historical policies, and the stock scheduler, with
+//! all that a kernel costs, or ideal. [`Machine`] has what no kernel of today has, for published
+//! experiments: resource containers, coordinated events, and policies of the past as their papers
+//! describe them, all with queues of their own that decide nothing.
+//!
 //! A simulation is determined by what it is given: the same machine, programs and seeds make the
-//! same decisions at the same instants everywhere, which [`Trace::hash`] sums up. Nothing reads a
+//! same decisions at the same instants everywhere. Nothing reads a
 //! clock, an address or the order of a hash table; ties go to the lower id.
 //!
 //! Time is virtual, in ns since the machine began. Work is time on a CPU at full speed.
@@ -15,15 +20,15 @@
 mod agenda;
 mod channel;
 mod containers;
-mod contracted;
 mod costs;
-mod hierarchy;
 mod kernel;
 mod machine;
+mod one_class;
 mod program;
 pub mod programs;
 mod random;
 mod scheduler;
+mod servers;
 mod shell;
 mod simulation;
 mod spec;
@@ -33,13 +38,13 @@ mod trace;
 pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
-pub use contracted::{Contracted, EventOptions, Terms};
-pub use hierarchy::Hierarchy;
 pub use kernel::{Hardware, InCharge, Kernel, Settings};
 pub use machine::{Costs, Interrupts, Machine, Usage};
+pub use one_class::OneClass;
 pub use program::{Program, Record, Step, World};
 pub use random::Random;
 pub use scheduler::{Delivered, Scheduler, Slice};
+pub use servers::{ServerOptions, Servers};
 pub use simulation::Simulation;
 pub use spec::{ClassId, ContractId, InstanceId, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};

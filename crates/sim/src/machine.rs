@@ -26,7 +26,7 @@ const WAKE_SCAN_CPUS: usize = 16;
 /// No instant: nothing is going to happen.
 const NEVER: Ns = Ns::MAX;
 
-/// What running costs beside the work [ns]. Charged to the task that comes.
+/// What running costs beside the work [ns], where nothing else does. Charged to the task that comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
     /// A switch to another task.
@@ -35,7 +35,7 @@ pub struct Costs {
     pub migration_ns: Ns,
     /// Timers expire at multiples of this; 0 and 1: to the nanosecond.
     pub timer_resolution_ns: Ns,
-    /// A quantum, for each level of the tree that the scheduler goes down to give it.
+    /// A decision, for each level of the tree down to the class chosen, where there are classes.
     pub level_ns: Ns,
 }
 

@@ -73,26 +73,11 @@ pub trait Scheduler: Send {
     /// The task, asleep, has ended.
     fn remove(&mut self, task: TaskId);
 
-    /// The instant from which the task just queued should have the CPU of the one in service
-    /// there; none: when its slice ends anyway.
-    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns>;
+    /// Whether the task just queued should have the CPU of the one in service there at once.
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> bool;
 
     /// Who runs next on `cpu`; `wanting` is in service there and wants to go on.
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice>;
-
-    /// Levels of the tree that the last `pick` of `cpu` went down; 0 within a quantum.
-    fn levels(&self, _cpu: usize) -> u32 {
-        0
-    }
-
-    /// The task is going to wake soon: what is kept of it may be brought near.
-    fn wakes_soon(&self, _task: TaskId) {}
-
-    /// Who probably comes after the one just picked for `cpu`, or soon: what is kept of it is
-    /// brought near, nothing else depends on it.
-    fn next_in_line(&self, _cpu: usize) -> Option<TaskId> {
-        None
-    }
 
     /// The task's priority among all, more is served first; 0 where there are no levels.
     fn level(&self, _task: TaskId) -> u32 {
@@ -177,20 +162,11 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     fn remove(&mut self, task: TaskId) {
         (**self).remove(task);
     }
-    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> bool {
         (**self).preempts(now_ns, queued, cpu, serving)
     }
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
         (**self).pick(now_ns, cpu, wanting)
-    }
-    fn levels(&self, cpu: usize) -> u32 {
-        (**self).levels(cpu)
-    }
-    fn wakes_soon(&self, task: TaskId) {
-        (**self).wakes_soon(task);
-    }
-    fn next_in_line(&self, cpu: usize) -> Option<TaskId> {
-        (**self).next_in_line(cpu)
     }
     fn level(&self, task: TaskId) -> u32 {
         (**self).level(task)

@@ -52,6 +52,9 @@ pub(crate) mod raw {
         pub kick: u64,
         pub ipi: u64,
         pub preempt: u64,
+        pub level: u64,
+        pub change: u64,
+        pub migration: u64,
     }
 
     /// `struct sim_event`.

@@ -14,7 +14,7 @@ pub struct InstanceId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub usize);
 
-/// A contract of [`Contracted`](crate::Contracted), in the order of creation.
+/// A contract, in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContractId(pub usize);
 

@@ -136,15 +136,15 @@ impl Contracts {
 pub(crate) fn obstacle(program: &Program) -> Option<String> {
     let contract = program.contract.as_ref()?;
     let name = &program.name;
-    let promise = &contract.terms.promise;
+    let promise = &contract.promise;
     if promise.flags & Promise::EXHAUSTIVE != 0 {
         return Some(format!(
             "program `{name}` asks for a contract of kind `edf`, which only the simulator gives so far"
         ));
     }
-    if contract.terms.events || !contract.event_ns.is_empty() {
+    if contract.events || !contract.event_ns.is_empty() {
         return Some(format!(
-            "the contract of program `{name}` coordinates events, which only the simulator does so far"
+            "the contract of program `{name}` coordinates events, which only the simulated scheduler `servers` does so far"
         ));
     }
     if contract.held_by_class && program.count > 1 {
@@ -161,7 +161,7 @@ pub(crate) fn obstacle(program: &Program) -> Option<String> {
 /// any of that one's rules. Which CPU is for admission to say.
 pub(crate) fn asked_for(contract: &Contract) -> Terms {
     const FLEXIBLE: u32 = Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP;
-    let promise = &contract.terms.promise;
+    let promise = &contract.promise;
     let deadline_ns = promise.deadline_rel_ns;
     Terms {
         deadline_ns: (deadline_ns < promise.period_ns).then_some(deadline_ns),

@@ -70,7 +70,7 @@ impl InCharge {
                 command
             }
             Choice::Program(file) => Command::new(file),
-            Choice::Policy(_) | Choice::Containers(_) => {
+            Choice::Policy(_) | Choice::Containers(_) | Choice::Servers => {
                 unreachable!("refused before anything is run")
             }
             Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => {

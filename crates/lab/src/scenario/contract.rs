@@ -1,6 +1,6 @@
 //! `[programs.NAME.contract]`: what a program is promised.
 
-use andante_sim::{Promise, Terms};
+use andante_sim::Promise;
 
 use andante_document::{DocumentError, Node, Section, suggest};
 
@@ -8,7 +8,9 @@ use andante_document::{DocumentError, Node, Section, suggest};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
     /// The promise, its CPU left at 0.
-    pub terms: Terms,
+    pub promise: Promise,
+    /// Whether its waking is an event, with itself as the sink; of a sink, its events are.
+    pub events: bool,
     /// Whether the program's class holds it, and so all that is in it, rather than the one process with
     /// its threads (kernel).
     pub held_by_class: bool,
@@ -109,13 +111,9 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Docum
         let message = format!("a contract of kind `{kind}` cannot have these options");
         return Err(node.origin.error(path, message));
     }
-    let terms = Terms {
-        promise,
-        pieces: Vec::new(),
-        events,
-    };
     Ok(Contract {
-        terms,
+        promise,
+        events,
         held_by_class,
         soft,
         cpu,

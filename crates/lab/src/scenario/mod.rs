@@ -56,7 +56,6 @@ pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
-use andante_sim::PolicyKind;
 
 /// Longest path a class may have, in steps; what the scheduler supports.
 pub const MAX_DEPTH: usize = 16;
@@ -129,8 +128,6 @@ pub struct Class {
     pub path: String,
     /// Weight relative to the siblings.
     pub weight: u32,
-    /// How it orders its own tasks; none: as the scheduler does by default.
-    pub policy: Option<PolicyKind>,
     /// As a resource container it has this much of what its parent has, guaranteed [1/10000];
     /// none: a part of the rest, by weight.
     pub fixed: Option<u32>,
@@ -356,19 +353,18 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
     for (path, key, weight) in Section::new(node, "classes")?.entries() {
         let fail = |message: String| weight.origin.error(&key, message);
         check_class_path(path).map_err(fail)?;
-        let (value, policy, fixed) = read_class(weight, &key)?;
+        let (value, fixed) = read_class(weight, &key)?;
         for (at, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
             let prefix = &path[..at];
             let listed = classes.iter_mut().find(|class| class.path == prefix);
             match (listed, at == path.len()) {
                 (Some(class), true) => {
-                    (class.weight, class.policy, class.fixed) = (value, policy, fixed);
+                    (class.weight, class.fixed) = (value, fixed);
                 }
                 (Some(_), false) => {}
                 (None, last) => classes.push(Class {
                     path: prefix.to_owned(),
                     weight: if last { value } else { DEFAULT_WEIGHT },
-                    policy: if last { policy } else { None },
                     fixed: if last { fixed } else { None },
                 }),
             }
@@ -377,11 +373,8 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
     Ok(classes)
 }
 
-/// Reads a class: its weight, or a table of `weight`, `policy` and `fixed_percent`.
-fn read_class(
-    node: &Node,
-    path: &str,
-) -> Result<(u32, Option<PolicyKind>, Option<u32>), DocumentError> {
+/// Reads a class: its weight, or a table of `weight` and `fixed_percent`.
+fn read_class(node: &Node, path: &str) -> Result<(u32, Option<u32>), DocumentError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
         value.ok_or_else(|| {
@@ -391,19 +384,12 @@ fn read_class(
         })
     };
     if !matches!(node.value, Value::Table(_)) {
-        return Ok((in_range(node, path)?, None, None));
+        return Ok((in_range(node, path)?, None));
     }
     let mut section = Section::new(node, path)?;
     let weight = match section.node("weight") {
         Some(weight) => in_range(weight, &andante_document::join(path, "weight"))?,
         None => DEFAULT_WEIGHT,
-    };
-    let policy = match section.get::<String>("policy")? {
-        None => None,
-        Some(name) => Some(PolicyKind::named(&name).ok_or_else(|| {
-            let hint = suggest(&name, PolicyKind::ALL.into_iter().map(PolicyKind::name));
-            section.error("policy", format!("unknown policy `{name}`{hint}"))
-        })?),
     };
     let fixed = match section.node("fixed_percent") {
         None => None,
@@ -413,7 +399,7 @@ fn read_class(
         }
     };
     section.finish()?;
-    Ok((weight, policy, fixed))
+    Ok((weight, fixed))
 }
 
 fn check_class_path(path: &str) -> Result<(), String> {

@@ -1,12 +1,15 @@
-//! `[simulator]`: the costs and interrupts of a simulated machine. A kernel has its own.
+//! `[simulator]`: an ideal machine, as publications describe them. A kernel has costs of its own.
 
-use andante_sim::{Contracts, Costs, EventOptions};
+use andante_sim::{Contracts, Costs, ServerOptions};
 
 use andante_document::{DocumentError, Node, Section};
 
 /// What only a simulated machine can be told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulator {
+    /// Whether the machine is ideal: nothing takes time but programs, and what is named here. It is where
+    /// a scenario has this section; else everything takes the time that it takes on a kernel.
+    pub ideal: bool,
     /// What a class gets at a pick, and a policy that gives quanta its tasks in one go [ms]; none:
     /// as the kernel's scheduler does.
     pub quantum_ms: Option<f64>,
@@ -14,10 +17,8 @@ pub struct Simulator {
     pub costs: Costs,
     /// What takes CPUs away.
     pub interrupts: Vec<InterruptSource>,
-    /// How contracts are ordered: options of [`Contracts`].
-    pub contracts: u32,
-    /// How the events of contracts are coordinated.
-    pub events: EventOptions,
+    /// How the scheduler `servers` orders contracts and coordinates their events.
+    pub servers: ServerOptions,
     /// Whether admission is asked for every contract, and says where it runs, as on a kernel; those
     /// that are not asked for may ask for more than there is, and take the CPUs in turn.
     pub admission: bool,
@@ -26,11 +27,11 @@ pub struct Simulator {
 impl Default for Simulator {
     fn default() -> Self {
         Self {
+            ideal: false,
             quantum_ms: None,
             costs: Costs::default(),
             interrupts: Vec::new(),
-            contracts: 0,
-            events: EventOptions::default(),
+            servers: ServerOptions::default(),
             admission: true,
         }
     }
@@ -94,16 +95,17 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Document
             }
         }
     }
-    let events = EventOptions {
+    let servers = ServerOptions {
+        contracts,
         coordinated: section.get("events")?.unwrap_or(false),
         task_server_ns: (section.number("task_server_ms", 0.0, 0.0..=4000.0)? * 1e6) as u64,
     };
     let admission = section.get("admission")?.unwrap_or(true);
     section.finish()?;
     Ok(Simulator {
+        ideal: true,
         admission,
-        contracts,
-        events,
+        servers,
         quantum_ms,
         costs,
         interrupts,

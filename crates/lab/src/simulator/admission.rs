@@ -1,12 +1,12 @@
 //! Where the contracts of a simulated workload run: admission says, as it does on a kernel.
 
-use andante_admission::{Admission, Answer, Machine, Placement, Policy, System};
+use andante_admission::{Admission, Answer, Machine, Policy, System};
 use andante_sched::Options;
-use andante_sim::{Piece, Promise, Terms};
+use andante_sim::{Piece, Promise};
 
 use crate::error::LabError;
 use crate::runner::{asked_for, no_room};
-use crate::scenario::{Contract, Kind, Program, Workload};
+use crate::scenario::{Contract, Program, Workload};
 
 /// Nothing is promised yet on the workload's CPUs.
 fn system_of(workload: &Workload) -> System {
@@ -26,11 +26,38 @@ pub(super) struct Promised {
     pub pieces: Vec<Piece>,
 }
 
-/// What every instance is promised on a kernel, in the scenario's order.
+/// What every instance is promised, in the scenario's order: as on a kernel, or as it is asked for where
+/// the scenario wants no admission.
 ///
 /// # Errors
 /// A contract for which there is no room.
 pub(super) fn promised(workload: &Workload) -> Result<Vec<Option<Promised>>, LabError> {
+    match workload.simulator.admission {
+        true => admitted(workload),
+        false => Ok(as_asked_for(workload)),
+    }
+}
+
+/// On the CPUs in turn, if the contract names none.
+fn as_asked_for(workload: &Workload) -> Vec<Option<Promised>> {
+    let mut in_turn = (0..workload.cpus).cycle();
+    let instances = workload.programs.iter();
+    let instances = instances.flat_map(|program| (0..program.count).map(move |_| program));
+    let promised = instances.map(|program| {
+        let contract = program.contract.as_ref()?;
+        let next = || in_turn.next().expect("a machine has a CPU");
+        Some(Promised {
+            promise: Promise {
+                cpu: contract.cpu.unwrap_or_else(next),
+                ..contract.promise
+            },
+            pieces: Vec::new(),
+        })
+    });
+    promised.collect()
+}
+
+fn admitted(workload: &Workload) -> Result<Vec<Option<Promised>>, LabError> {
     let mut system = system_of(workload);
     let mut made = Vec::new();
     for program in &workload.programs {
@@ -70,40 +97,6 @@ fn piece(piece: &andante_sched::contracts::Piece) -> Piece {
     }
 }
 
-/// What every instance is promised by the simulator's own scheduler, in the scenario's order.
-///
-/// # Errors
-/// A contract for which there is no room, unless the scenario wants none to be refused.
-pub(super) fn admitted(workload: &Workload) -> Result<Vec<Option<Terms>>, LabError> {
-    let mut system = workload.simulator.admission.then(|| system_of(workload));
-    let mut in_turn = (0..workload.cpus).cycle();
-    let mut made = Vec::new();
-    for program in &workload.programs {
-        for instance in 0..program.count {
-            made.push(match (&program.contract, &mut system) {
-                (None, _) => None,
-                (Some(contract), Some(system)) => Some(ask(system, program, contract, instance)?),
-                (Some(contract), None) => {
-                    let next = || in_turn.next().expect("a machine has a CPU");
-                    let cpu = contract.cpu.unwrap_or_else(next);
-                    Some(placed(program, contract, &Placement::Whole { cpu }))
-                }
-            });
-        }
-    }
-    Ok(made)
-}
-
-fn ask(
-    system: &mut System,
-    program: &Program,
-    contract: &Contract,
-    instance: u32,
-) -> Result<Terms, LabError> {
-    let admission = admit(system, program, contract, instance)?;
-    Ok(placed(program, contract, &admission.placement))
-}
-
 fn admit(
     system: &mut System,
     program: &Program,
@@ -132,27 +125,6 @@ fn admit(
 
 fn percent(per_mille: u32) -> String {
     format!("{} %", f64::from(per_mille) / 10.0)
-}
-
-fn placed(program: &Program, contract: &Contract, placement: &Placement) -> Terms {
-    let mut terms = contract.terms.clone();
-    // The events of these come at instants of their own, not with a wake-up.
-    terms.events &= !matches!(program.kind, Kind::Sink { .. });
-    match placement {
-        Placement::Whole { cpu } => terms.promise.cpu = *cpu,
-        Placement::Split { pieces } => {
-            terms.promise.cpu = pieces[0].cpu;
-            let piece = |piece: &andante_admission::Piece| Piece {
-                cpu: piece.cpu,
-                budget_ns: piece.budget_ns,
-                offset_ns: piece.offset_ns,
-                window_ns: piece.window_ns,
-                ..Piece::default()
-            };
-            terms.pieces = pieces.iter().map(piece).collect();
-        }
-    }
-    terms
 }
 
 #[cfg(test)]
@@ -197,7 +169,7 @@ mod tests {
 
     #[test]
     fn unadmitted_contracts_take_the_cpus_in_turn() {
-        let made = admitted(&workload(2, 9, 3, "[simulator]\nadmission = false")).unwrap();
+        let made = promised(&workload(2, 9, 3, "[simulator]\nadmission = false")).unwrap();
         let cpus: Vec<u32> = made
             .iter()
             .map(|t| t.as_ref().unwrap().promise.cpu)

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use andante_sched::{Options, Policy};
 use andante_sim::{
-    ClassId, ContainerScheduler, ContainerShare, ContractId, Contracted, Hardware, Hierarchy,
-    InCharge, Kernel, Machine, NS_PER_MS, Ns, PolicyKind, Scheduler, Settings, Simulation,
+    ClassId, ContainerScheduler, ContainerShare, ContractId, Hardware, InCharge, Kernel, Machine,
+    NS_PER_MS, Ns, OneClass, PolicyKind, Promise, Scheduler, Servers, Settings, Simulation,
 };
 
-use super::admission::{Promised, admitted, promised};
+use super::admission::{Promised, promised};
 use super::ns;
 use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
 use crate::runner::own_class;
-use crate::scenario::{Class, Program, Tuned, Workload};
+use crate::scenario::{Class, Kind, Program, Tuned, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -29,45 +29,30 @@ pub(super) struct Made {
     pub contracts: Vec<Option<ContractId>>,
 }
 
-/// Who schedules a simulated machine for this choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The scheduler that users run, or the kernel's own, on a modelled kernel.
-    Kernel(InCharge),
-    /// A model of its own.
-    Model,
-}
-
-/// Why the choice cannot be simulated, if it cannot.
-pub(super) fn obstacle(choice: &Choice) -> Option<String> {
-    let only = |what: &str| Some(format!("the scheduler `{}` {what}", choice.name()));
+/// Who is in charge of a modelled kernel for this choice; none: the choice has a machine of its own.
+fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
     match choice {
-        Choice::Dwcs => only("is not simulated so far"),
-        Choice::Program(_) => only("is a program that loads its own into a kernel"),
-        Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
-            only("needs SCHED_DEADLINE, which is not simulated so far")
-        }
-        _ => None,
-    }
-}
-
-fn kind(workload: &Workload, choice: &Choice) -> Kind {
-    match choice {
-        Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Kind::Kernel(InCharge::Stock),
-        Choice::Historical(policy) => Kind::Kernel(historical(*policy)),
-        Choice::Andante if is_the_kernels(workload) => {
+        Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Some(InCharge::Stock),
+        Choice::Historical(policy) => Some(historical(*policy)),
+        Choice::Andante => {
             let options = Options::default();
             let learn = workload.learn_percent.unwrap_or(options.learn_percent);
-            Kind::Kernel(InCharge::Andante(Settings {
-                quantum_ns: QUANTUM_NS,
+            Some(InCharge::Andante(Settings {
+                quantum_ns: quantum_ns(workload),
                 in_class_wake_ns: IN_CLASS_WAKE_NS,
                 contract_bound: part(100 - options.leave_percent),
                 learn_bound: part(learn),
                 bindings: workload.binding,
             }))
         }
-        _ => Kind::Model,
+        Choice::Policy(_) | Choice::Containers(_) | Choice::Servers => None,
+        Choice::Dwcs | Choice::Program(_) => None,
     }
+}
+
+fn quantum_ns(workload: &Workload) -> Ns {
+    let quantum_ms = workload.simulator.quantum_ms;
+    quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3))
 }
 
 /// As `andante run --policy` puts it in charge.
@@ -84,9 +69,10 @@ fn historical(policy: Policy) -> InCharge {
     }
 }
 
-/// Is it simulated on a modelled kernel, with all that the laboratory does there?
-pub(super) fn is_on_kernel(workload: &Workload, choice: &Choice) -> bool {
-    kind(workload, choice) != Kind::Model
+/// Whether its programs are loaded as the laboratory does it on a kernel. An ideal machine has them from
+/// the beginning.
+pub(super) fn loads(workload: &Workload, choice: &Choice) -> bool {
+    in_charge(workload, choice).is_some() && !workload.simulator.ideal
 }
 
 /// Per cent as [1/1024], as `crates/sched` gives them to the BPF part.
@@ -94,59 +80,61 @@ fn part(percent: u32) -> u32 {
     percent * 1024 / 100
 }
 
-/// Does the scheduler that users run have all that the workload asks for?
-fn is_the_kernels(workload: &Workload) -> bool {
-    let simulator = &workload.simulator;
-    *simulator == crate::scenario::Simulator::default()
-        && workload.classes.iter().all(|class| class.policy.is_none())
-        && workload.programs.iter().all(|program| {
-            let contract = program.contract.as_ref();
-            contract.is_none_or(|contract| {
-                !contract.terms.events && contract.event_ns.is_empty() && contract.cpu.is_none()
-            })
-        })
+/// Refuses what cannot be simulated under this choice, and contracts that would not be promised.
+pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError> {
+    let only = |what: &str| {
+        let what = format!("the scheduler `{}` {what}", choice.name());
+        Err(LabError::OnlyOnKernel { what })
+    };
+    match choice {
+        Choice::Dwcs => only("is not simulated so far"),
+        Choice::Program(_) => only("is a program that loads its own into a kernel"),
+        Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
+            only("needs SCHED_DEADLINE, which is not simulated so far")
+        }
+        Choice::Containers(_) if workload.cpus > 1 => Err(LabError::OneCpu {
+            scheduler: choice.name(),
+        }),
+        Choice::Andante => match asks_for_events(workload) {
+            Some(what) => Err(LabError::OnlyServers { what }),
+            None => promised(workload).map(|_| ()),
+        },
+        Choice::Servers => promised(workload).map(|_| ()),
+        _ => Ok(()),
+    }
 }
 
-/// Refuses what Andante would not promise, or does not have in the simulator.
-pub(super) fn check(workload: &Workload) -> Result<(), LabError> {
-    if is_the_kernels(workload) {
-        return promised(workload).map(|_| ());
-    }
-    let by_class = |program: &&Program| {
+/// What of the workload the scheduler that users run does not have.
+fn asks_for_events(workload: &Workload) -> Option<String> {
+    let has_events = |program: &&Program| {
         let contract = program.contract.as_ref();
-        contract.is_some_and(|contract| contract.held_by_class) && program.count > 0
+        contract.is_some_and(|contract| contract.events || !contract.event_ns.is_empty())
     };
-    if let Some(program) = workload.programs.iter().find(by_class) {
+    if let Some(program) = workload.programs.iter().find(has_events) {
         let name = &program.name;
-        let what = format!("the contract of program `{name}` is held by its class");
-        return Err(LabError::OnlyOnKernel { what });
+        return Some(format!("the contract of program `{name}` has events"));
     }
-    admitted(workload).map(|_| ())
+    let asked = workload.simulator.servers != andante_sim::ServerOptions::default();
+    asked.then(|| "[simulator] says how contracts are coordinated with events".to_owned())
 }
 
 /// Makes the machine of `workload` under `choice`; who runs from `keep.start` to `keep.end` is kept.
-/// Contracts are for Andante alone.
 pub(super) fn make(
     workload: &Workload,
     choice: &Choice,
     keep: Range<Ns>,
 ) -> Result<Made, LabError> {
-    let cpus = workload.cpus as usize;
-    let quantum_ms = workload.simulator.quantum_ms;
-    let quantum_ns = quantum_ms.map_or(QUANTUM_NS, |ms| ns(ms / 1e3));
-    if let Kind::Kernel(in_charge) = kind(workload, choice) {
+    if let Some(in_charge) = in_charge(workload, choice) {
         return on_kernel(workload, choice, in_charge, keep);
     }
+    let cpus = workload.cpus as usize;
     match choice {
         Choice::Policy(kind) => {
-            // Our scheduler alone knows classes: here all tasks are in one.
-            let hierarchy = Hierarchy::new(cpus, quantum_ns, *kind);
-            let classes = classes(workload, |_, _| Some(Hierarchy::ROOT))?;
-            Ok(without_contracts(
-                workload,
-                model(workload, Box::new(hierarchy), keep),
-                classes,
-            ))
+            let quantum_ns = quantum_ns(workload);
+            let scheduler = OneClass::new(cpus, *kind, quantum_ns, IN_CLASS_WAKE_NS);
+            let classes = classes(workload, |_, _| Some(ClassId(0)))?;
+            let machine = model(workload, Box::new(scheduler), keep);
+            Ok(without_contracts(workload, machine, classes))
         }
         Choice::Containers(ticked) => {
             let mut containers = ContainerScheduler::new(*ticked);
@@ -156,38 +144,63 @@ pub(super) fn make(
                     .map_or(ContainerShare::Shared(class.weight), ContainerShare::Fixed);
                 containers.create(parent, share)
             })?;
-            Ok(without_contracts(
-                workload,
-                model(workload, Box::new(containers), keep),
-                classes,
-            ))
+            let machine = model(workload, Box::new(containers), keep);
+            Ok(without_contracts(workload, machine, classes))
         }
-        _ => {
-            let mut hierarchy = Hierarchy::new(cpus, quantum_ns, PolicyKind::Sfq);
-            let classes = classes(workload, |parent, class| {
-                let kind = class.policy.unwrap_or(PolicyKind::Sfq);
-                hierarchy.create(parent, class.weight, kind)
-            })?;
-            if workload
-                .programs
-                .iter()
-                .all(|program| program.contract.is_none())
-            {
-                let machine = model(workload, Box::new(hierarchy), keep);
-                return Ok(without_contracts(workload, machine, classes));
-            }
-            let options = &workload.simulator;
-            let mut contracted =
-                Contracted::new(cpus, hierarchy, options.contracts, options.events);
-            let contracts = contracts(workload, &mut contracted)?;
-            contracted.start_task_servers(0);
+        Choice::Servers => {
+            let mut servers = Servers::new(cpus, quantum_ns(workload), workload.simulator.servers);
+            let contracts = event_contracts(workload, &mut servers)?;
+            servers.start_task_servers(0);
+            let classes = classes(workload, |_, _| Some(ClassId(0)))?;
             Ok(Made {
-                machine: model(workload, Box::new(contracted), keep),
+                machine: model(workload, Box::new(servers), keep),
                 classes,
                 contracts,
             })
         }
+        _ => unreachable!("checked before: {} is not simulated", choice.name()),
     }
+}
+
+/// A contract for every instance that is promised one, with the events that it asks for.
+fn event_contracts(
+    workload: &Workload,
+    servers: &mut Servers,
+) -> Result<Vec<Option<ContractId>>, LabError> {
+    let made = instances(workload).zip(promised(workload)?);
+    let made = made.map(|(program, promised)| {
+        let (Some(contract), Some(promised)) = (&program.contract, promised) else {
+            return Ok(None);
+        };
+        if !promised.pieces.is_empty() {
+            return Err(LabError::NoContract {
+                program: program.name.clone(),
+                reason: "it would have to be split, and these servers have one CPU each".to_owned(),
+            });
+        }
+        let promise = Promise {
+            cpu: promised.promise.cpu,
+            ..contract.promise
+        };
+        // The events of a sink come at instants of their own, not with its waking.
+        let events = contract.events && !matches!(program.kind, Kind::Sink { .. });
+        let made = servers.create(&promise, events);
+        made.map(Some).ok_or_else(|| no_room_for(program))
+    });
+    made.collect()
+}
+
+fn no_room_for(program: &Program) -> LabError {
+    LabError::NoContract {
+        program: program.name.clone(),
+        reason: "the scheduler has no room for it, or its class has one".to_owned(),
+    }
+}
+
+/// Every instance's program, in the scenario's order.
+fn instances(workload: &Workload) -> impl Iterator<Item = &Program> {
+    let programs = workload.programs.iter();
+    programs.flat_map(|program| (0..program.count).map(move |_| program))
 }
 
 /// A machine on which a scheduler of its own decides, at no cost but what the scenario says.
@@ -212,10 +225,14 @@ fn on_kernel(
     in_charge: InCharge,
     keep: Range<Ns>,
 ) -> Result<Made, LabError> {
+    let simulator = &workload.simulator;
     let hardware = Hardware {
         cpus: workload.cpus as usize,
-        shared_budget: workload.cpus > 1,
-        ..Hardware::default()
+        shared_budget: workload.cpus > 1 && !simulator.ideal,
+        ..match simulator.ideal {
+            true => Hardware::ideal(simulator.costs),
+            false => Hardware::default(),
+        }
     };
     let mut kernel = Kernel::new(&hardware, in_charge, keep);
     let flat = *choice == Choice::Stock;
@@ -247,9 +264,7 @@ fn promises(
     kernel: &mut Kernel,
     classes: &[(String, ClassId)],
 ) -> Result<Vec<Option<ContractId>>, LabError> {
-    let instances = workload.programs.iter();
-    let instances = instances.flat_map(|program| (0..program.count).map(move |_| program));
-    instances
+    instances(workload)
         .zip(promised(workload)?)
         .map(|(program, promised)| {
             let Some(Promised { promise, pieces }) = promised else {
@@ -259,10 +274,7 @@ fn promises(
             let class = classes.iter().find(|(path, _)| *path == program.class);
             let class = class.map(|(_, class)| *class).filter(|_| by_class);
             let made = kernel.promise(&promise, &pieces, class);
-            made.map(Some).ok_or_else(|| LabError::NoContract {
-                program: program.name.clone(),
-                reason: "the scheduler has no room for it, or its class has one".to_owned(),
-            })
+            made.map(Some).ok_or_else(|| no_room_for(program))
         })
         .collect()
 }
@@ -278,32 +290,11 @@ fn without_contracts(
     machine: Box<dyn Simulation>,
     classes: Vec<(String, ClassId)>,
 ) -> Made {
-    let instances: u32 = workload.programs.iter().map(|program| program.count).sum();
     Made {
         machine,
         classes,
-        contracts: vec![None; instances as usize],
+        contracts: vec![None; instances(workload).count()],
     }
-}
-
-/// A contract for every instance that is promised one.
-fn contracts<S: Scheduler>(
-    workload: &Workload,
-    contracted: &mut Contracted<S>,
-) -> Result<Vec<Option<ContractId>>, LabError> {
-    let promised = workload.programs.iter();
-    let promised = promised.flat_map(|program| (0..program.count).map(|_| &program.name));
-    promised
-        .zip(admitted(workload)?)
-        .map(|(program, terms)| {
-            let Some(terms) = terms else { return Ok(None) };
-            let made = contracted.create(&terms);
-            made.map(Some).ok_or_else(|| LabError::NoContract {
-                program: program.clone(),
-                reason: "there is no room in the table, or it cannot be split so".to_owned(),
-            })
-        })
-        .collect()
 }
 
 /// The class of each path, made by `create` below its parent's.

@@ -134,6 +134,7 @@ impl Kernel {
                     return false;
                 }
                 self.timers = self.timers.wrapping_add(1);
+                let at_ns = at_ns.next_multiple_of(self.timer_resolution_ns);
                 let token = u64::from(task) << 32 | u64::from(self.timers);
                 (self.shell.timer)(at_ns, token);
                 self.block(task, Wait::Timer(self.timers))

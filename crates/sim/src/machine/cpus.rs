@@ -1,7 +1,5 @@
 //! What CPUs do: accounting, ends of service, picks.
 
-use andante_core_sys::prefetch;
-
 use super::*;
 
 impl<S: Scheduler> Machine<S> {
@@ -106,10 +104,8 @@ impl<S: Scheduler> Machine<S> {
         c.current = next;
         if let Some(slice) = slice {
             c.until_ns = slice.until_ns;
-            let levels = Ns::from(self.scheduler.levels(cpu));
             let t = &mut self.tasks[slice.task.0 as usize];
             t.rule = slice.rule;
-            t.overhead_ns += self.costs.level_ns * levels;
             if next != wanting {
                 t.state = State::Running(cpu as u8);
                 t.overhead_ns += self.costs.switch_ns;
@@ -119,15 +115,7 @@ impl<S: Scheduler> Machine<S> {
                 }
                 c.since_ns = self.now_ns.max(c.stolen_until_ns);
             }
-            // What this task does next is needed when its work is done, what is kept of the next one
-            // when this one's quantum is.
-            if let Some(program) = &t.program {
-                prefetch(&**program);
-            }
             self.trace.decided(self.now_ns, cpu, slice.task, slice.rule);
-            if let Some(task) = self.scheduler.next_in_line(cpu) {
-                prefetch(&self.tasks[task.0 as usize]);
-            }
         }
         self.plan_end(cpu);
         if let Some(task) = wanting

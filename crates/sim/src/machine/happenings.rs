@@ -1,7 +1,5 @@
 //! What happens at an instant: timers, beginnings and ends of tasks, signals, interrupts, ticks.
 
-use andante_core_sys::prefetch;
-
 use super::*;
 
 impl<S: Scheduler> Machine<S> {
@@ -25,10 +23,6 @@ impl<S: Scheduler> Machine<S> {
     pub(super) fn happen(&mut self) {
         while let Some(event) = self.events.take_due(self.now_ns) {
             self.handle(event);
-        }
-        if let Some(Event::Timer { task, .. }) = self.events.next() {
-            prefetch(&self.tasks[task.0 as usize]);
-            self.scheduler.wakes_soon(task);
         }
         if self
             .scheduler

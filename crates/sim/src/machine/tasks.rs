@@ -37,18 +37,9 @@ impl<S: Scheduler> Machine<S> {
                 continue;
             };
             self.settle(cpu);
-            let at_ns = self.scheduler.preempts(self.now_ns, task, cpu, serving);
-            let c = &mut self.cpus[cpu];
-            match at_ns {
-                Some(at_ns) if at_ns <= self.now_ns => {
-                    c.must_pick = true;
-                    return;
-                }
-                Some(at_ns) => {
-                    c.until_ns = c.until_ns.min(at_ns);
-                    c.end_ns = c.end_ns.min(at_ns);
-                }
-                None => {}
+            if self.scheduler.preempts(self.now_ns, task, cpu, serving) {
+                self.cpus[cpu].must_pick = true;
+                return;
             }
         }
     }

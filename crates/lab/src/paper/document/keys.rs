@@ -110,7 +110,7 @@ impl Keys {
         };
         let scheduler = self.scheduler.as_deref().unwrap_or("andante");
         match Choice::parse(scheduler) {
-            Ok(Choice::Andante | Choice::Policy(_) | Choice::Containers(_)) => {}
+            Ok(Choice::Andante | Choice::Policy(_) | Choice::Containers(_) | Choice::Servers) => {}
             _ => {
                 let known = scenarios.schedulers().join(", ");
                 let message = format!("`{scheduler}` cannot be simulated; known here: {known}");

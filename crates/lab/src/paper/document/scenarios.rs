@@ -43,7 +43,7 @@ impl<'a> Scenarios<'a> {
     /// Names of the schedulers that can be simulated.
     pub fn schedulers(&self) -> Vec<&'static str> {
         let policies = PolicyKind::ALL.into_iter().map(PolicyKind::name);
-        let others = ["andante", "containers", "containers-ticked"];
+        let others = ["andante", "containers", "containers-ticked", "servers"];
         others.into_iter().chain(policies).collect()
     }
 

@@ -1,31 +1,22 @@
-//! Contracts before shares: on every CPU those that hold budget, by deadline; behind them the
-//! scheduler that shares what is left; behind that, exhausted contracts that may use idle time.
+//! Contracts as published: each is a server on its CPU that alone serves its tasks. Those that hold budget
+//! come first, by deadline or window; behind them one queue for all others; behind that exhausted
+//! contracts that may use idle time. Events ([ECalls]) are looked at after every pick.
 //!
-//! A task under a contract belongs to it alone: without budget it waits, unless its contract falls
-//! back, when it competes as a task of its class until the budget comes. Events ([ECalls]) are
-//! looked at after every pick.
+//! The scheduler that users run is another one: there a task whose contract has no budget left competes
+//! by its class's share, and there are no events so far. A [`Kernel`](crate::Kernel) has it.
 
 use std::collections::VecDeque;
 
-use andante_core_sys::{Contract, Contracts, Events, Kept, Piece, Promise, Rule};
+use andante_core_sys::{Contract, Contracts, Events, Kept, PolicyKind, Promise, Rule};
 
 use crate::Ns;
+use crate::one_class::OneClass;
 use crate::scheduler::{Delivered, Scheduler, Slice};
 use crate::spec::{ContractId, Spec, TaskId};
 
-/// How a task's contract is to be treated beyond what it promises.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Terms {
-    /// What is promised.
-    pub promise: Promise,
-    /// Its pieces, if it is split over several CPUs.
-    pub pieces: Vec<Piece>,
-    /// Whether its waking is an event, with itself as the sink.
-    pub events: bool,
-}
-
 struct Held {
     contract: Contract,
+    /// Whether its waking is an event, with itself as the sink.
     events: bool,
     delivered: Delivered,
     /// Tasks that want to run and do not, in order of arrival.
@@ -33,7 +24,7 @@ struct Held {
     serving: Option<TaskId>,
 }
 
-/// Who has a CPU, if not the inner scheduler.
+/// Who has the CPU, if not one of the queue.
 #[derive(Debug, Clone, Copy, Default)]
 struct Service {
     /// The contract whose task runs.
@@ -42,7 +33,7 @@ struct Service {
     charge: Option<Contract>,
 }
 
-/// What is to run on a CPU.
+/// What is to run.
 #[derive(Debug, Clone, Copy)]
 struct Chosen {
     /// The contract; none: best effort, in the task server's slot.
@@ -54,67 +45,54 @@ struct Chosen {
     run_ns: Ns,
 }
 
-/// How events are coordinated.
+/// How contracts are ordered and events coordinated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct EventOptions {
+pub struct ServerOptions {
+    /// Of [`Contracts`].
+    pub contracts: u32,
     /// Whether the event scheduler looks at every pick.
     pub coordinated: bool,
     /// A task server with this time base [ns], or none for 0.
     pub task_server_ns: Ns,
 }
 
-/// Contracts on every CPU of a machine, and a scheduler for what they leave.
-pub struct Contracted<S> {
-    inner: S,
+/// Contracts on every CPU of a machine, and one queue for what they leave.
+pub struct Servers {
+    others: OneClass,
     contracts: Contracts,
+    /// Of each CPU.
     events: Vec<Events>,
-    options: EventOptions,
+    options: ServerOptions,
     held: Vec<Held>,
-    /// Index in `held` by contract.
-    by_contract: Vec<usize>,
     /// Of each task.
     tasks: Vec<Option<usize>>,
     cpus: Vec<Service>,
     /// When to look at each CPU's contracts and events again [ns].
     due_ns: Vec<Ns>,
-    /// CPUs to pick again, and when: a split contract's task has left another CPU for them.
-    kick: u64,
-    kick_ns: Ns,
 }
 
-impl<S: Scheduler> Contracted<S> {
-    /// No contracts yet. `options` are those of [`Contracts`].
-    pub fn new(cpus: usize, inner: S, options: u32, events: EventOptions) -> Self {
+impl Servers {
+    /// No contracts yet. Those without one take turns of `quantum_ns`.
+    pub fn new(cpus: usize, quantum_ns: Ns, options: ServerOptions) -> Self {
         Self {
-            inner,
-            contracts: Contracts::new(options),
+            others: OneClass::new(cpus, PolicyKind::Sfq, quantum_ns, 0),
+            contracts: Contracts::new(options.contracts),
             events: (0..cpus).map(Events::new).collect(),
-            options: events,
+            options,
             held: Vec::new(),
-            by_contract: Vec::new(),
             tasks: Vec::new(),
             cpus: vec![Service::default(); cpus],
             due_ns: vec![Ns::MAX; cpus],
-            kick: 0,
-            kick_ns: Ns::MAX,
         }
     }
 
-    /// A contract for tasks to come; none if it may not be promised or there is no room. Whether
-    /// it can be kept is for admission to say, not asked here.
-    pub fn create(&mut self, terms: &Terms) -> Option<ContractId> {
-        let contract = self.contracts.create(&terms.promise)?;
-        if !terms.pieces.is_empty() && !self.contracts.split(contract, &terms.pieces) {
-            self.contracts.remove(contract);
-            return None;
-        }
-        let index = contract as usize;
-        self.by_contract
-            .resize(self.by_contract.len().max(index + 1), usize::MAX);
-        self.by_contract[index] = self.held.len();
+    /// A contract for tasks to come, its waking an event if `events`; none if it may not be promised or
+    /// there is no room. Whether it can be kept is for admission to say, not asked here.
+    pub fn create(&mut self, promise: &Promise, events: bool) -> Option<ContractId> {
+        let contract = self.contracts.create(promise)?;
         self.held.push(Held {
             contract,
-            events: terms.events,
+            events,
             delivered: Delivered::default(),
             queue: VecDeque::new(),
             serving: None,
@@ -124,30 +102,25 @@ impl<S: Scheduler> Contracted<S> {
 
     /// Gives every CPU its task server, as the contracts now are.
     pub fn start_task_servers(&mut self, now_ns: Ns) {
-        if self.options.task_server_ns == 0 {
-            return;
-        }
-        for cpu in 0..self.events.len() {
-            self.events[cpu].update_task_server(
-                &mut self.contracts,
-                self.options.task_server_ns,
-                now_ns,
-            );
+        for cpu in 0..self.cpus.len() {
+            self.update_task_server(now_ns, cpu);
             self.look_again(now_ns, cpu);
         }
     }
 
-    /// The scheduler of what contracts leave.
-    pub fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
+    fn update_task_server(&mut self, now_ns: Ns, cpu: usize) {
+        let base_ns = self.options.task_server_ns;
+        if base_ns > 0 {
+            self.events[cpu].update_task_server(&mut self.contracts, base_ns, now_ns);
+        }
     }
 
-    fn cpu_of(&mut self, held: usize) -> usize {
-        self.contracts.cpu(self.held[held].contract) as usize % self.cpus.len()
+    fn cpu_of(&mut self, index: usize) -> usize {
+        self.contracts.cpu(self.held[index].contract) as usize % self.cpus.len()
     }
 
-    /// Notes when something is due on a CPU. An event that is due already has been looked at, and
-    /// is again at every pick.
+    /// Notes when something is due on a CPU. An event that is due already has been looked at, and is again at
+    /// every pick.
     fn look_again(&mut self, now_ns: Ns, cpu: usize) {
         let mut due_ns = self.contracts.due(cpu as u32);
         if self.options.coordinated {
@@ -160,32 +133,30 @@ impl<S: Scheduler> Contracted<S> {
     }
 
     /// A task of the contract begins to want to run.
-    fn arrive(&mut self, now_ns: Ns, task: TaskId, held: usize) {
-        let first = self.held[held].queue.is_empty() && self.held[held].serving.is_none();
-        self.held[held].queue.push_back(task);
+    fn arrive(&mut self, now_ns: Ns, task: TaskId, index: usize) {
+        let held = &mut self.held[index];
+        let first = held.queue.is_empty() && held.serving.is_none();
+        held.queue.push_back(task);
         if !first {
             return;
         }
-        let contract = self.held[held].contract;
+        let (contract, events) = (held.contract, held.events);
         self.contracts.wake(contract, now_ns);
-        let cpu = self.cpu_of(held);
-        if self.held[held].events {
-            self.raise_for(now_ns, held);
+        if events {
+            self.raise_for(now_ns, index);
         }
+        let cpu = self.cpu_of(index);
         self.look_again(now_ns, cpu);
     }
 
     /// The contract is the sink of an event, now.
-    fn raise_for(&mut self, now_ns: Ns, held: usize) {
-        let (contract, cpu) = (self.held[held].contract, self.cpu_of(held));
-        self.held[held].delivered.raised += 1;
-        if !self.options.coordinated {
-            return;
-        }
-        let events = &mut self.events[cpu];
-        events.raise(&mut self.contracts, contract, now_ns);
-        if self.options.task_server_ns > 0 {
-            events.update_task_server(&mut self.contracts, self.options.task_server_ns, now_ns);
+    fn raise_for(&mut self, now_ns: Ns, index: usize) {
+        let cpu = self.cpu_of(index);
+        let held = &mut self.held[index];
+        held.delivered.raised += 1;
+        if self.options.coordinated {
+            self.events[cpu].raise(&mut self.contracts, held.contract, now_ns);
+            self.update_task_server(now_ns, cpu);
         }
     }
 
@@ -200,35 +171,28 @@ impl<S: Scheduler> Contracted<S> {
     }
 
     /// A task of the contract wants to run no more.
-    fn depart(&mut self, now_ns: Ns, held: usize) {
-        let (contract, cpu) = (self.held[held].contract, self.cpu_of(held));
-        if self.held[held].queue.is_empty() && self.held[held].serving.is_none() {
-            self.contracts.sleep(contract, now_ns);
+    fn depart(&mut self, now_ns: Ns, index: usize) {
+        let held = &self.held[index];
+        if held.queue.is_empty() && held.serving.is_none() {
+            self.contracts.sleep(held.contract, now_ns);
         }
+        let cpu = self.cpu_of(index);
         self.look_again(now_ns, cpu);
+    }
+
+    fn held(&self, contract: Contract) -> Option<usize> {
+        self.held.iter().position(|held| held.contract == contract)
     }
 
     /// What to run on a CPU; none: what contracts leave.
     fn choose(&mut self, now_ns: Ns, cpu: usize, background: bool) -> Option<Chosen> {
         let picked = self.contracts.pick(cpu, now_ns, background);
-        let selected = picked.map(|(contract, _)| contract);
-        let held = |this: &Self, contract: Contract| {
-            this.by_contract
-                .get(contract as usize)
-                .copied()
-                .filter(|held| *held != usize::MAX)
-        };
         if self.options.coordinated && !background {
+            let selected = picked.map(|(contract, _)| contract);
             let decision = self.events[cpu].coordinate(&mut self.contracts, selected, now_ns);
             if decision.rule != 0 {
-                if self.options.task_server_ns > 0 {
-                    self.events[cpu].update_task_server(
-                        &mut self.contracts,
-                        self.options.task_server_ns,
-                        now_ns,
-                    );
-                }
-                let run = held(self, decision.run);
+                self.update_task_server(now_ns, cpu);
+                let run = self.held(decision.run);
                 self.count_delivered(run, Rule(decision.rule));
                 return Some(Chosen {
                     run,
@@ -240,29 +204,11 @@ impl<S: Scheduler> Contracted<S> {
         }
         let (contract, rule) = picked?;
         Some(Chosen {
-            run: Some(held(self, contract)?),
+            run: Some(self.held(contract)?),
             charge: Some(contract),
             rule,
             run_ns: self.contracts.run_ns(contract, now_ns),
         })
-    }
-
-    /// The task of a contract leaves the CPU and goes on wanting to run; perhaps on another CPU,
-    /// where its next piece is, and which may have looked for it already.
-    fn put_back(&mut self, now_ns: Ns, cpu: usize, task: TaskId, held: usize) {
-        self.held[held].serving = None;
-        self.held[held].queue.push_front(task);
-        let home = self.cpu_of(held);
-        if home != cpu {
-            self.kick |= 1 << home;
-            self.kick_ns = now_ns;
-        }
-    }
-
-    /// Whether the contract's only task is still on the CPU of the piece before, which is to pick in
-    /// this instant too.
-    fn is_elsewhere(&self, run: Option<usize>) -> bool {
-        run.is_some_and(|run| self.held[run].queue.is_empty())
     }
 
     /// The slice of what was chosen. None: it was the task server's slot, nobody can use it, and
@@ -277,7 +223,7 @@ impl<S: Scheduler> Contracted<S> {
         let end_ns = now_ns.saturating_add(chosen.run_ns.max(1));
         let slice = match chosen.run {
             Some(run) => {
-                self.inner.displace(now_ns, cpu, shared);
+                self.others.displace(now_ns, cpu, shared);
                 let task = self.held[run].queue.pop_front();
                 let task = task.expect("a contract that is runnable has a task");
                 self.held[run].serving = Some(task);
@@ -287,7 +233,7 @@ impl<S: Scheduler> Contracted<S> {
                     rule: chosen.rule,
                 })
             }
-            None => self.inner.pick(now_ns, cpu, shared).map(|slice| Slice {
+            None => self.others.pick(now_ns, cpu, shared).map(|slice| Slice {
                 until_ns: slice.until_ns.min(end_ns),
                 rule: chosen.rule,
                 ..slice
@@ -308,23 +254,23 @@ impl<S: Scheduler> Contracted<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for Contracted<S> {
+impl Scheduler for Servers {
     fn add(&mut self, task: TaskId, spec: &Spec) {
-        self.inner.add(task, spec);
+        self.others.add(task, spec);
         self.tasks.push(spec.contract.map(|id| id.0));
     }
 
     fn fork(&mut self, parent: TaskId, child: TaskId) {
-        // Its class's policy knows nothing of what one under a contract has done.
+        // The queue's policy knows nothing of what one under a contract has done.
         if self.tasks[parent.0 as usize].is_none() {
-            self.inner.fork(parent, child);
+            self.others.fork(parent, child);
         }
     }
 
     fn wake(&mut self, now_ns: Ns, task: TaskId) {
         match self.tasks[task.0 as usize] {
             Some(held) => self.arrive(now_ns, task, held),
-            None => self.inner.wake(now_ns, task),
+            None => self.others.wake(now_ns, task),
         }
     }
 
@@ -334,7 +280,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
                 self.held[held].queue.retain(|queued| *queued != task);
                 self.depart(now_ns, held);
             }
-            None => self.inner.withdraw(now_ns, task),
+            None => self.others.withdraw(now_ns, task),
         }
     }
 
@@ -344,7 +290,7 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
             self.contracts.charge(payer, ran_ns, now_ns);
         }
         match self.tasks[task.0 as usize] {
-            None => self.inner.used(now_ns, cpu, task, ran_ns),
+            None => self.others.used(now_ns, cpu, task, ran_ns),
             Some(held) => {
                 let contract = self.held[held].contract;
                 if service.charge != Some(contract) {
@@ -362,45 +308,38 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
                 self.cpus[cpu] = Service::default();
                 self.depart(now_ns, held);
             }
-            None => self.inner.block(now_ns, cpu, task),
+            None => self.others.block(now_ns, cpu, task),
         }
     }
 
-    fn next_job(&mut self, now_ns: Ns, _cpu: usize, task: TaskId, released_ns: Ns) -> bool {
+    fn next_job(&mut self, now_ns: Ns, cpu: usize, task: TaskId, released_ns: Ns) -> bool {
         let Some(held) = self.tasks[task.0 as usize] else {
             return false;
         };
         let contract = self.held[held].contract;
         self.contracts.next_job(contract, released_ns, now_ns);
-        let cpu = self.cpu_of(held);
         self.look_again(now_ns, cpu);
         true
     }
 
     fn remove(&mut self, task: TaskId) {
-        self.inner.remove(task);
+        self.others.remove(task);
     }
 
-    fn home(&mut self, task: TaskId) -> Option<usize> {
-        let held = self.tasks[task.0 as usize]?;
-        Some(self.cpu_of(held))
-    }
-
-    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> Option<Ns> {
+    fn preempts(&mut self, now_ns: Ns, queued: TaskId, cpu: usize, serving: TaskId) -> bool {
         let running = self.cpus[cpu].run;
         let Some(held) = self.tasks[queued.0 as usize] else {
             return match running {
-                Some(_) => None,
-                None => self.inner.preempts(now_ns, queued, cpu, serving),
+                Some(_) => false,
+                None => self.others.preempts(now_ns, queued, cpu, serving),
             };
         };
         if self.options.coordinated && self.held[held].events {
             // The event scheduler may prefer it to whatever runs.
-            return Some(now_ns);
+            return true;
         }
         let running = running.map(|run| self.held[run].contract);
-        let preempts = self.contracts.preempts(self.held[held].contract, running);
-        preempts.then_some(now_ns)
+        self.contracts.preempts(self.held[held].contract, running)
     }
 
     fn pick(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) -> Option<Slice> {
@@ -409,34 +348,26 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         if let Some(task) = wanting
             && let Some(held) = self.tasks[task.0 as usize]
         {
-            self.put_back(now_ns, cpu, task, held);
+            self.held[held].serving = None;
+            self.held[held].queue.push_front(task);
             shared = None;
         }
         self.cpus[cpu] = Service::default();
         while let Some(chosen) = self.choose(now_ns, cpu, false) {
-            if self.is_elsewhere(chosen.run) {
-                break;
-            }
             if let Some(slice) = self.serve(now_ns, cpu, chosen, shared) {
                 return Some(slice);
             }
         }
         self.look_again(now_ns, cpu);
-        if let Some(slice) = self.inner.pick(now_ns, cpu, shared) {
+        if let Some(slice) = self.others.pick(now_ns, cpu, shared) {
             return Some(slice);
         }
-        let chosen = self
-            .choose(now_ns, cpu, true)
-            .filter(|chosen| !self.is_elsewhere(chosen.run))?;
+        let chosen = self.choose(now_ns, cpu, true)?;
         self.serve(now_ns, cpu, chosen, None)
     }
 
     fn displace(&mut self, now_ns: Ns, cpu: usize, wanting: Option<TaskId>) {
-        self.inner.displace(now_ns, cpu, wanting);
-    }
-
-    fn level(&self, task: TaskId) -> u32 {
-        self.inner.level(task)
+        self.others.displace(now_ns, cpu, wanting);
     }
 
     fn kept(&mut self, id: ContractId) -> Option<Kept> {
@@ -458,47 +389,26 @@ impl<S: Scheduler> Scheduler for Contracted<S> {
         u64::from(self.options.coordinated) << cpu
     }
 
-    fn tick_ns(&self) -> Ns {
-        self.inner.tick_ns()
-    }
-
-    fn tick(&mut self, now_ns: Ns, cpu: usize, serving: TaskId) -> bool {
-        self.cpus[cpu].run.is_none() && self.inner.tick(now_ns, cpu, serving)
-    }
-
-    fn age_ns(&self) -> Ns {
-        self.inner.age_ns()
-    }
-
-    fn age(&mut self, now_ns: Ns) -> bool {
-        self.inner.age(now_ns)
+    fn home(&mut self, task: TaskId) -> Option<usize> {
+        let held = self.tasks[task.0 as usize]?;
+        Some(self.cpu_of(held))
     }
 
     fn next_timer_ns(&self) -> Option<Ns> {
-        let due_ns = self.due_ns.iter().copied().min().unwrap_or(Ns::MAX);
-        let inner_ns = self.inner.next_timer_ns().unwrap_or(Ns::MAX);
-        Some(due_ns.min(inner_ns).min(self.kick_ns)).filter(|at_ns| *at_ns != Ns::MAX)
+        let due_ns = self.due_ns.iter().copied().min();
+        due_ns.filter(|at_ns| *at_ns != Ns::MAX)
     }
 
     fn timer(&mut self, now_ns: Ns) -> u64 {
-        let mut kick = std::mem::take(&mut self.kick);
-        self.kick_ns = Ns::MAX;
+        let mut kick = 0;
         for cpu in 0..self.cpus.len() {
-            if self.due_ns[cpu] > now_ns {
-                continue;
+            if self.due_ns[cpu] <= now_ns {
+                while self.contracts.expire(cpu, now_ns, &mut kick) <= now_ns {}
+                kick |= 1 << cpu;
             }
-            while self.contracts.expire(cpu, now_ns, &mut kick) <= now_ns {}
-            kick |= 1 << cpu;
         }
         for cpu in 0..self.cpus.len() {
             self.look_again(now_ns, cpu);
-        }
-        if self
-            .inner
-            .next_timer_ns()
-            .is_some_and(|at_ns| at_ns <= now_ns)
-        {
-            kick |= self.inner.timer(now_ns);
         }
         kick
     }
