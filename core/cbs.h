@@ -104,9 +104,7 @@ an_inline enum an_rule an_server_exhaust(struct an_contract *c)
 	return AN_RULE_POSTPONED;
 }
 
-/*
- * Does it run on a budget that is not due yet? So a soft one does that has used up the one before;
- * and one that was not charged, since nobody else held budget (AN_BORROW), may have done so.
+/* Does it run on a budget that is not due yet? So a soft one does that has used up the one before.
  */
 an_inline bool an_server_is_ahead(const struct an_contract *c, u64 now_ns)
 {
@@ -114,7 +112,7 @@ an_inline bool an_server_is_ahead(const struct an_contract *c, u64 now_ns)
 
 	if (c->promise.flags & others || c->split)
 		return false;
-	return an_server_begin_ns(c) > now_ns || (an_has(c, AN_BORROW) && c->overran);
+	return an_server_begin_ns(c) > now_ns;
 }
 
 /*

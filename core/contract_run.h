@@ -181,7 +181,8 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 		return an_window_charge(c, ran_ns);
 	if (c->split)
 		return an_split_charge(cs, c, ran_ns);
-	return an_flexible_charge(q, c, ran_ns, free_ns, now_ns);
+	return an_flexible_charge(q, c, ran_ns, free_ns, cs->bound && q->promised.left_ns <= 0,
+				  now_ns);
 }
 
 /*

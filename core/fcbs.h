@@ -22,7 +22,9 @@
  * AN_BORROW. An exhausted AN_HARD server runs in the background, behind all that hold budget,
  * uncharged. A soft one always holds a budget; once its job has exhausted one, time in which
  * nobody else on its CPU holds one costs it no more than it must: of c what C/T allows from now to
- * d may stay, since more could be used at a higher rate than C/T when others come back.
+ * d may stay, since more could be used at a higher rate than C/T when others come back. Once
+ * contracts have used up what all of them may have of the CPU, such time costs what it costs: d
+ * would stand still else, and the budgets of all that time come at once, before others' deadlines.
  *
  * AN_CATCH_UP. A soft server that overran owes: its deadline is far off, and its next jobs will be
  * late though they overrun no more. When all others have had what they asked for (no contract on
@@ -177,10 +179,12 @@ an_inline bool an_server_catches_up(const struct an_contract_cpu *q, const struc
 	       c->deadline_ns > now_ns + c->promise.deadline_rel_ns && q->idle_ns >= c->debt_ns;
 }
 
-/* AN_BORROW, soft: has this run been in time that nobody else holds budget for? */
-an_inline bool an_server_borrows(const struct an_contract_cpu *q, const struct an_contract *c)
+/* AN_BORROW, soft: has this run been in time that nobody else holds budget for, nor is to have? */
+an_inline bool an_server_borrows(const struct an_contract_cpu *q, const struct an_contract *c,
+				 bool overdrawn)
 {
-	return an_has(c, AN_BORROW) && !an_has(c, AN_HARD) && c->overran && q->holders == 1;
+	return an_has(c, AN_BORROW) && !an_has(c, AN_HARD) && c->overran && q->holders == 1 &&
+	       !overdrawn;
 }
 
 /*
@@ -220,12 +224,12 @@ an_inline u64 an_residual_run(struct an_contract_cpu *q, u64 deadline_ns, u64 ra
 
 /*
  * The server ran for ran_ns until now_ns in rank BUDGET, of which residuals could pay for free_ns:
- * it is charged for the rest, or for nothing.
+ * it is charged for the rest, or for nothing. Overdrawn: contracts have used up what they may.
  */
 an_inline enum an_rule an_flexible_charge(struct an_contract_cpu *q, struct an_contract *c,
-					  u64 ran_ns, u64 free_ns, u64 now_ns)
+					  u64 ran_ns, u64 free_ns, bool overdrawn, u64 now_ns)
 {
-	if (an_server_borrows(q, c)) {
+	if (an_server_borrows(q, c, overdrawn)) {
 		c->borrowed_ns += ran_ns;
 		return an_server_borrow(c, ran_ns, now_ns);
 	}

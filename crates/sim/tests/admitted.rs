@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Every set of tasks that admission places runs without a miss: EDF-WM and our zero-laxity
-//! splitting, on the core itself.
+//! Every set of tasks that admission places runs without a miss: EDF-WM and our zero-laxity splitting,
+//! under the scheduler that users run, on an ideal kernel.
 //!
 //! By default a few hundred sets. The whole of it, 10,000 sets of 1,000 jobs each:
 //!
 //!     ADMITTED_SETS=10000 ADMITTED_JOBS=1000 cargo test --release -p andante-sim --test admitted
 
+mod ideal;
+
 use andante_admission::Placement;
 use andante_admission::experiment::{AdmittedSet, Random};
 use andante_admission::experiment::{Algorithm, Deadlines, Generator, LoadClass, admitted_sets};
 use andante_sim::{
-    ContractId, Contracted, Costs, EventOptions, Hierarchy, Machine, NS_PER_MS, Ns, Piece,
-    PolicyKind, Program, Promise, Scheduler, Spec, Step, Terms, World,
+    ContractId, Costs, NS_PER_MS, Ns, Piece, Program, Promise, Simulation, Step, World,
 };
+use ideal::under;
 
 /// Sets run if ADMITTED_SETS does not say.
 const SETS: u32 = 300;
@@ -38,8 +40,8 @@ fn periodic(first_ns: Ns, period_ns: Ns, work_ns: Ns) -> impl Program {
     }
 }
 
-/// The terms of a task where admission has placed it.
-fn terms(task: &andante_admission::Task, placement: &Placement) -> Terms {
+/// What a task is promised where admission has placed it.
+fn promise(task: &andante_admission::Task, placement: &Placement) -> (Promise, Vec<Piece>) {
     let pieces: Vec<Piece> = match placement {
         Placement::Whole { .. } => Vec::new(),
         Placement::Split { pieces } => pieces
@@ -57,47 +59,39 @@ fn terms(task: &andante_admission::Task, placement: &Placement) -> Terms {
         Placement::Whole { cpu } => (*cpu, Promise::EXHAUSTIVE),
         Placement::Split { pieces } => (pieces[0].cpu, Promise::HARD),
     };
-    Terms {
-        promise: Promise {
-            budget_ns: task.budget_ns(),
-            period_ns: task.period_ns(),
-            deadline_rel_ns: task.deadline_ns(),
-            flags,
-            cpu,
-            ..Promise::default()
-        },
-        pieces,
-        ..Terms::default()
-    }
+    let promise = Promise {
+        budget_ns: task.budget_ns(),
+        period_ns: task.period_ns(),
+        deadline_rel_ns: task.deadline_ns(),
+        flags,
+        cpu,
+        ..Promise::default()
+    };
+    (promise, pieces)
 }
 
 /// Runs a set until it has had about `jobs` jobs; how many it had, and how many were late.
 fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
-    let inner = Hierarchy::new(cpus as usize, NS_PER_MS, PolicyKind::Sfq);
-    let mut scheduler = Contracted::new(cpus as usize, inner, 0, EventOptions::default());
+    let mut m = ideal::kernel(cpus as usize, NS_PER_MS, Costs::default());
     let pairs = || set.tasks.iter().zip(&set.placements);
     let ids: Vec<ContractId> = pairs()
         .map(|(task, placement)| {
-            let made = scheduler.create(&terms(task, placement));
-            made.unwrap_or_else(|| panic!("seed {}: the core refuses {task:?}", set.seed))
+            let (promise, pieces) = promise(task, placement);
+            let made = m.promise(&promise, &pieces, None);
+            made.unwrap_or_else(|| panic!("seed {}: the scheduler refuses {task:?}", set.seed))
         })
         .collect();
-    let mut m = Machine::new(cpus as usize, Costs::default(), scheduler, 0..0);
     let instance = m.instance();
     let mut random = Random::new(set.seed);
     let together = random.bits() & 1 == 0;
     for (id, task) in ids.iter().zip(&set.tasks) {
-        let spec = Spec {
-            contract: Some(*id),
-            ..Spec::of(Hierarchy::ROOT)
-        };
         // Released together, which is worst on one CPU, or at random: for pieces that may be worse.
         let first_ns = match together {
             true => 0,
             false => random.within(0, task.period_ns() - 1),
         };
         let program = periodic(first_ns, task.period_ns(), task.budget_ns());
-        m.start(first_ns, instance, spec, program);
+        m.start(first_ns, instance, under(*id), Box::new(program));
     }
     let rate_per_s: f64 = set
         .tasks
@@ -111,8 +105,13 @@ fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
         .max()
         .unwrap_or(0);
     m.run_until((jobs as f64 / rate_per_s * 1e9) as Ns + 2 * longest_ns);
+    if std::env::var("ADMITTED_SHOW").is_ok() {
+        for (id, (task, placement)) in ids.iter().zip(pairs()) {
+            println!("{task:?} {placement:?} {:?}", m.kept(*id).unwrap().0);
+        }
+    }
     ids.iter().fold((0, 0), |(ended, missed), id| {
-        let kept = m.scheduler_mut().kept(*id).expect("it was made");
+        let kept = m.kept(*id).expect("it was made").0;
         (ended + kept.deadlines, missed + kept.misses)
     })
 }

@@ -1,41 +1,26 @@
-//! The machine as a whole: golden schedules, shares, waiting, determinism.
+//! The scheduler that users run on an ideal kernel: golden schedules, shares, waiting, determinism.
+
+mod ideal;
 
 use andante_sim::programs::{
     Answerer, Batch, ClosedLoop, Desk, FORK_NS, Loop, Pingpong, Player, Server, Typing,
 };
 use andante_sim::{
-    Costs, Hierarchy, InstanceId, Interrupts, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Spec,
-    Step, World,
+    Costs, InstanceId, Interrupts, Kernel, NS_PER_MS, NS_PER_S, Ns, Simulation, Spec, Step, World,
 };
+use ideal::{QUANTUM_NS, ROOT, start};
 
-const QUANTUM_NS: Ns = 2 * NS_PER_MS;
-
-fn machine(cpus: usize, hierarchy: Hierarchy) -> Machine<Hierarchy> {
-    Machine::new(cpus, Costs::default(), hierarchy, 0..NS_PER_S)
-}
-
-fn start(
-    m: &mut Machine<Hierarchy>,
-    spec: Spec,
-    p: impl andante_sim::Program + 'static,
-) -> InstanceId {
-    let instance = m.instance();
-    m.start(0, instance, spec, p);
-    instance
+fn machine(cpus: usize) -> Kernel {
+    ideal::kernel(cpus, QUANTUM_NS, Costs::default())
 }
 
 /// algorithms 1.4: weights 1 and 2, quanta of 10, tie A first; A blocks at t = 40, wakes at 110.
 #[test]
 fn the_golden_trace_of_start_time_fair_queueing() {
     const UNIT: Ns = NS_PER_MS;
-    let mut hierarchy = Hierarchy::new(1, 10 * UNIT, PolicyKind::Sfq);
-    let a = hierarchy
-        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
-        .unwrap();
-    let b = hierarchy
-        .create(Hierarchy::ROOT, 2, PolicyKind::Sfq)
-        .unwrap();
-    let mut m = machine(1, hierarchy);
+    let mut m = ideal::kernel(1, 10 * UNIT, Costs::default());
+    let a = m.create(ROOT, 1).unwrap();
+    let b = m.create(ROOT, 2).unwrap();
     let mut phase = 0;
     let blocker = move |_: &mut World<'_>| {
         phase += 1;
@@ -49,7 +34,7 @@ fn the_golden_trace_of_start_time_fair_queueing() {
     start(&mut m, Spec::of(b), Loop);
     m.run_until(180 * UNIT);
     let mut order = String::new();
-    for run in m.trace().runs() {
+    for run in m.runs() {
         for _ in 0..run.length_ns.div_ceil(10 * UNIT) {
             order.push(if run.task.0 == 0 { 'A' } else { 'B' });
         }
@@ -61,16 +46,11 @@ fn the_golden_trace_of_start_time_fair_queueing() {
 
 #[test]
 fn shares_follow_the_weights_at_every_level() {
-    let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
-    let light = hierarchy
-        .create(Hierarchy::ROOT, 100, PolicyKind::Sfq)
-        .unwrap();
-    let heavy = hierarchy
-        .create(Hierarchy::ROOT, 300, PolicyKind::Sfq)
-        .unwrap();
-    let a = hierarchy.create(light, 100, PolicyKind::Sfq).unwrap();
-    let b = hierarchy.create(light, 300, PolicyKind::Sfq).unwrap();
-    let mut m = machine(1, hierarchy);
+    let mut m = machine(1);
+    let light = m.create(ROOT, 100).unwrap();
+    let heavy = m.create(ROOT, 300).unwrap();
+    let a = m.create(light, 100).unwrap();
+    let b = m.create(light, 300).unwrap();
     for class in [a, b, b, heavy] {
         start(&mut m, Spec::of(class), Loop);
     }
@@ -90,16 +70,11 @@ fn shares_follow_the_weights_at_every_level() {
 
 #[test]
 fn four_cpus_are_never_idle_and_share_alike() {
-    let mut hierarchy = Hierarchy::new(4, QUANTUM_NS, PolicyKind::Sfq);
+    let mut m = machine(4);
     let classes: Vec<_> = [100, 300, 1200]
         .into_iter()
-        .map(|weight| {
-            hierarchy
-                .create(Hierarchy::ROOT, weight, PolicyKind::Sfq)
-                .unwrap()
-        })
+        .map(|weight| m.create(ROOT, weight).unwrap())
         .collect();
-    let mut m = machine(4, hierarchy);
     for class in &classes {
         for _ in 0..4 {
             start(&mut m, Spec::of(*class), Loop);
@@ -116,34 +91,29 @@ fn four_cpus_are_never_idle_and_share_alike() {
 
 #[test]
 fn affinity_keeps_tasks_on_their_cpus() {
-    let mut m = machine(2, Hierarchy::new(2, QUANTUM_NS, PolicyKind::Sfq));
+    let mut m = machine(2);
     for affinity in [1, 1, 1, 2] {
         let spec = Spec {
             affinity,
-            ..Spec::of(Hierarchy::ROOT)
+            ..Spec::of(ROOT)
         };
         start(&mut m, spec, Loop);
     }
-    m.run_until(6 * NS_PER_S);
+    m.run_until(60 * NS_PER_S);
     let usage = m.usage();
     assert_eq!(usage.idle, 0);
-    assert_eq!(usage.instances[3], 6 * NS_PER_S);
+    assert_eq!(usage.instances[3], 60 * NS_PER_S);
     for ns in &usage.instances[..3] {
-        assert!(ns.abs_diff(2 * NS_PER_S) <= QUANTUM_NS, "{usage:?}");
+        assert!(ns.abs_diff(20 * NS_PER_S) <= QUANTUM_NS, "{usage:?}");
     }
 }
 
 #[test]
 fn a_player_with_a_display_server_keeps_its_frames_beside_a_hog() {
-    let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
-    let film = hierarchy
-        .create(Hierarchy::ROOT, 300, PolicyKind::Sfq)
-        .unwrap();
-    let build = hierarchy
-        .create(Hierarchy::ROOT, 100, PolicyKind::Sfq)
-        .unwrap();
-    let mut m = machine(1, hierarchy);
-    let (desk, answer) = (Desk::new(m.channel(4096)), m.channel(4096));
+    let mut m = machine(1);
+    let film = m.create(ROOT, 300).unwrap();
+    let build = m.create(ROOT, 100).unwrap();
+    let (desk, answer) = (Desk::new(m.channel(4096, 0)), m.channel(4096, 0));
     let client = desk.client(answer, 2 * NS_PER_MS);
     let player = Player::new(0, 30.0, vec![7 * NS_PER_MS, 12 * NS_PER_MS], Some(client));
     let player = start(&mut m, Spec::of(film), player);
@@ -164,14 +134,14 @@ fn a_player_with_a_display_server_keeps_its_frames_beside_a_hog() {
 #[test]
 fn a_player_that_never_drops_shows_every_frame_however_late() {
     let shown = |drops: bool| {
-        let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
+        let mut m = machine(1);
         let player = Player::new(0, 50.0, vec![16 * NS_PER_MS], None);
         let player = match drops {
             true => player,
             false => player.never_dropping(),
         };
-        let player = start(&mut m, Spec::of(Hierarchy::ROOT), player);
-        start(&mut m, Spec::of(Hierarchy::ROOT), Loop);
+        let player = start(&mut m, Spec::of(ROOT), player);
+        start(&mut m, Spec::of(ROOT), Loop);
         m.run_until(32 * NS_PER_S);
         let record = m.record(player).clone();
         (record, m.usage().instances[0])
@@ -195,10 +165,10 @@ fn a_player_that_never_drops_shows_every_frame_however_late() {
 
 #[test]
 fn children_are_measured_with_their_parent() {
-    let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
+    let mut m = machine(1);
     let batch = start(
         &mut m,
-        Spec::of(Hierarchy::ROOT),
+        Spec::of(ROOT),
         Batch::new(vec![10 * NS_PER_MS], FORK_NS),
     );
     m.run_until(NS_PER_S);
@@ -208,14 +178,13 @@ fn children_are_measured_with_their_parent() {
         "10 ms and a fork each"
     );
     assert_eq!(m.usage().instances[0], NS_PER_S);
-    assert!(m.lives(batch));
 }
 
 #[test]
 fn interrupts_take_time_from_nobody_in_particular() {
-    let mut m = machine(1, Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq));
+    let mut m = machine(1);
     for _ in 0..2 {
-        start(&mut m, Spec::of(Hierarchy::ROOT), Loop);
+        start(&mut m, Spec::of(ROOT), Loop);
     }
     m.interrupt(Interrupts {
         cpu: 0,
@@ -227,19 +196,17 @@ fn interrupts_take_time_from_nobody_in_particular() {
     let usage = m.usage();
     assert_eq!(usage.stolen, NS_PER_S);
     assert!(usage.instances[0].abs_diff(usage.instances[1]) <= 2 * QUANTUM_NS);
-    assert!((usage.instances[0] + usage.instances[1]).abs_diff(9 * NS_PER_S) <= NS_PER_MS);
+    // A kernel counts them as use of whom they interrupt.
+    assert_eq!(usage.instances.iter().sum::<Ns>(), 10 * NS_PER_S);
+    let worked: Ns = usage.work.iter().sum();
+    assert!(worked.abs_diff(9 * NS_PER_S) <= NS_PER_MS, "{usage:?}");
 }
 
 #[test]
 fn suspending_costs_what_is_missed_and_no_more() {
-    let mut hierarchy = Hierarchy::new(1, 10 * NS_PER_MS, PolicyKind::Sfq);
-    let a = hierarchy
-        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
-        .unwrap();
-    let b = hierarchy
-        .create(Hierarchy::ROOT, 1, PolicyKind::Sfq)
-        .unwrap();
-    let mut m = machine(1, hierarchy);
+    let mut m = ideal::kernel(1, 10 * NS_PER_MS, Costs::default());
+    let a = m.create(ROOT, 1).unwrap();
+    let b = m.create(ROOT, 1).unwrap();
     let first = start(&mut m, Spec::of(a), Loop);
     let second = start(&mut m, Spec::of(b), Loop);
     m.suspend(250 * NS_PER_S, second);
@@ -253,8 +220,9 @@ fn suspending_costs_what_is_missed_and_no_more() {
     assert_eq!(seen, [(125, 125), (205, 125), (290, 210)]);
     m.kill(500 * NS_PER_S, first);
     m.run_until(501 * NS_PER_S);
-    assert!(!m.lives(first));
-    assert_eq!(m.usage().instances[1].div_ceil(NS_PER_S), 211);
+    let usage = m.usage();
+    assert_eq!(usage.instances[0] / NS_PER_S, 290, "it has ended");
+    assert_eq!(usage.instances[1].div_ceil(NS_PER_S), 211);
 }
 
 #[test]
@@ -268,34 +236,21 @@ fn the_same_seed_decides_the_same() {
         until_ns: Ns::MAX,
     };
     let run = |seed: u32| {
-        let mut hierarchy = Hierarchy::new(3, QUANTUM_NS, PolicyKind::Sfq);
-        let class = hierarchy
-            .create(Hierarchy::ROOT, 300, PolicyKind::Fair)
-            .unwrap();
-        let mut m = Machine::new(
-            3,
-            Costs {
-                switch_ns: 2_000,
-                migration_ns: 10_000,
-                timer_resolution_ns: 50_000,
-                level_ns: 200,
-            },
-            hierarchy,
-            0..NS_PER_S,
-        );
+        let costs = Costs {
+            switch_ns: 2_000,
+            migration_ns: 10_000,
+            timer_resolution_ns: 50_000,
+            level_ns: 200,
+        };
+        let mut m = ideal::kernel(3, QUANTUM_NS, costs);
+        let class = m.create(ROOT, 300).unwrap();
         for n in 0..5 {
-            start(
-                &mut m,
-                Spec::of(class),
-                Answerer::typist(0, typing(seed + n), None),
-            );
-            start(
-                &mut m,
-                Spec::of(Hierarchy::ROOT),
-                Batch::new(vec![NS_PER_MS], FORK_NS),
-            );
+            let typist = Answerer::typist(0, typing(seed + n), None);
+            start(&mut m, Spec::of(class), typist);
+            let batch = Batch::new(vec![NS_PER_MS], FORK_NS);
+            start(&mut m, Spec::of(ROOT), batch);
         }
-        let (to, from) = (m.channel(1), m.channel(1));
+        let (to, from) = (m.channel(1, 0), m.channel(1, 0));
         start(&mut m, Spec::of(class), Pingpong::new(to, from, true, 100));
         start(&mut m, Spec::of(class), Pingpong::new(from, to, false, 100));
         m.interrupt(Interrupts {
@@ -305,32 +260,30 @@ fn the_same_seed_decides_the_same() {
             seed: Some(9),
         });
         m.run_until(5 * NS_PER_S);
-        (m.trace().hash(), m.trace().decisions(), m.usage())
+        (m.runs().to_vec(), m.usage())
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1).0, run(2).0);
-    // Of this build of this code: it changes when a decision does, and with nothing else.
-    assert!(run(1).1 > 10_000);
+    assert!(run(1).0.len() > 10_000);
 }
 
 #[test]
 fn two_servers_serve_their_clients_by_weight() {
-    let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
+    let mut m = machine(1);
     let mut classes = Vec::new();
     for weight in [100, 300] {
-        let class = hierarchy.create(Hierarchy::ROOT, weight, PolicyKind::Sfq);
+        let class = m.create(ROOT, weight);
         classes.push(class.unwrap());
     }
-    let mut m = machine(1, hierarchy);
     let mut served = Vec::new();
     for class in classes {
-        let desk = Desk::new(m.channel(4096));
+        let desk = Desk::new(m.channel(4096, 0));
         let server = start(&mut m, Spec::of(class), Server::new(desk.clone()));
         let clients: Vec<_> = (0..4)
             .map(|_| {
-                let answer = m.channel(4096);
+                let answer = m.channel(4096, 0);
                 let client = ClosedLoop::new(desk.client(answer, 5 * NS_PER_MS), 10 * NS_PER_MS);
-                start(&mut m, Spec::of(Hierarchy::ROOT), client)
+                start(&mut m, Spec::of(ROOT), client)
             })
             .collect();
         served.push((server, clients));
@@ -338,7 +291,9 @@ fn two_servers_serve_their_clients_by_weight() {
     m.run_until(20 * NS_PER_S);
     let finished = |id: InstanceId| m.record(id).finished_ns.len();
     let counts: Vec<_> = served.iter().map(|(server, _)| finished(*server)).collect();
-    assert_eq!(counts, [1000, 3000], "200 requests a second in all");
+    for (count, wanted) in counts.into_iter().zip([1000_usize, 3000]) {
+        assert!(count.abs_diff(wanted) <= 1, "{count} of {wanted}");
+    }
     for ((server, clients), per_s) in served.iter().zip([50.0, 150.0]) {
         let heard = || {
             clients
@@ -359,19 +314,17 @@ fn two_servers_serve_their_clients_by_weight() {
 #[test]
 fn depth_costs_what_it_is_told_to_cost_for_every_quantum() {
     let worked = |depth: u32| {
-        let mut hierarchy = Hierarchy::new(1, QUANTUM_NS, PolicyKind::Sfq);
-        let mut class = Hierarchy::ROOT;
-        for _ in 0..depth {
-            class = hierarchy.create(class, 100, PolicyKind::Sfq).unwrap();
-        }
         let costs = Costs {
             level_ns: 1_000,
             ..Costs::default()
         };
-        let mut m = Machine::new(1, costs, hierarchy, 0..0);
+        let mut m = ideal::kernel(1, QUANTUM_NS, costs);
+        let mut class = ROOT;
+        for _ in 0..depth {
+            class = m.create(class, 100).unwrap();
+        }
         start(&mut m, Spec::of(class), Loop);
         m.run_until(10 * NS_PER_S);
-        assert_eq!(m.usage().instances, [10 * NS_PER_S]);
         m.usage().work[0]
     };
     // 5,000 quanta of 2 ms.

@@ -2,19 +2,20 @@
 
 use andante_sim::programs::{Answerer, Audio, Batch, Desk, Loop, Player, Server, Typing};
 use andante_sim::{
-    Costs, Hierarchy, InstanceId, Machine, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Priority, Spec,
+    ClassId, Costs, InstanceId, Machine, NS_PER_MS, NS_PER_S, Ns, OneClass, PolicyKind, Priority,
+    Spec,
 };
 
-const ROOT: andante_sim::ClassId = Hierarchy::ROOT;
+const ROOT: ClassId = ClassId(0);
 
 /// One CPU, all tasks in one class under this policy.
-fn machine(kind: PolicyKind) -> Machine<Hierarchy> {
-    let hierarchy = Hierarchy::new(1, 2 * NS_PER_MS, kind);
-    Machine::new(1, Costs::default(), hierarchy, 0..0)
+fn machine(kind: PolicyKind) -> Machine<OneClass> {
+    let scheduler = OneClass::new(1, kind, 2 * NS_PER_MS, 0);
+    Machine::new(1, Costs::default(), scheduler, 0..0)
 }
 
 fn start(
-    m: &mut Machine<Hierarchy>,
+    m: &mut Machine<OneClass>,
     spec: Spec,
     p: impl andante_sim::Program + 'static,
 ) -> InstanceId {

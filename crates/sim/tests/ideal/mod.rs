@@ -1,0 +1,68 @@
+//! An ideal kernel under the scheduler that users run: nothing takes time but programs.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use andante_sim::{
+    ClassId, ContractId, Costs, Hardware, InCharge, InstanceId, Kernel, NS_PER_MS, Ns, Program,
+    Promise, Ran, Settings, Simulation, Spec,
+};
+
+pub const ROOT: ClassId = ClassId(0);
+/// What a class gets at a pick, as users have it.
+pub const QUANTUM_NS: Ns = 2 * NS_PER_MS;
+
+/// With nothing learnt, and as much promised as is asked for: tests say what is to be.
+pub fn kernel(cpus: usize, quantum_ns: Ns, costs: Costs) -> Kernel {
+    let hardware = Hardware {
+        cpus,
+        ..Hardware::ideal(costs)
+    };
+    let andante = InCharge::Andante(Settings {
+        quantum_ns,
+        in_class_wake_ns: 200_000,
+        contract_bound: 1024,
+        learn_bound: 0,
+        bindings: false,
+    });
+    Kernel::new(&hardware, andante, 0..Ns::MAX)
+}
+
+pub fn start(m: &mut dyn Simulation, spec: Spec, program: impl Program + 'static) -> InstanceId {
+    let instance = m.instance();
+    m.start(0, instance, spec, Box::new(program));
+    instance
+}
+
+/// An ordinary task under a contract, in the root class.
+pub fn under(contract: ContractId) -> Spec {
+    Spec {
+        contract: Some(contract),
+        ..Spec::of(ROOT)
+    }
+}
+
+/// A server's promise.
+pub fn server(budget_ns: Ns, period_ns: Ns, flags: u32, cpu: u32) -> Promise {
+    Promise {
+        budget_ns,
+        period_ns,
+        flags,
+        cpu,
+        ..Promise::default()
+    }
+}
+
+/// Who had the CPU in each unit of time, by name; idle ones are dots.
+pub fn order(runs: &[Ran], names: &[&str], unit_ns: Ns) -> String {
+    let mut order = String::new();
+    let mut at_ns = 0;
+    for run in runs {
+        for _ in 0..(run.start_ns - at_ns) / unit_ns {
+            order.push('.');
+        }
+        for _ in 0..run.length_ns.div_ceil(unit_ns) {
+            order.push_str(names[run.task.0 as usize]);
+        }
+        at_ns = run.start_ns + run.length_ns;
+    }
+    order
+}
