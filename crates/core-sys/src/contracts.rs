@@ -1,6 +1,5 @@
 //! Contracts and events: `core/contract_run.h` and `core/event.h`.
 
-use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use crate::raw::{Raw, allocate, release};
@@ -111,8 +110,6 @@ unsafe extern "C" {
     fn an_sys_contracts_init(contracts: *mut Raw, options: u32);
     fn an_sys_promise_valid(promise: *const Promise) -> bool;
     fn an_sys_contract_create(contracts: *mut Raw, promise: *const Promise) -> Contract;
-    fn an_sys_split_set(cs: *mut Raw, c: Contract, pieces: *const Piece, count: u32) -> c_int;
-    fn an_sys_contract_remove(contracts: *mut Raw, contract: Contract) -> c_int;
     fn an_sys_contract_wake(contracts: *mut Raw, contract: Contract, now_ns: u64) -> u32;
     fn an_sys_contract_sleep(contracts: *mut Raw, contract: Contract, now_ns: u64);
     fn an_sys_contract_next_job(cs: *mut Raw, c: Contract, released_ns: u64, now_ns: u64) -> u32;
@@ -215,19 +212,6 @@ impl Contracts {
         // SAFETY: see `calls`; the core only reads the promise.
         let contract = unsafe { an_sys_contract_create(self.raw.as_ptr(), promise) };
         (contract != 0).then_some(contract)
-    }
-
-    /// Splits a contract over several CPUs; false if the pieces do not make it up.
-    pub fn split(&mut self, contract: Contract, pieces: &[Piece]) -> bool {
-        let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
-        // SAFETY: see `calls`; the core reads `count` pieces at most.
-        unsafe { an_sys_split_set(self.raw.as_ptr(), contract, pieces.as_ptr(), count) == 0 }
-    }
-
-    /// The contract is no more; whoever runs it has been stopped. False: there was none.
-    pub fn remove(&mut self, contract: Contract) -> bool {
-        // SAFETY: see `calls`.
-        unsafe { an_sys_contract_remove(self.raw.as_ptr(), contract) == 0 }
     }
 
     /// It has something to run, and had nothing.

@@ -263,16 +263,6 @@ u32 an_sys_contract_create(struct an_contracts *cs, const struct an_promise *pro
 	return an_contract_create(cs, promise);
 }
 
-int an_sys_split_set(struct an_contracts *cs, u32 index, const struct an_piece *pieces, u32 count)
-{
-	return an_split_set(cs, index, pieces, count);
-}
-
-int an_sys_contract_remove(struct an_contracts *cs, u32 index)
-{
-	return an_contract_remove(cs, index);
-}
-
 u32 an_sys_contract_wake(struct an_contracts *cs, u32 index, u64 now_ns)
 {
 	return an_contract_wake(cs, index, now_ns);
@@ -385,13 +375,6 @@ bool an_sys_task_server_update(struct an_contracts *cs, struct an_events *q, u64
 			       u64 now_ns)
 {
 	return an_task_server_update(cs, q, base_ns, now_ns);
-}
-
-/* ---- memory ---- */
-
-void an_sys_prefetch(const void *at)
-{
-	__builtin_prefetch(at);
 }
 
 /* ---- learning ---- */

@@ -16,6 +16,5 @@ pub use containers::{Container, ContainerShare, Containers};
 pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
 pub use learner::{Learner, Obstacle, Rhythm};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
-pub use raw::prefetch;
 pub use rule::Rule;
 pub use tree::{Exclusion, Leaf, Tree};

@@ -27,13 +27,3 @@ pub(crate) unsafe fn release(raw: NonNull<Raw>, size: usize) {
 fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 64).expect("a size the C compiler found possible")
 }
-
-unsafe extern "C" {
-    fn an_sys_prefetch(at: *const Raw);
-}
-
-/// Brings the cache line at `at` near: what is going to be read some hundred instructions on.
-pub fn prefetch<T: ?Sized>(at: &T) {
-    // SAFETY: nothing is read; any address will do.
-    unsafe { an_sys_prefetch(std::ptr::from_ref(at).cast()) }
-}

@@ -17,8 +17,6 @@ impl Rule {
     pub const SHARE: Self = Self(9);
     /// The sink of the first event, selected anyway; rules 2 to 5 follow.
     pub const EVENT_1: Self = Self(11);
-    /// A classmate of the one before, within the same quantum.
-    pub const SAME_QUANTUM: Self = Self(18);
     /// Nobody else was to be preferred.
     pub const GOES_ON: Self = Self(19);
     /// It was its resource container's turn.
@@ -43,7 +41,6 @@ mod tests {
             (Rule::SHARE, "share"),
             (Rule::EVENT_1, "event-rule-1"),
             (Rule(Rule::EVENT_1.0 + 4), "event-rule-5"),
-            (Rule::SAME_QUANTUM, "same-quantum"),
             (Rule::GOES_ON, "goes-on"),
             (Rule::TURN, "turn"),
             (Rule(999), "unknown"),

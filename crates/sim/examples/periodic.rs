@@ -1,4 +1,4 @@
-//! Runs a set of periodic tasks under EDF on one CPU, and says how long that took: the simulator's
+//! Runs a set of periodic tasks under contracts of kind EDF on one CPU, and says how long that took: the simulator's
 //! side of `benches/simso/compare.sh`.
 //!
 //! Arguments: seconds to simulate, then a file with a task per line, `period_ms work_ms`.
@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use andante_sim::{
-    Contracted, Costs, EventOptions, Hierarchy, Machine, NS_PER_S, Ns, PolicyKind, Promise,
-    Scheduler, Spec, Step, Terms, World,
+    ClassId, Costs, Hardware, InCharge, Kernel, NS_PER_S, Ns, Promise, Settings, Simulation, Spec,
+    Step, World,
 };
 
 fn main() {
@@ -26,8 +26,14 @@ fn main() {
         .collect();
 
     let begin = Instant::now();
-    let inner = Hierarchy::new(1, 1_000_000, PolicyKind::Sfq);
-    let mut scheduler = Contracted::new(1, inner, 0, EventOptions::default());
+    let andante = InCharge::Andante(Settings {
+        quantum_ns: 2_000_000,
+        in_class_wake_ns: 200_000,
+        contract_bound: 1024,
+        learn_bound: 0,
+        bindings: false,
+    });
+    let mut machine = Kernel::new(&Hardware::ideal(Costs::default()), andante, 0..0);
     let contracts: Vec<_> = set
         .iter()
         .map(|(period_ns, work_ns)| {
@@ -37,33 +43,29 @@ fn main() {
                 flags: Promise::EXHAUSTIVE,
                 ..Promise::default()
             };
-            let terms = Terms {
-                promise,
-                ..Terms::default()
-            };
-            scheduler.create(&terms).expect("there is room")
+            machine.promise(&promise, &[], None).expect("there is room")
         })
         .collect();
-    let mut machine = Machine::new(1, Costs::default(), scheduler, 0..0);
     let instance = machine.instance();
     for ((period_ns, work_ns), contract) in set.iter().copied().zip(&contracts) {
         let spec = Spec {
             contract: Some(*contract),
-            ..Spec::of(Hierarchy::ROOT)
+            ..Spec::of(ClassId(0))
         };
         let (mut job, mut works) = (0, false);
-        machine.start(0, instance, spec, move |_: &mut World<'_>| {
+        let program = move |_: &mut World<'_>| {
             works = !works;
             if works {
                 return Step::Compute(work_ns);
             }
             job += 1;
             Step::SleepUntil(job * period_ns)
-        });
+        };
+        machine.start(0, instance, spec, Box::new(program));
     }
     machine.run_until(seconds * NS_PER_S);
     let took = begin.elapsed();
-    let kept = |id| machine.scheduler_mut().kept(id).expect("it has contracts");
+    let kept = |id| machine.kept(id).expect("it was made").0;
     let kept: Vec<_> = contracts.into_iter().map(kept).collect();
     let jobs: u64 = kept.iter().map(|kept| kept.deadlines).sum();
     let missed: u64 = kept.iter().map(|kept| kept.misses).sum();

@@ -250,6 +250,12 @@ impl Kernel {
         })
     }
 
+    /// How often the scheduler was asked so far whom a CPU is to run.
+    pub fn decisions(&self) -> u64 {
+        // SAFETY: it is the object's, and is not written during the call.
+        unsafe { (*(self.shell.stats)()).dispatches }
+    }
+
     fn at(&mut self, at_ns: Ns, event: Event) {
         let token = EVENT | self.events.len() as u64;
         self.events.push(event);

@@ -103,8 +103,9 @@ fn affinity_keeps_tasks_on_their_cpus() {
     let usage = m.usage();
     assert_eq!(usage.idle, 0);
     assert_eq!(usage.instances[3], 60 * NS_PER_S);
+    // Who may run on one CPU only is a bounded time behind its classmates on the others.
     for ns in &usage.instances[..3] {
-        assert!(ns.abs_diff(20 * NS_PER_S) <= QUANTUM_NS, "{usage:?}");
+        assert!(ns.abs_diff(20 * NS_PER_S) <= NS_PER_S / 5, "{usage:?}");
     }
 }
 
@@ -259,12 +260,13 @@ fn the_same_seed_decides_the_same() {
             cost_ns: 40_000,
             seed: Some(9),
         });
-        m.run_until(5 * NS_PER_S);
+        m.run_until(NS_PER_S / 2);
         (m.runs().to_vec(), m.usage())
     };
-    assert_eq!(run(1), run(1));
-    assert_ne!(run(1).0, run(2).0);
-    assert!(run(1).0.len() > 10_000);
+    let once = run(1);
+    assert!(once == run(1), "two runs differ");
+    assert!(once.0 != run(2).0, "the seed makes no difference");
+    assert!(once.0.len() > 10_000);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn system_of(workload: &Workload) -> System {
 }
 
 /// What the daemon would have the kernel promise.
+#[derive(Debug)]
 pub(super) struct Promised {
     /// As `core/contract.h` has it.
     pub promise: Promise,

@@ -16,14 +16,27 @@ pub fn kernel(cpus: usize, quantum_ns: Ns, costs: Costs) -> Kernel {
         cpus,
         ..Hardware::ideal(costs)
     };
-    let andante = InCharge::Andante(Settings {
+    Kernel::new(&hardware, andante(quantum_ns), 0..Ns::MAX)
+}
+
+/// The same with the usual quantum, without a trace, and with fewer ticks: for long runs.
+pub fn untraced(cpus: usize) -> Kernel {
+    let hardware = Hardware {
+        cpus,
+        tick_ns: 4 * NS_PER_MS,
+        ..Hardware::ideal(Costs::default())
+    };
+    Kernel::new(&hardware, andante(QUANTUM_NS), 0..0)
+}
+
+fn andante(quantum_ns: Ns) -> InCharge {
+    InCharge::Andante(Settings {
         quantum_ns,
         in_class_wake_ns: 200_000,
         contract_bound: 1024,
         learn_bound: 0,
         bindings: false,
-    });
-    Kernel::new(&hardware, andante, 0..Ns::MAX)
+    })
 }
 
 pub fn start(m: &mut dyn Simulation, spec: Spec, program: impl Program + 'static) -> InstanceId {
