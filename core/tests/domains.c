@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Domains (domains.h): several trees that are to be one scheduler. The machine here is a simple
- * one: every quantum is used up or ends by blocking, nothing takes time but service (smp.c has the
- * gaps between decision and act, for one tree). A CPU whose quantum ends looks at one other domain,
- * and one without work at all of them.
+ * one: every quantum is used up or ends by blocking, nothing takes time but service (the
+ * gaps between decision and act are searched by crates/sim/kernel/race.c). A CPU whose quantum ends
+ * looks at one other domain, and one without work at all of them.
  */
 #include <string.h>
 
