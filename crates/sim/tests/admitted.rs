@@ -3,10 +3,10 @@
 //! users run, on an ideal kernel.
 //!
 //! The core keeps every promise (`core/tests/edfwm.c`: none of 3,000 sets is late). The shell does not,
-//! where CPUs have so much promised: `contract_takes()` in `bpf/contracts.h` lets a task run by its class's
-//! share on an idle CPU while its contract's CPU serves another contract, even one that is due later; the
-//! contract's job then begins when the task comes back. Until that is mended the test holds the part that is
-//! late to [`LATE`].
+//! where CPUs have so much promised. One way was traced: `contract_takes()` in `bpf/contracts.h` lets a task run
+//! by its class's share on an idle CPU while its contract's CPU serves another contract, even one that is due
+//! later; the contract's job then begins when the task comes back. Until all ways are mended the test holds the
+//! part that is late to [`LATE`].
 //!
 //! By default a few hundred sets. The whole of it, 10,000 sets of 1,000 jobs each:
 //!
