@@ -1,7 +1,7 @@
 //! Agreement of one place with another: the simulator's figures beside those of a real kernel.
 //!
-//! Shares, frame rates, late frames, latencies and what batch programs get done are compared, of every
-//! scheduler that both results have. The comparisons are judged like a scenario's own expectations, and stand beside
+//! Shares (of classes, and of programs), frame rates, late frames, latencies, what batch programs get done and
+//! what became of contracts are compared, of every scheduler that both results have. The comparisons are judged like a scenario's own expectations, and stand beside
 //! them in the result and the report.
 
 use std::path::Path;
@@ -64,6 +64,8 @@ fn compare(run: &RunResult, other: &RunResult) -> Vec<Judgement> {
             continue;
         };
         judgements.extend(shares(&place, here, there));
+        let of_each_ns = run.duration_s * 1e9 * f64::from(run.cpus);
+        judgements.extend(used(&place, of_each_ns, here, there));
         judgements.extend(programs(&place, here, there));
     }
     judgements
@@ -92,6 +94,40 @@ fn shares(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<J
     here.classes.iter().filter_map(judge).collect()
 }
 
+/// The CPU that each program had, its instances together, as a part of `whole_ns`: that of all CPUs.
+fn used(
+    place: &str,
+    whole_ns: f64,
+    here: &SchedulerResult,
+    there: &SchedulerResult,
+) -> Vec<Judgement> {
+    let of = |scheduler: &SchedulerResult, name: &str| {
+        let instances = scheduler.programs.iter();
+        let instances = instances.filter(|program| base_name(program) == name);
+        let used_ns = instances.map(|program| program.cpu_ns as f64);
+        used_ns.reduce(|a, b| a + b).map(|used_ns| used_ns / whole_ns)
+    };
+    let judge = |name: &str| {
+        let (measured, wanted) = (of(here, name)?, of(there, name)?);
+        let text = format!(
+            "{place}, {}: CPU of {name} within {} points of {} %",
+            here.name,
+            number(SHARE_WITHIN * 100.0, 0),
+            number(wanted * 100.0, 2)
+        );
+        let holds = (measured - wanted).abs() <= SHARE_WITHIN;
+        Some(judgement(text, measured, holds))
+    };
+    names(here).into_iter().filter_map(judge).collect()
+}
+
+/// Of the programs, whatever number of instances they have.
+fn names(scheduler: &SchedulerResult) -> Vec<&str> {
+    let mut names: Vec<&str> = scheduler.programs.iter().map(base_name).collect();
+    names.dedup();
+    names
+}
+
 /// A measure of programs that is compared.
 struct Compared {
     name: &'static str,
@@ -106,7 +142,7 @@ struct Compared {
 }
 
 /// What people see of a scheduler; bounds as ARCHITECTURE.md gives them for `make agreement`.
-const COMPARED: [Compared; 4] = [
+const COMPARED: [Compared; 6] = [
     Compared {
         name: "frame rate",
         unit: "/s",
@@ -147,14 +183,36 @@ const COMPARED: [Compared; 4] = [
         // One piece of work more or less at an edge of the measurement is none.
         absolute: 2.0,
     },
+    Compared {
+        name: "deadlines missed",
+        unit: " %",
+        decimals: 2,
+        of: |program| match (program.missed, program.deadlines) {
+            (Some(missed), Some(deadlines)) if deadlines > 0 => {
+                Some(missed as f64 / deadlines as f64 * 100.0)
+            }
+            _ => None,
+        },
+        join: f64::max,
+        relative: 0.0,
+        absolute: 2.0,
+    },
+    Compared {
+        name: "violations",
+        unit: "",
+        decimals: 0,
+        of: |program| program.violations.map(|n| n as f64),
+        join: |a, b| a + b,
+        // Kept is kept: where a kernel violates no window, the simulator may not either.
+        relative: 0.15,
+        absolute: 0.0,
+    },
 ];
 
 /// Instances of one program are taken together: which of several alike gets a little more is chance.
 fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<Judgement> {
-    let mut names: Vec<&str> = here.programs.iter().map(base_name).collect();
-    names.dedup();
     let mut judgements = Vec::new();
-    for name in names {
+    for name in names(here) {
         for compared in &COMPARED {
             let (Some(measured), Some(wanted)) =
                 (compared.joined(here, name), compared.joined(there, name))

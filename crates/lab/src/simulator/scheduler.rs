@@ -57,11 +57,12 @@ fn kind(workload: &Workload, choice: &Choice) -> Kind {
         Choice::Historical(policy) => Kind::Kernel(historical(*policy)),
         Choice::Andante if is_the_kernels(workload) => {
             let options = Options::default();
+            let leave = workload.leave_percent.unwrap_or(options.leave_percent);
             let learn = workload.learn_percent.unwrap_or(options.learn_percent);
             Kind::Kernel(InCharge::Andante(Settings {
                 quantum_ns: QUANTUM_NS,
                 in_class_wake_ns: IN_CLASS_WAKE_NS,
-                contract_bound: part(100 - options.leave_percent),
+                contract_bound: part(100 - leave),
                 learn_bound: part(learn),
                 bindings: workload.binding,
             }))
