@@ -216,6 +216,7 @@ fn on_kernel(
     let hardware = Hardware {
         cpus: workload.cpus as usize,
         shared_budget: workload.cpus > 1,
+        domain_cpus: workload.domain_cpus,
         ..Hardware::default()
     };
     let mut kernel = Kernel::new(&hardware, in_charge, keep);
