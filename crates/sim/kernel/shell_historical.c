@@ -26,6 +26,12 @@ void model_knobs(void)
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 }
 
+/* It counts none, and what its callbacks take is taken to be what the tree's do for nothing decided. */
+struct decisions model_decisions(void)
+{
+	return (struct decisions){0};
+}
+
 /* ---- what must hold (race.c) ---- */
 
 /* A slot that a CPU serves is a task's, in service, and no other CPU's. */

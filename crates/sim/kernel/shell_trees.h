@@ -24,6 +24,16 @@ void model_knobs(void)
 	knobs_of_domains();
 }
 
+struct decisions model_decisions(void)
+{
+	return (struct decisions){
+		.picks = stats.picks,
+		.keeps = stats.kept,
+		.contract_picks = stats.contract_picks,
+		.wake_preemptions = stats.wake_preemptions,
+	};
+}
+
 int model_data_ready(struct sock *sk)
 {
 	return andante_data_ready(sk);
