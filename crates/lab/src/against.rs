@@ -256,3 +256,41 @@ fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
         reason: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(cpu_ns: u64, missed: u64, violations: u64) -> SchedulerResult {
+        let program = |name: &str| ProgramResult {
+            name: name.to_owned(),
+            kind: "loop".to_owned(),
+            cpu_ns,
+            deadlines: Some(100),
+            missed: Some(missed),
+            violations: Some(violations),
+            ..ProgramResult::default()
+        };
+        SchedulerResult {
+            programs: vec![program("a.1"), program("a.2")],
+            ..SchedulerResult::default()
+        }
+    }
+
+    fn verdicts(here: &SchedulerResult, there: &SchedulerResult) -> Vec<Verdict> {
+        let mut all = used("as on x", 1e9, here, there);
+        all.extend(programs("as on x", here, there));
+        all.iter().map(|judgement| judgement.verdict).collect()
+    }
+
+    #[test]
+    fn programs_are_compared_by_what_all_instances_had_and_by_what_became_of_contracts() {
+        use Verdict::{Fail, Pass};
+        let there = result(100_000_000, 10, 0);
+        // 2 × 9 ms of a second are 1.8 points, 2 × 11 are 2.2.
+        let near = result(109_000_000, 12, 0);
+        let far = result(111_000_000, 13, 1);
+        assert_eq!(verdicts(&near, &there), [Pass; 3]);
+        assert_eq!(verdicts(&far, &there), [Fail; 3]);
+    }
+}

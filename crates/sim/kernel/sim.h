@@ -108,6 +108,7 @@ void sim_wake_new(uint32_t task);
 void sim_wake(uint32_t task, uint32_t sync);
 void sim_block(uint32_t task);	 /* the task that runs here goes to sleep */
 void sim_exiting(uint32_t task); /* it is about to exit: what it wakes from here on knows */
+void sim_executes(uint32_t task, uint32_t in_execve);
 void sim_exit(uint32_t task);
 void sim_kill(uint32_t task); /* whatever it does */
 void sim_stop(uint32_t task, uint32_t stopped);

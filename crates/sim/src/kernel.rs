@@ -117,6 +117,8 @@ enum Wait {
     Timer(u32),
     Channel(ChannelId),
     Child,
+    /// Its child, which it has made by vfork.
+    Exec,
     Dead,
 }
 
@@ -354,6 +356,7 @@ impl Simulation for Kernel {
             spec,
             instance,
             parent: None,
+            paid: true,
         };
         self.at(at_ns, Event::Start(Some(Box::new(new))));
     }

@@ -177,6 +177,7 @@ calls! {
         wake: fn(u32, u32);
         block: fn(u32);
         exiting: fn(u32);
+        executes: fn(u32, u32);
         exit: fn(u32);
         kill: fn(u32);
         stop: fn(u32, u32);
