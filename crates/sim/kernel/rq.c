@@ -140,23 +140,26 @@ static void direct_dispatch(struct rq *rq, struct task_struct *p, u64 flags)
 
 static void calls_enqueue(struct task_struct *p, u64 flags)
 {
-	struct decisions before = model_decisions();
+	u64 before = model_decisions(m.cpu).wake_preemptions;
 
 	model_ops->enqueue(p, flags);
-	spend(m.costs.enqueue + m.costs.enqueue_preempts * (model_decisions().wake_preemptions -
-							    before.wake_preemptions));
+	spend(m.costs.enqueue +
+	      m.costs.enqueue_preempts * (model_decisions(m.cpu).wake_preemptions - before));
 }
 
+/* A contract that goes on is not picked anew, and costs next to nothing over a classmate of a task.
+ */
 static void calls_dispatch(struct rq *rq, struct task_struct *prev)
 {
-	struct decisions before = model_decisions(), after;
+	struct decisions before = model_decisions(rq->cpu), after;
 
 	model_ops->dispatch(rq->cpu, prev);
-	after = model_decisions();
-	rq->contract_picked = after.contract_picks > before.contract_picks;
+	after = model_decisions(rq->cpu);
+	rq->contract_picked =
+		after.contract_picks > before.contract_picks && !before.contract_goes_on;
 	spend(m.costs.dispatch + m.costs.dispatch_picks * (after.picks - before.picks) +
 	      m.costs.dispatch_keeps * (after.keeps - before.keeps) +
-	      m.costs.dispatch_picks_contract * (after.contract_picks - before.contract_picks));
+	      (rq->contract_picked ? m.costs.dispatch_picks_contract : 0));
 }
 
 static void calls_running(struct rq *rq, struct task_struct *p)

@@ -26,9 +26,10 @@ void model_knobs(void)
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 }
 
-/* It counts none, and what its callbacks take is taken to be what the tree's do for nothing decided. */
-struct decisions model_decisions(void)
+/* It counts none: its callbacks are taken to cost what the tree's do that decide nothing. */
+struct decisions model_decisions(u32 cpu)
 {
+	(void)cpu;
 	return (struct decisions){0};
 }
 

@@ -49,5 +49,6 @@ fn a_client_waits_for_its_server() {
     let film = &result.programs[0];
     let shown_ms = film.shown_ms[0];
     assert!((1_000.0..1_100.0).contains(&shown_ms), "{shown_ms}");
-    assert_eq!(film.frames, Some(90));
+    // It begins with the frame of that instant, thirty of ninety late; the last may be shown after the end.
+    assert!(film.frames >= Some(58), "{:?}", film.frames);
 }
