@@ -107,7 +107,9 @@ fn used(
         let instances = instances.filter(|program| program.kind != "pingpong");
         let instances = instances.filter(|program| base_name(program) == name);
         let used_ns = instances.map(|program| program.cpu_ns as f64);
-        used_ns.reduce(|a, b| a + b).map(|used_ns| used_ns / whole_ns)
+        used_ns
+            .reduce(|a, b| a + b)
+            .map(|used_ns| used_ns / whole_ns)
     };
     let judge = |name: &str| {
         let (measured, wanted) = (of(here, name)?, of(there, name)?);

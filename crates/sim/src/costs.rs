@@ -106,8 +106,7 @@ impl Parts {
         let both = measured.way(IDLE, "ns")
             - interrupt
             - (callbacks.enqueue + callbacks.dispatch + callbacks.running);
-        let wake =
-            measured.function("try_to_wake_up", "ns") - measured.decision("enqueue", "base");
+        let wake = measured.function("try_to_wake_up", "ns") - measured.decision("enqueue", "base");
         Self {
             interrupt,
             wake,
