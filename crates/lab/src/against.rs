@@ -1,7 +1,7 @@
 //! Agreement of one place with another: the simulator's figures beside those of a real kernel.
 //!
-//! Shares, frame rates, late frames, latencies and what batch programs get done are compared, of every
-//! scheduler that both results have. The comparisons are judged like a scenario's own expectations, and stand beside
+//! Shares (of classes, and of programs), frame rates, late frames, latencies, what batch programs get done and
+//! what became of contracts are compared, of every scheduler that both results have. The comparisons are judged like a scenario's own expectations, and stand beside
 //! them in the result and the report.
 
 use std::path::Path;
@@ -64,6 +64,8 @@ fn compare(run: &RunResult, other: &RunResult) -> Vec<Judgement> {
             continue;
         };
         judgements.extend(shares(&place, here, there));
+        let of_each_ns = run.duration_s * 1e9 * f64::from(run.cpus);
+        judgements.extend(used(&place, of_each_ns, here, there));
         judgements.extend(programs(&place, here, there));
     }
     judgements
@@ -92,6 +94,44 @@ fn shares(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<J
     here.classes.iter().filter_map(judge).collect()
 }
 
+/// The CPU that each program had, its instances together, as a part of `whole_ns`: that of all CPUs.
+fn used(
+    place: &str,
+    whole_ns: f64,
+    here: &SchedulerResult,
+    there: &SchedulerResult,
+) -> Vec<Judgement> {
+    let of = |scheduler: &SchedulerResult, name: &str| {
+        let instances = scheduler.programs.iter();
+        // Of the two processes of a pair a kernel's result has the first one's.
+        let instances = instances.filter(|program| program.kind != "pingpong");
+        let instances = instances.filter(|program| base_name(program) == name);
+        let used_ns = instances.map(|program| program.cpu_ns as f64);
+        used_ns
+            .reduce(|a, b| a + b)
+            .map(|used_ns| used_ns / whole_ns)
+    };
+    let judge = |name: &str| {
+        let (measured, wanted) = (of(here, name)?, of(there, name)?);
+        let text = format!(
+            "{place}, {}: CPU of {name} within {} points of {} %",
+            here.name,
+            number(SHARE_WITHIN * 100.0, 0),
+            number(wanted * 100.0, 2)
+        );
+        let holds = (measured - wanted).abs() <= SHARE_WITHIN;
+        Some(judgement(text, measured, holds))
+    };
+    names(here).into_iter().filter_map(judge).collect()
+}
+
+/// Of the programs, whatever number of instances they have.
+fn names(scheduler: &SchedulerResult) -> Vec<&str> {
+    let mut names: Vec<&str> = scheduler.programs.iter().map(base_name).collect();
+    names.dedup();
+    names
+}
+
 /// A measure of programs that is compared.
 struct Compared {
     name: &'static str,
@@ -106,7 +146,7 @@ struct Compared {
 }
 
 /// What people see of a scheduler; bounds as ARCHITECTURE.md gives them for `make agreement`.
-const COMPARED: [Compared; 4] = [
+const COMPARED: [Compared; 6] = [
     Compared {
         name: "frame rate",
         unit: "/s",
@@ -147,14 +187,36 @@ const COMPARED: [Compared; 4] = [
         // One piece of work more or less at an edge of the measurement is none.
         absolute: 2.0,
     },
+    Compared {
+        name: "deadlines missed",
+        unit: " %",
+        decimals: 2,
+        of: |program| match (program.missed, program.deadlines) {
+            (Some(missed), Some(deadlines)) if deadlines > 0 => {
+                Some(missed as f64 / deadlines as f64 * 100.0)
+            }
+            _ => None,
+        },
+        join: f64::max,
+        relative: 0.0,
+        absolute: 2.0,
+    },
+    Compared {
+        name: "violations",
+        unit: "",
+        decimals: 0,
+        of: |program| program.violations.map(|n| n as f64),
+        join: |a, b| a + b,
+        // Kept is kept: where a kernel violates no window, the simulator may not either.
+        relative: 0.15,
+        absolute: 0.0,
+    },
 ];
 
 /// Instances of one program are taken together: which of several alike gets a little more is chance.
 fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<Judgement> {
-    let mut names: Vec<&str> = here.programs.iter().map(base_name).collect();
-    names.dedup();
     let mut judgements = Vec::new();
-    for name in names {
+    for name in names(here) {
         for compared in &COMPARED {
             let (Some(measured), Some(wanted)) =
                 (compared.joined(here, name), compared.joined(there, name))
@@ -196,5 +258,43 @@ fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
         verdict: if holds { Verdict::Pass } else { Verdict::Fail },
         measured: Some(measured),
         reason: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(cpu_ns: u64, missed: u64, violations: u64) -> SchedulerResult {
+        let program = |name: &str| ProgramResult {
+            name: name.to_owned(),
+            kind: "loop".to_owned(),
+            cpu_ns,
+            deadlines: Some(100),
+            missed: Some(missed),
+            violations: Some(violations),
+            ..ProgramResult::default()
+        };
+        SchedulerResult {
+            programs: vec![program("a.1"), program("a.2")],
+            ..SchedulerResult::default()
+        }
+    }
+
+    fn verdicts(here: &SchedulerResult, there: &SchedulerResult) -> Vec<Verdict> {
+        let mut all = used("as on x", 1e9, here, there);
+        all.extend(programs("as on x", here, there));
+        all.iter().map(|judgement| judgement.verdict).collect()
+    }
+
+    #[test]
+    fn programs_are_compared_by_what_all_instances_had_and_by_what_became_of_contracts() {
+        use Verdict::{Fail, Pass};
+        let there = result(100_000_000, 10, 0);
+        // 2 × 9 ms of a second are 1.8 points, 2 × 11 are 2.2.
+        let near = result(109_000_000, 12, 0);
+        let far = result(111_000_000, 13, 1);
+        assert_eq!(verdicts(&near, &there), [Pass; 3]);
+        assert_eq!(verdicts(&far, &there), [Fail; 3]);
     }
 }

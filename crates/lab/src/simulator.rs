@@ -6,10 +6,12 @@
 mod admission;
 mod measured;
 mod scheduler;
+#[cfg(test)]
+mod tests;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Desk, FORK_NS, Loaded, Loop, Pingpong,
-    Player, Server as DisplayServer, Sink, Typing,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, FORK_NS, Loaded, Loop,
+    Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
     ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
@@ -218,6 +220,8 @@ struct Starter<'a, 'm> {
     contracts: &'a [Option<ContractId>],
     begin_ns: Ns,
     loads: bool,
+    /// Loads the programs, where the laboratory does that.
+    runner: Runner,
     desks: Vec<(String, Desk)>,
 }
 
@@ -250,6 +254,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             contracts,
             begin_ns,
             loads: scheduler::loads(workload, choice),
+            runner: Runner::default(),
             desks,
         }
     }
@@ -266,6 +271,12 @@ impl<'a, 'm> Starter<'a, 'm> {
                 };
                 instances.push(Instance { program, name, id });
             }
+        }
+        if !self.runner.is_empty() {
+            // Its number is none of a program's.
+            let id = self.machine.instance();
+            let spec = Spec::of(ClassId(0));
+            self.machine.start(0, id, spec, Box::new(self.runner));
         }
         instances
     }
@@ -331,7 +342,15 @@ impl<'a, 'm> Starter<'a, 'm> {
             _ => (start_ns, start_ns),
         };
         let loaded = Loaded::new(program, order_ns, 1.0);
-        self.machine.start(load_ns, id, spec, Box::new(loaded));
+        self.runner.load(load_ns, id, spec, Box::new(loaded));
+    }
+
+    /// A program that has its work shown by a server, which it has to find first.
+    fn asks(&self, server: Option<&String>, program: Box<dyn Sim>) -> Box<dyn Sim> {
+        match server {
+            Some(name) if self.loads => Box::new(Connects::new(program, self.desk(name))),
+            _ => program,
+        }
     }
 
     fn start_kind(&mut self, program: &Program, id: InstanceId, start_ns: Ns, spec: Spec) {
@@ -359,9 +378,10 @@ impl<'a, 'm> Starter<'a, 'm> {
                 think_ms,
             } => {
                 let answer = self.machine.channel(PIPE_BYTES, 0);
-                let server = self.desk(server).client(answer, from_ms(*work_ms));
-                let client = ClosedLoop::new(server, from_ms(*think_ms));
-                self.begins(start_ns, id, spec, Box::new(client));
+                let asks = self.desk(server).client(answer, from_ms(*work_ms));
+                let client = Box::new(ClosedLoop::new(asks, from_ms(*think_ms)));
+                let client = self.asks(Some(server), client);
+                self.begins(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
                 let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
@@ -413,7 +433,9 @@ impl<'a, 'm> Starter<'a, 'm> {
             true => player,
             false => player.never_dropping(),
         };
-        self.begins(start_ns, id, spec, Box::new(player));
+        let asked = display.server.as_ref().filter(|_| display.work_ms > 0.0);
+        let player = self.asks(asked, Box::new(player));
+        self.begins(start_ns, id, spec, player);
     }
 
     fn start_typist(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
@@ -439,7 +461,9 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let client = self.client(display, (start_ns, id, &spec));
         let typist = Answerer::typist(self.begin_ns, typing, client);
-        self.begins(start_ns, id, spec, Box::new(typist));
+        let asked = display.server.as_ref().filter(|_| display.work_ms > 0.0);
+        let typist = self.asks(asked, Box::new(typist));
+        self.begins(start_ns, id, spec, typist);
     }
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {

@@ -283,6 +283,12 @@ void sim_exiting(u32 number)
 	task_of(number)->flags |= PF_EXITING;
 }
 
+/* begin_new_exec() */
+void sim_executes(u32 number, u32 in_execve)
+{
+	task_of(number)->in_execve = in_execve != 0;
+}
+
 void sim_exit(u32 number)
 {
 	struct task_struct *p = task_of(number);

@@ -79,7 +79,8 @@ struct rq {
 	u32 locked_by;
 	/* What this CPU is in the middle of. */
 	bool in_interrupt;
-	bool under_lock;	       /* of BPF's */
+	bool under_lock;      /* of BPF's */
+	bool contract_picked; /* what is about to run, or runs, was picked under a contract */
 	struct task_struct *enqueuing; /* direct_dispatch_task */
 	bool dispatching;
 	enum sched_class next_class;
@@ -290,9 +291,15 @@ void timer_expires(u32 timer, u64 generation);
 
 /* shell_*.c: has the scheduler several trees; what the options say goes to it; what is wrong with
  * its state, if anything: its trees, and whether its queues hold what it thinks, if quiet: nobody
- * is in the middle of changing that
+ * is in the middle of changing that.
  */
 extern const bool model_has_domains;
+/* What it has decided so far; does that CPU go on with its contract, without looking at others? */
+struct decisions {
+	u64 picks, keeps, contract_picks, wake_preemptions;
+	bool contract_goes_on;
+};
+struct decisions model_decisions(u32 cpu);
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 

@@ -136,6 +136,44 @@ static void direct_dispatch(struct rq *rq, struct task_struct *p, u64 flags)
 	dsq_insert(dsq_find(id), p, flags);
 }
 
+/* ---- what callbacks take, by what they decide ---- */
+
+static void calls_enqueue(struct task_struct *p, u64 flags)
+{
+	u64 before = model_decisions(m.cpu).wake_preemptions;
+
+	model_ops->enqueue(p, flags);
+	spend(m.costs.enqueue +
+	      m.costs.enqueue_preempts * (model_decisions(m.cpu).wake_preemptions - before));
+}
+
+/* A contract that goes on is not picked anew, and costs next to nothing over a classmate of a task.
+ */
+static void calls_dispatch(struct rq *rq, struct task_struct *prev)
+{
+	struct decisions before = model_decisions(rq->cpu), after;
+
+	model_ops->dispatch(rq->cpu, prev);
+	after = model_decisions(rq->cpu);
+	rq->contract_picked =
+		after.contract_picks > before.contract_picks && !before.contract_goes_on;
+	spend(m.costs.dispatch + m.costs.dispatch_picks * (after.picks - before.picks) +
+	      m.costs.dispatch_keeps * (after.keeps - before.keeps) +
+	      (rq->contract_picked ? m.costs.dispatch_picks_contract : 0));
+}
+
+static void calls_running(struct rq *rq, struct task_struct *p)
+{
+	model_ops->running(p);
+	spend(m.costs.running + (rq->contract_picked ? m.costs.running_contract : 0));
+}
+
+static void calls_stopping(struct rq *rq, struct task_struct *p, bool runnable)
+{
+	model_ops->stopping(p, runnable);
+	spend(m.costs.stopping + (rq->contract_picked ? m.costs.stopping_contract : 0));
+}
+
 /* do_enqueue_task(); sticky: it goes back to its CPU's local queue as it is. */
 void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool sticky)
 {
@@ -160,8 +198,7 @@ void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool s
 	p->in_transit = true;
 	this_rq()->enqueuing = p;
 	m.stats.enqueues++;
-	model_ops->enqueue(p, flags);
-	spend(m.costs.enqueue);
+	calls_enqueue(p, flags);
 	this_rq()->enqueuing = NULL;
 	p->in_transit = false;
 	if (p->scx.direct_dsq)
@@ -225,8 +262,7 @@ static void dequeue_ext(struct rq *rq, struct task_struct *p)
 {
 	if (rq->curr == p) {
 		update_curr(rq);
-		model_ops->stopping(p, false);
-		spend(m.costs.stopping);
+		calls_stopping(rq, p, false);
 	}
 	p->scx.flags &= ~SCX_TASK_QUEUED;
 	rq->ext_tasks--;
@@ -299,8 +335,7 @@ void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *nex
 	if (p->class != CLASS_EXT || !(p->scx.flags & SCX_TASK_QUEUED))
 		return;
 	/* put_prev_task_scx() */
-	model_ops->stopping(p, true);
-	spend(m.costs.stopping);
+	calls_stopping(rq, p, true);
 	set_runnable(p);
 	if (p->scx.slice) {
 		dsq_insert(&rq->local, p, SCX_ENQ_HEAD);
@@ -325,8 +360,7 @@ void set_next_task(struct rq *rq, struct task_struct *p)
 	if (p->scx.dsq)
 		dsq_remove(p->scx.dsq, p);
 	if (p->scx.flags & SCX_TASK_QUEUED) {
-		model_ops->running(p);
-		spend(m.costs.running);
+		calls_running(rq, p);
 	}
 	p->scx.reset_runnable_at = true;
 }
@@ -343,8 +377,7 @@ static bool dispatch_finds(struct rq *rq, struct task_struct *prev, bool *goes_o
 		return false;
 	this_rq()->dispatching = true;
 	m.stats.dispatches++;
-	model_ops->dispatch(rq->cpu, prev_is_ext ? prev : NULL);
-	spend(m.costs.dispatch);
+	calls_dispatch(rq, prev_is_ext ? prev : NULL);
 	this_rq()->dispatching = false;
 	*goes_on = prev->scx.flags & SCX_TASK_QUEUED && prev->scx.slice;
 	chosen = *goes_on ? prev : rq->local.count ? rq->local.task[0] : NULL;

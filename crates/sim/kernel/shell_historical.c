@@ -26,6 +26,13 @@ void model_knobs(void)
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 }
 
+/* It counts none: its callbacks are taken to cost what the tree's do that decide nothing. */
+struct decisions model_decisions(u32 cpu)
+{
+	(void)cpu;
+	return (struct decisions){0};
+}
+
 /* ---- what must hold (race.c) ---- */
 
 /* A slot that a CPU serves is a task's, in service, and no other CPU's. */

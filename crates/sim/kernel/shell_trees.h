@@ -24,6 +24,17 @@ void model_knobs(void)
 	knobs_of_domains();
 }
 
+struct decisions model_decisions(u32 cpu)
+{
+	return (struct decisions){
+		.picks = stats.picks,
+		.keeps = stats.kept,
+		.contract_picks = stats.contract_picks,
+		.wake_preemptions = stats.wake_preemptions,
+		.contract_goes_on = contract_continues(cpu_state(cpu)),
+	};
+}
+
 int model_data_ready(struct sock *sk)
 {
 	return andante_data_ready(sk);

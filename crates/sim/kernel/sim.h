@@ -34,7 +34,12 @@ struct sim_options {
 
 /* What ways through the kernel cost [instructions]: costs.toml, which says how each is measured. */
 struct sim_costs {
-	uint64_t enqueue, dispatch, running, stopping, init_task, enable, exit_task;
+	/* callbacks, and what they take more by what they decide (struct an_stats in bpf/intf.h) */
+	uint64_t enqueue, enqueue_preempts;
+	uint64_t dispatch, dispatch_picks, dispatch_keeps, dispatch_picks_contract;
+	uint64_t running, running_contract;
+	uint64_t stopping, stopping_contract;
+	uint64_t init_task, enable, exit_task;
 	uint64_t schedule;  /* __schedule() and the switch, without callbacks */
 	uint64_t wake;	    /* try_to_wake_up(), without callbacks */
 	uint64_t interrupt; /* entry and exit */
@@ -107,6 +112,7 @@ void sim_wake_new(uint32_t task);
 void sim_wake(uint32_t task, uint32_t sync);
 void sim_block(uint32_t task);	 /* the task that runs here goes to sleep */
 void sim_exiting(uint32_t task); /* it is about to exit: what it wakes from here on knows */
+void sim_executes(uint32_t task, uint32_t in_execve);
 void sim_exit(uint32_t task);
 void sim_kill(uint32_t task); /* whatever it does */
 void sim_stop(uint32_t task, uint32_t stopped);

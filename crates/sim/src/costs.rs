@@ -121,7 +121,7 @@ impl Parts {
         let both = measured.way(IDLE, "ns")
             - interrupt
             - (callbacks.enqueue + callbacks.dispatch + callbacks.running);
-        let wake = measured.function("try_to_wake_up", "ns") - measured.callback("enqueue");
+        let wake = measured.function("try_to_wake_up", "ns") - measured.decision("enqueue", "base");
         Self {
             interrupt,
             wake,
@@ -143,8 +143,9 @@ fn model(measured: &Measured, parts: &Parts, calls: &SystemCalls) -> raw::Costs 
         - (interrupt + wake + schedule + busy.once_each() + busy.enqueue);
     // Of an interrupt that does next to nothing, what is not the timers' function; of that, the least.
     let timer = measured.function("hrtimer_interrupt", "least");
-    // A timer whose function is the tick's.
-    let tick = timer + measured.function("tick_nohz_handler", "ns");
+    // What a program that never waits loses to one, less what every interrupt takes: not its function alone,
+    // for the kernel does what is due (timers, RCU) on the way back.
+    let tick = measured.way("tick", "ns") - (interrupt - timer);
     // From one CPU's write to the other's program, which idled: beside the write, the wake-up and the
     // switch, the interrupt. The least, since two CPUs that are busy have half of the emulator's speed
     // each, which the model takes into account by itself.
@@ -161,10 +162,16 @@ fn model(measured: &Measured, parts: &Parts, calls: &SystemCalls) -> raw::Costs 
         + across.dispatch
         + across.running);
     raw::Costs {
-        enqueue: whole(measured.callback("enqueue")),
-        dispatch: whole(measured.callback("dispatch")),
-        running: whole(measured.callback("running")),
-        stopping: whole(measured.callback("stopping")),
+        enqueue: whole(measured.decision("enqueue", "base")),
+        enqueue_preempts: whole(measured.decision("enqueue", "wake_preemptions")),
+        dispatch: whole(measured.decision("dispatch", "base")),
+        dispatch_picks: whole(measured.decision("dispatch", "picks")),
+        dispatch_keeps: whole(measured.decision("dispatch", "kept")),
+        dispatch_picks_contract: whole(measured.decision("dispatch", "contract_picks")),
+        running: whole(measured.decision("running", "base")),
+        running_contract: whole(measured.decision("running", "contract_picks")),
+        stopping: whole(measured.decision("stopping", "base")),
+        stopping_contract: whole(measured.decision("stopping", "contract_picks")),
         init_task: whole(measured.callback("init_task")),
         enable: whole(measured.callback("enable")),
         exit_task: whole(measured.callback("disable") + measured.callback("exit_task")),
@@ -268,6 +275,11 @@ impl Measured {
         self.ns(&["callback", "all", name, "ns"])
     }
 
+    /// What a run of a callback costs that decides nothing (`base`), or a decision adds to it.
+    fn decision(&self, callback: &str, what: &str) -> f64 {
+        self.ns(&["decision", callback, what])
+    }
+
     /// A function of the kernel's, less the tracer's part.
     fn function(&self, name: &str, what: &str) -> f64 {
         self.ns(&["function", name, what]) - self.ns(&["tracing", "least"])
@@ -287,6 +299,16 @@ mod tests {
         let parts = [
             ("enqueue", model.enqueue, 200..3_000),
             ("dispatch", model.dispatch, 200..3_000),
+            ("dispatch_picks", model.dispatch_picks, 100..4_000),
+            ("dispatch_keeps", model.dispatch_keeps, 100..4_000),
+            (
+                "dispatch_picks_contract",
+                model.dispatch_picks_contract,
+                500..15_000,
+            ),
+            ("enqueue_preempts", model.enqueue_preempts, 50..3_000),
+            ("running_contract", model.running_contract, 50..4_000),
+            ("stopping_contract", model.stopping_contract, 10..2_000),
             ("running", model.running, 30..1_500),
             ("stopping", model.stopping, 30..1_500),
             ("init_task", model.init_task, 200..5_000),

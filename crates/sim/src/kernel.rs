@@ -131,6 +131,8 @@ enum Wait {
     Timer(u32),
     Channel(ChannelId),
     Child,
+    /// Its child, which it has made by vfork.
+    Exec,
     Dead,
 }
 
@@ -381,6 +383,7 @@ impl Simulation for Kernel {
             spec,
             instance,
             parent: None,
+            paid: true,
         };
         self.at(at_ns, Event::Start(Some(Box::new(new))));
     }

@@ -211,6 +211,7 @@ impl<S: Scheduler> Machine<S> {
             spec,
             instance,
             parent: None,
+            paid: true,
         }));
         self.at(at_ns, Event::Start { index });
     }

@@ -32,6 +32,10 @@ pub enum Step {
     },
     /// Waits until a child has ended that it has not waited for.
     WaitForChild,
+    /// Waits until its child executes a program, as one that has called vfork does.
+    WaitForExec,
+    /// Executes a program: the parent that waits for that goes on.
+    Exec,
     /// Ends.
     Exit,
 }
@@ -54,6 +58,8 @@ pub(crate) struct NewTask {
     pub spec: Spec,
     pub instance: InstanceId,
     pub parent: Option<TaskId>,
+    /// What it takes to make it is counted elsewhere.
+    pub paid: bool,
 }
 
 /// What a program sees of the machine, and may do in no time.
@@ -90,6 +96,19 @@ impl World<'_> {
             },
             instance: self.instance,
             parent: Some(self.parent),
+            paid: false,
+        });
+    }
+
+    /// Any program, by vfork: this task is to wait until that executes it ([`Step::WaitForExec`]). What that
+    /// takes is a part of what the child takes to be loaded.
+    pub fn spawn(&mut self, instance: InstanceId, spec: Spec, program: Box<dyn Program>) {
+        self.forked.push(NewTask {
+            program,
+            spec,
+            instance,
+            parent: Some(self.parent),
+            paid: true,
         });
     }
 }

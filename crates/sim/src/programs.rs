@@ -6,13 +6,15 @@ mod audio;
 mod display;
 mod loaded;
 mod player;
+mod runner;
 mod sink;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
 pub use audio::Audio;
 pub use display::{Client, ClosedLoop, Desk, Server};
-pub use loaded::Loaded;
+pub use loaded::{Connects, Loaded};
 pub use player::Player;
+pub use runner::Runner;
 pub use sink::{Beats, Sink};
 
 use crate::Ns;

@@ -38,9 +38,15 @@ pub(crate) mod raw {
     #[derive(Debug, Clone, Copy, Default)]
     pub struct Costs {
         pub enqueue: u64,
+        pub enqueue_preempts: u64,
         pub dispatch: u64,
+        pub dispatch_picks: u64,
+        pub dispatch_keeps: u64,
+        pub dispatch_picks_contract: u64,
         pub running: u64,
+        pub running_contract: u64,
         pub stopping: u64,
+        pub stopping_contract: u64,
         pub init_task: u64,
         pub enable: u64,
         pub exit_task: u64,
@@ -174,6 +180,7 @@ calls! {
         wake: fn(u32, u32);
         block: fn(u32);
         exiting: fn(u32);
+        executes: fn(u32, u32);
         exit: fn(u32);
         kill: fn(u32);
         stop: fn(u32, u32);

@@ -44,10 +44,12 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
                 found.push(tool("jack_cpu", "as client of the sound server", "jackd2")?);
             }
             Kind::Make { .. } => found.extend(sources::compiler()?),
-            Kind::Command { argv } => {
+            Kind::Command { argv, needs } => {
                 let purpose = format!("as program {}", program.name);
                 let mend = "install it, or correct the scenario";
-                found.push(find(&argv[0]).ok_or_else(|| missing(&argv[0], &purpose, mend))?);
+                for name in argv.iter().take(1).chain(needs) {
+                    found.push(find(name).ok_or_else(|| missing(name, &purpose, mend))?);
+                }
             }
             _ => {}
         }

@@ -257,7 +257,7 @@ pub(super) fn command(
             load_percent,
         } => jack_client(server, *load_percent),
         Kind::Make { jobs } => assets::make_command(&prepared.setup.assets, *jobs).into(),
-        Kind::Command { argv } => argv.clone().into(),
+        Kind::Command { argv, .. } => argv.clone().into(),
         _ => return None,
     })
 }

@@ -48,6 +48,9 @@ impl InCharge {
                 if let Some(percent) = workload.learn_percent {
                     command.arg(format!("--learn={percent}"));
                 }
+                if let Some(cpus) = workload.domain_cpus {
+                    command.args(["--domain-cpus", &cpus.to_string()]);
+                }
                 if !workload.binding {
                     command.arg("--no-binding");
                 }

@@ -139,6 +139,8 @@ pub enum Kind {
     Command {
         /// The program and its arguments.
         argv: Vec<String>,
+        /// Programs that it starts: a virtual machine has no others.
+        needs: Vec<String>,
     },
 }
 
@@ -421,7 +423,8 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
             if argv.is_empty() {
                 return Err(section.error("argv", "names no program"));
             }
-            Kind::Command { argv }
+            let needs = section.get("needs")?.unwrap_or_default();
+            Kind::Command { argv, needs }
         }
         wrong => {
             let hint = suggest(wrong, KINDS.into_iter());

@@ -109,6 +109,8 @@ pub struct Workload {
     pub learn_percent: Option<u32>,
     /// Whether a server works with the share of the client it serves.
     pub binding: bool,
+    /// CPUs of each of Andante's domains; none: as it divides them by itself.
+    pub domain_cpus: Option<u32>,
     /// Record who runs when for this long from the beginning of the measurement [s].
     pub trace_s: f64,
     /// Parents before children, in the order of the file.
@@ -300,12 +302,24 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         sample_ms: root.number("sample_ms", 500.0, 10.0..=60_000.0)?,
         learn_percent,
         binding: root.get("binding")?.unwrap_or(true),
+        domain_cpus: read_domain_cpus(root, cpus)?,
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
         leave_percent: contract::read_leave(root.node("contracts"))?,
         simulator,
     })
+}
+
+/// CPUs of a domain: a power of two, as Andante's have.
+fn read_domain_cpus(root: &mut Section<'_>, cpus: u32) -> Result<Option<u32>, DocumentError> {
+    match root.get::<u32>("domain_cpus")? {
+        Some(each) if !each.is_power_of_two() || each > cpus => {
+            let message = format!("{each} is no power of two up to the {cpus} CPUs there are");
+            Err(root.error("domain_cpus", message))
+        }
+        domain_cpus => Ok(domain_cpus),
+    }
 }
 
 /// All work times `work_scale`.

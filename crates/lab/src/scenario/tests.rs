@@ -74,6 +74,10 @@ fn names_line_and_key_of_mistakes() {
         "x.toml:12: programs.hog.kind: unknown kind `lop`, did you mean `loop`?"
     );
     assert_eq!(
+        broken("duration_s = 10", "duration_s = 10\ndomain_cpus = 3"),
+        "x.toml:4: domain_cpus: 3 is no power of two up to the 1 CPUs there are"
+    );
+    assert_eq!(
         broken("duration_s = 10", "duration_s = -1"),
         "x.toml:3: duration_s: -1 is out of range: give 0.1 to 3600"
     );

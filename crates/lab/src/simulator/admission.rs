@@ -12,7 +12,8 @@ use crate::scenario::{Contract, Program, Workload};
 fn system_of(workload: &Workload) -> System {
     let leave = workload.leave_percent;
     let machine = Machine {
-        cpus: workload.cpus,
+        // The first domain serves contracts.
+        cpus: workload.domain_cpus.unwrap_or(workload.cpus),
         left_for_others_per_mille: 10 * leave.unwrap_or(Options::default().leave_percent),
     };
     System::new(machine, Policy::default()).expect("a machine")

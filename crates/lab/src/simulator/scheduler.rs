@@ -36,11 +36,12 @@ fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
         Choice::Historical(policy) => Some(historical(*policy)),
         Choice::Andante => {
             let options = Options::default();
+            let leave = workload.leave_percent.unwrap_or(options.leave_percent);
             let learn = workload.learn_percent.unwrap_or(options.learn_percent);
             Some(InCharge::Andante(Settings {
                 quantum_ns: quantum_ns(workload),
                 in_class_wake_ns: IN_CLASS_WAKE_NS,
-                contract_bound: part(100 - options.leave_percent),
+                contract_bound: part(100 - leave),
                 learn_bound: part(learn),
                 bindings: workload.binding,
             }))
@@ -229,6 +230,7 @@ fn on_kernel(
     let hardware = Hardware {
         cpus: workload.cpus as usize,
         shared_budget: workload.cpus > 1 && !simulator.ideal,
+        domain_cpus: workload.domain_cpus,
         ..match simulator.ideal {
             true => Hardware::ideal(simulator.costs),
             false => Hardware::default(),

@@ -76,7 +76,9 @@ impl Kernel {
             };
             let step = program.step(&mut world);
             for new in forked.drain(..) {
-                self.spend(self.calls.fork);
+                if !new.paid {
+                    self.spend(self.calls.fork);
+                }
                 self.begin(new);
             }
             if self.take(task, step) {
@@ -181,6 +183,11 @@ impl Kernel {
                 }
                 self.block(task, Wait::Child)
             }
+            Step::WaitForExec => self.block(task, Wait::Exec),
+            Step::Exec => {
+                self.executes(task);
+                false
+            }
             Step::Exit => {
                 self.exit(task);
                 true
@@ -202,6 +209,17 @@ impl Kernel {
     fn serve(&mut self, channel: ChannelId) {
         while let Some(task) = self.channels[channel.0 as usize].next_served() {
             self.wake(task.0, true);
+        }
+    }
+
+    /// mm_release() wakes the parent from within execve, as the scheduler can tell.
+    fn executes(&mut self, task: u32) {
+        let parent = self.tasks[task as usize].parent;
+        let waits = |parent: &u32| self.tasks[*parent as usize].wait == Wait::Exec;
+        if let Some(parent) = parent.filter(waits) {
+            (self.shell.executes)(task, 1);
+            self.wake(parent, false);
+            (self.shell.executes)(task, 0);
         }
     }
 

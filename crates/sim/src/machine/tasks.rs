@@ -108,7 +108,8 @@ impl<S: Scheduler> Machine<S> {
                 t.wait = Wait::Timer(number);
                 self.at(at_ns, Event::Timer { task, number });
             }
-            Step::Take { .. } => return None,
+            // Executing takes no time here, and the parent waits for the child's end afterwards.
+            Step::Take { .. } | Step::WaitForExec | Step::Exec => return None,
             Step::Ask { bell, .. } => return self.take_step(task, Step::Send(bell, 1)),
             Step::Send(channel, bytes) => {
                 if self.channels[channel.0 as usize].send(task, bytes) {

@@ -1,6 +1,7 @@
 //! Display servers: who asks them, and how.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::Ns;
@@ -14,6 +15,8 @@ pub struct Desk {
     /// One byte per request: what the server waits for.
     bell: ChannelId,
     requests: Arc<Mutex<VecDeque<Request>>>,
+    /// Its server has begun to listen.
+    open: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +57,13 @@ impl Desk {
         Self {
             bell,
             requests: Arc::default(),
+            open: Arc::default(),
         }
+    }
+
+    /// Does its server listen?
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// A client's way to ask for `work_ns` of the server's work, answered over `answer`. It waits
@@ -192,6 +201,7 @@ impl Program for Server {
             return Step::Send(request.answer, 1);
         }
         if self.turn == Turn::Listens {
+            self.desk.open.store(true, Ordering::Relaxed);
             self.turn = Turn::Takes;
             return Step::Receive(self.desk.bell, 1);
         }

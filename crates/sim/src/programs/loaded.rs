@@ -1,7 +1,9 @@
-//! A program as the laboratory starts it: it is loaded, waits for its order, reads it, and begins.
+//! A program as the laboratory starts it: it is executed, loaded, waits for its order, reads it, finds its
+//! server, and begins.
 
 use crate::Ns;
 use crate::program::{Program, Step, World};
+use crate::programs::Desk;
 
 /// What it takes to load a program of the laboratory's: execve, the linker, the runtime [ns, at one
 /// instruction per ns].
@@ -37,20 +39,45 @@ impl Loaded {
 
 impl Program for Loaded {
     fn step(&mut self, world: &mut World<'_>) -> Step {
-        match self.phase {
-            0 => {
-                self.phase = 1;
-                Step::Compute(self.load_ns)
-            }
-            1 => {
-                self.phase = 2;
-                Step::SleepUntil(self.order_ns)
-            }
-            2 => {
-                self.phase = 3;
-                Step::Compute(self.read_ns)
-            }
+        let phase = self.phase;
+        self.phase = (phase + 1).min(4);
+        match phase {
+            0 => Step::Exec,
+            1 => Step::Compute(self.load_ns),
+            2 => Step::SleepUntil(self.order_ns),
+            3 => Step::Compute(self.read_ns),
             _ => self.program.step(world),
+        }
+    }
+}
+
+/// Between two attempts of a client to find its server [ns].
+const RETRY_NS: Ns = 1_000_000;
+
+/// A client: before it begins, it tries until its server is there.
+pub struct Connects {
+    program: Box<dyn Program>,
+    desk: Desk,
+    connected: bool,
+}
+
+impl Connects {
+    /// `program`, which asks the server of `desk`.
+    pub fn new(program: Box<dyn Program>, desk: Desk) -> Self {
+        Self {
+            program,
+            desk,
+            connected: false,
+        }
+    }
+}
+
+impl Program for Connects {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        self.connected |= self.desk.is_open();
+        match self.connected {
+            true => self.program.step(world),
+            false => Step::SleepUntil(world.now_ns + RETRY_NS),
         }
     }
 }
