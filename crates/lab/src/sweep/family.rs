@@ -49,6 +49,8 @@
 use std::path::{Path, PathBuf};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value};
+use andante_sim::Random;
+use serde::{Deserialize, Serialize};
 
 use super::distribution::{self, Drawer, is_distribution, pick};
 use super::measure::{Figures, MEASURES};
@@ -94,13 +96,25 @@ pub(crate) struct Drawn {
     pub variants: Vec<(String, String)>,
 }
 
-/// Which draw of a family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which draw of a family, or of the perturbations of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawId {
     /// The seed.
     pub seed: u64,
     /// Its number, from 0.
     pub number: u64,
+}
+
+impl DrawId {
+    /// The random numbers of one place of the draw.
+    pub(crate) fn stream(self, place: &str) -> Random {
+        // FNV-1a (Fowler, Noll, Vo), 64 bits.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let of_place = place.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+        let of_seed = Random::new(self.seed).bits();
+        let of_draw = Random::new(of_seed ^ self.number).bits();
+        Random::new(of_draw ^ of_place)
+    }
 }
 
 impl std::fmt::Display for DrawId {
@@ -214,8 +228,7 @@ impl Family {
     fn draw_all(&self, id: DrawId) -> Result<Drawn, DocumentError> {
         let mut document = self.document.clone();
         let mut drawer = Drawer {
-            seed: id.seed,
-            number: id.number,
+            id,
             variables: Vec::new(),
         };
         let variants = lay_variants(&mut document, &drawer)?;

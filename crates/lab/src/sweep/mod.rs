@@ -38,6 +38,7 @@ pub use report::html;
 pub use result::{
     Distribution, DrawResult, LoadResult, MeasureResult, SCHEMA, SweepResult, VERSION, Worst,
 };
+pub(crate) use summary::quoted;
 use summary::{Done, Terms};
 pub use table::text;
 
@@ -149,6 +150,7 @@ fn check(drawn: &Drawn, choice: &Choice) -> Result<(), LabError> {
     simulator::check(&Job {
         case: drawn.scenario.cases[0].clone(),
         choice: choice.clone(),
+        perturbation: None,
     })
 }
 

@@ -238,7 +238,7 @@ impl Terms<'_> {
 }
 
 /// A word of a command as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
