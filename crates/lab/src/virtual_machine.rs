@@ -302,7 +302,7 @@ impl Machine<'_> {
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs
-                .join(format!("{}.console", job.name().replace(' ', "-"))),
+                .join(format!("{}.console", job.name().replace([' ', '/'], "-"))),
         };
         let mut last_words = String::new();
         let outcome = boot.run(&mut |event| match event {

@@ -57,14 +57,23 @@ pub fn run(
     let mut carried = plain::carry(&file, &scenario, &jobs, &options.run, progress)?;
     let failure = carried.failure.take();
     let done = of_perturbations(&scenario, &choices, carried, &ids, &options.run);
-    if let (Some(error), true) = (failure, done.is_empty()) {
-        return Err(error);
-    }
+    let failure = match failure {
+        Some(error) if done.is_empty() => return Err(error),
+        failure => failure,
+    };
     let result = sum_up(&scenario, &choices, &done, options);
     let folder = options.run.out.join(&scenario.key);
     let json = serde_json::to_vec_pretty(&result).expect("results are plain data");
     plain::write_file(&folder.join("perturbed.json"), &json)?;
-    Ok(result)
+    match failure {
+        None => Ok(result),
+        Some(error) => Err(LabError::Unfinished {
+            source: Box::new(error),
+            carried_out: done.iter().map(|done| done.runs.len()).sum(),
+            cases: ids.len() * scenario.cases.len(),
+            folder,
+        }),
+    }
 }
 
 /// Every case under every scheduler.

@@ -32,6 +32,10 @@
 //!
 //! [bounds]                          # what is asked of a draw, by measure
 //! key_p99_ms = 10
+//!
+//! [[require]]                       # what a sweep must show, see `requirement`
+//! share = 0.9
+//! load = 0.4
 //! ```
 //!
 //! | distribution | |
@@ -54,6 +58,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::{self, Drawer, is_distribution, pick};
 use super::measure::{Figures, MEASURES};
+use super::requirement::{self, Requirement};
 use crate::error::LabError;
 use crate::run::{folders, toml_files};
 use crate::scenario::{self, Scenario, base};
@@ -62,6 +67,7 @@ use crate::scenario::{self, Scenario, base};
 const DRAW: &str = "draw";
 const VARIANTS: &str = "variants";
 const BOUNDS: &str = "bounds";
+const REQUIRE: &str = "require";
 const CHANCE: &str = "chance";
 
 /// One family file.
@@ -75,6 +81,8 @@ pub struct Family {
     pub title: String,
     /// What a draw must keep to be a good one.
     pub(crate) bounds: Figures,
+    /// What a sweep must show.
+    pub(crate) requirements: Vec<Requirement>,
     /// All of it, bounds aside, with what was set laid over it.
     document: Node,
     /// What was set, which is laid over variants too.
@@ -184,13 +192,17 @@ impl Family {
             .collect::<Result<_, _>>()?;
         for over in &mut set {
             lay(&mut document, over);
-            for own in [DRAW, VARIANTS, BOUNDS] {
+            for own in [DRAW, VARIANTS, BOUNDS, REQUIRE] {
                 over.remove(own);
             }
         }
         let bounds = match document.remove(BOUNDS) {
             None => Figures::default(),
             Some(node) => read_figures(&node, BOUNDS)?,
+        };
+        let requirements = match document.remove(REQUIRE) {
+            None => Vec::new(),
+            Some(node) => requirement::read_all(&node, REQUIRE)?,
         };
         distribution::check_all(&document, "")?;
         let title = Section::new(&document, "")?.need("title")?;
@@ -201,6 +213,7 @@ impl Family {
             file: PathBuf::from(file),
             title,
             bounds,
+            requirements,
             document,
             set,
         })
