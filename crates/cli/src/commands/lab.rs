@@ -108,6 +108,10 @@ struct Run {
     /// A line of TOML laid over the scenario; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
+    /// Virtual machines at once; each keeps one CPU busy. [default: as many as this machine has CPUs, up
+    /// to 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    machines: Option<u64>,
     /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
     /// those of a real kernel.
     #[arg(long, value_name = "DIR")]
@@ -296,7 +300,7 @@ impl Run {
             against: self.against.clone(),
             out: self.out.clone(),
             andante: env::current_exe().context("could not find this program's own file")?,
-            machines: None,
+            machines: self.machines.map(|n| n as usize),
         })
     }
 
