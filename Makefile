@@ -39,7 +39,7 @@ with_desktop-others  := --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.
 PERTURBED         := audio desktop
 with_audio        := --perturb 2 --set 'duration_s = 10'
 perturbed_desktop := --perturb 2 --case batch-8
-PERTURBED_ON_SIM  := desktop desktop-films desktop-late desktop-others learnt-imitators binding contract-soft
+PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 # Those that the simulator can run are run there too; shares and frame rates must be the same.
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
@@ -102,7 +102,9 @@ part-build:
 	@$(TIMED) build $(MAKE) -s test-build
 # By then it has been built, with the tests' features: without them most of it would be compiled anew.
 BUILT := COMPILE=true
-part-lint part-core-test part-race part-figures-check part-unit-test part-perturbed-on-sim part-papers: part-%:
+part-race:
+	@$(TIMED) race $(MAKE) -s race SEEDS=4
+part-lint part-core-test part-figures-check part-unit-test part-perturbed-on-sim part-papers: part-%:
 	@$(TIMED) $* $(MAKE) -s $* $(BUILT)
 part-kernel-test:
 	@$(TIMED) kernel-test $(MAKE) -s kernel-test $(BUILT) MACHINES=1
@@ -163,7 +165,7 @@ perturbed: build
 perturbed-%: build
 	@$(TIMED) perturbed-$* $(RUN_PERTURBED)
 
-perturbed-on-sim:
+perturbed-on-sim: build
 	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
 
 agreement: scenarios agree

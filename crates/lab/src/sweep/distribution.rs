@@ -389,8 +389,7 @@ mod tests {
 
     fn drawer(number: u64) -> Drawer {
         Drawer {
-            seed: 1,
-            number,
+            id: DrawId { seed: 1, number },
             variables: Vec::new(),
         }
     }
