@@ -84,7 +84,7 @@ check-kernel-tests: check-build
 	@$(TIMED) kernel-tests $(CARGO) test -q --release --locked $(QUICK) -p andante-sim --test kernel --test contracts
 check-sweep: check-build
 	@$(TIMED) sweep $(ANDANTE) lab sweep $(FAMILIES) --scheduler andante,eevdf-fifo --brief --out out/check
-	@$(TIMED) perturbed $(ANDANTE) lab run desktop --on sim --perturb 50 --scheduler andante --out out/check
+	@$(TIMED) perturbed $(ANDANTE) lab run desktop --on sim --perturb 50 --scheduler andante --out out/check --json >out/check/perturbed.json
 
 # Parts that need nothing of each other run side by side, two at a time; what each took is told at the end.
 test: test-setup

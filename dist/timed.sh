@@ -22,8 +22,10 @@ begin=$(date +%s)
 echo "$name: begins"
 "$@"
 status=$?
-# The second line of `times` is what the children took: 1m2.34s 0m5.6s.
-cpu=$(times | awk 'NR == 2 { split($1 "m" $2, t, /[ms]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }')
+# The second line of `times` is what the children took: 1m2.34s 0m5.6s. A subshell would tell of its own.
+times >"$folder/.$name"
+cpu=$(awk 'NR == 2 { split($1 "m" $2, t, /[ms]+/); printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$folder/.$name")
+rm "$folder/.$name"
 took=$(($(date +%s) - begin))
 echo "$name $took $cpu $status $begin" >"$folder/$name"
 word=passed
