@@ -99,14 +99,15 @@ pub fn run(options: &SweepOptions, count: &mut Count) -> Result<SweepResult, Lab
         })
         .collect::<Result<_, _>>()?;
     let choices = choices(options, &drawn)?;
+    let reference = reference(options, &choices)?;
     let terms = Terms {
         family: &family,
         options,
         choices: &choices,
-        reference: reference(options, &choices)?,
+        reference,
         bounds: bounds(options, &family)?,
         within: read_lines("--within", &options.within)?,
-        requirements: requirements(options, &family)?,
+        requirements: requirements(options, &family, &choices[reference])?,
     };
     for drawn in &drawn {
         for choice in &choices {
@@ -183,10 +184,19 @@ fn bounds(options: &SweepOptions, family: &Family) -> Result<Figures, LabError> 
     Ok(std::array::from_fn(bound))
 }
 
-/// What the sweep must show: by the command, else by the family.
-fn requirements(options: &SweepOptions, family: &Family) -> Result<Vec<Requirement>, LabError> {
+/// What the sweep must show: by the command, else by the family, as far as it is the sweep that the
+/// family speaks of.
+fn requirements(
+    options: &SweepOptions,
+    family: &Family,
+    reference: &Choice,
+) -> Result<Vec<Requirement>, LabError> {
     if options.requirements.is_empty() {
-        return Ok(family.requirements.clone());
+        let unchanged = options.set.is_empty() && options.bounds.is_empty();
+        let own = family.requirements.iter();
+        let own = own
+            .filter(|one| unchanged && reference.name() == REFERENCE && options.draws >= one.draws);
+        return Ok(own.cloned().collect());
     }
     let given = options.requirements.iter();
     Ok(given

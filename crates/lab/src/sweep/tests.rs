@@ -5,6 +5,7 @@ use crate::result::Verdict;
 use crate::scenario::Kind;
 
 const FAMILY: &str = r#"
+require = [{ share = 1, draws = 13 }]
 title = "Films"
 duration_s = 2
 [draw]
@@ -304,6 +305,8 @@ fn a_sweep_that_does_not_show_what_is_required_fails() {
     assert_eq!(first.bad.len() as u64, first.n - first.kept);
     assert_eq!(first.verdict == Verdict::Fail, first.kept < first.n);
     assert_eq!(some.requirements[1].verdict, Verdict::Pass);
+    // The family's own is not asked of another family, nor of fewer draws.
+    assert_eq!(sweep(&[], &[]).unwrap().requirements, []);
     let absent = sweep(&["share = 1, scheduler = 'stock'"], &easy).unwrap();
     assert_eq!(absent.requirements[0].verdict, Verdict::NotJudged);
     for wrong in ["share = 2", "load = 1", "share = 1, loads = 1", "share"] {

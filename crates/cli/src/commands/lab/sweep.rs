@@ -59,7 +59,8 @@ pub struct Sweep {
     /// point), key_p99_ms and key_max_ms 2, batch 0.05; may be given several times.
     #[arg(long, value_name = "MEASURE = FIGURE")]
     within: Vec<String>,
-    /// What the sweep must show, instead of what the family requires; status 12 if it does not. `share` of
+    /// What the sweep must show, instead of what the family requires (of a hundred draws or more, beside
+    /// eevdf-fifo, and without --set and --bound); exit status 19 if it does not. `share` of
     /// the draws in which the reference keeps every bound, at loads up to `load`, keep every bound; may be
     /// given several times.
     #[arg(long, value_name = "share = S, load = L")]
