@@ -3,6 +3,7 @@
 #
 #   make            build target/release/andante
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
+#   make check      after a small change, in under two minutes: formats, core, shell, a sweep
 #   make test       everything that is checked: style, core, crates, and the real kernel
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
@@ -21,22 +22,27 @@ SECONDS := 60
 TEST    :=
 ONLY    :=
 
-# Scenarios that make test runs, in two queues; every one judges itself by its own expectations. Those of
-# COMPARED, and DEPTH, compare with the stock scheduler, the others need Andante alone. Of FILM and DEPTH the
-# outermost cases, and one between; make bench runs all.
-ALONE     := shares shares-smp domains affinity starving film-make film-loops desktop-real wakeup qlinux-2-suspend stress
-ALONE_TOO := qlinux-1-weights contract-windows contract-cost contract-soft
-FILM      := qlinux-3-film --case dhrystones-1,dhrystones-4,dhrystones-8
-COMPARED  := pingpong
-DEPTH     := qlinux-5-depth --case depth-1,depth-16
-# What those get who configure nothing: beside 128 jobs, too; of sound its first seconds, when nothing
-# has been learnt yet.
-DEFAULT   := desktop desktop-films desktop-late desktop-scripts learnt-imitators
-MANY      := desktop-others --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
-BRIEFLY   := audio --set 'duration_s = 10'
+# Scenarios that make test runs, each in a virtual machine at a time, two of them at once: those that take
+# longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
+# Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
+SCENARIOS := stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft film-loops desktop-films \
+             qlinux-3-film desktop-scripts learnt-imitators starving desktop-real desktop-others affinity \
+             contract-cost shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+under_pingpong       := andante,eevdf
+under_qlinux-5-depth := andante,eevdf
+with_qlinux-5-depth  := --case depth-1,depth-16
+with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
+# Beside 128 jobs, on four CPUs.
+with_desktop-others  := --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
+# What must not depend on the image or the evening: under a few perturbations here, and in the simulator
+# under hundreds. Of sound its first seconds, when nothing has been learnt yet.
+PERTURBED         := audio desktop
+with_audio        := --perturb 2 --set 'duration_s = 10'
+perturbed_desktop := --perturb 2 --case batch-8
+PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
-# a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (MANY, and forks of
+# a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and forks of
 # domains), for the emulator gives those CPUs parts of a speed that are not equal.
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-cost \
              contract-soft desktop desktop-late learnt-imitators
@@ -44,9 +50,15 @@ SIMULATED_FILMS   := desktop-films --case four-of-24
 SIMULATED_DOMAINS := domains --case two-of-one,two-of-two,bound
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
-.PHONY: all build demo test test-setup lint core-test race unit-test kernel-test scenarios \
-        scenarios-alone scenarios-compared agreement papers bench soak \
-        figures figures-check costs fuzz fuzz-build clean
+# Runs a part, and keeps what it took: dist/timed.sh.
+TIMES := target/times
+TIMED  = dist/timed.sh $(TIMES)
+SUMMED = status=$$?; dist/timed.sh $(TIMES); exit $$status
+# At once: as many as a small machine has CPUs, and each virtual machine takes one.
+LANES := 2
+
+.PHONY: all build demo check test test-setup lint format-check core-test race unit-test kernel-test scenarios \
+        perturbed perturbed-on-sim agreement papers bench soak figures figures-check costs fuzz fuzz-build clean
 all: build
 
 build:
@@ -57,22 +69,78 @@ demo:
 	$(COMPILE)
 	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
 
+# The parts of `make check`. The binary is compiled quickly, see the file.
+QUICK    := --config .cargo/quick.toml
+FAMILIES := desktop sound games batch systemd keys
+
+check:
+	@rm -rf $(TIMES)
+	@$(MAKE) -s -j$(LANES) check-formats check-core check-shell check-sweep check-kernel-tests; $(SUMMED)
+
+.PHONY: check-formats check-core check-shell check-build check-sweep check-kernel-tests
+check-formats:
+	@$(TIMED) formats $(MAKE) -s format-check
+check-core:
+	@$(TIMED) core $(MAKE) -s -C core quick
+check-shell:
+	@$(TIMED) shell $(MAKE) -s race SEEDS=4 STEPS=100000
+check-build:
+	@$(TIMED) build $(CARGO) build -q --release --locked $(QUICK) -p andante
+check-kernel-tests: check-build
+	@$(TIMED) kernel-tests $(CARGO) test -q --release --locked $(QUICK) -p andante-sim --test kernel --test contracts
+check-sweep: check-build
+	@$(TIMED) sweep $(ANDANTE) lab sweep $(FAMILIES) --scheduler andante,eevdf-fifo --brief --out out/check
+	@$(TIMED) perturbed $(ANDANTE) lab run desktop --on sim --perturb 50 --scheduler andante --out out/check --json >out/check/perturbed.json
+
+# Parts that need nothing of each other run side by side, two at a time; what each took is told at the end.
+test: test-setup
+	@rm -rf $(TIMES)
+	@$(MAKE) -s -j$(LANES) $(PARTS:%=part-%); $(SUMMED)
+	@echo "make test: all passed"
+
+# In the order in which they begin, as far as what they need is there.
+VM_PARTS := kernel-test $(PERTURBED:%=perturbed-%) $(SCENARIOS:%=vm-%)
+PARTS    := lint core-test race build figures-check $(VM_PARTS) unit-test perturbed-on-sim papers agreement
+OF_BUILD := figures-check $(VM_PARTS) unit-test perturbed-on-sim papers agreement
+.PHONY: test-build $(PARTS:%=part-%)
+
+part-build:
+	@$(TIMED) build $(MAKE) -s test-build
+# By then it has been built, with the tests' features: without them most of it would be compiled anew.
+BUILT := COMPILE=true
+part-race:
+	@$(TIMED) race $(MAKE) -s race SEEDS=4
+part-lint part-core-test part-figures-check part-unit-test part-perturbed-on-sim part-papers: part-%:
+	@$(TIMED) $* $(MAKE) -s $* $(BUILT)
+part-kernel-test:
+	@$(TIMED) kernel-test $(MAKE) -s kernel-test $(BUILT) MACHINES=1
+$(SCENARIOS:%=part-vm-%): part-vm-%:
+	@$(TIMED) vm-$* $(RUN_ONE)
+$(PERTURBED:%=part-perturbed-%): part-perturbed-%:
+	@$(TIMED) perturbed-$* $(RUN_PERTURBED)
+part-agreement: $(SCENARIOS:%=part-vm-%)
+	@$(TIMED) agreement $(MAKE) -s agree
+# Cargo does one thing at a time.
+part-build: part-lint
+$(OF_BUILD:%=part-%): part-build
+
 # The tests' own libraries change features of ours, so that cargo would compile most of them twice: the
 # binary is made with them, once.
-test: COMPILE := $(CARGO) test --release --locked --workspace --no-run
-test: test-setup lint build figures-check core-test unit-test kernel-test scenarios agreement papers
-	@echo "make test: all passed"
+test-build: COMPILE := $(CARGO) test --release --locked --workspace --no-run
+test-build: build
 
 test-setup:
 	dist/setup.sh test
 
-lint:
-	$(CARGO) fmt --all --check
+lint: format-check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+
+format-check:
+	$(CARGO) fmt --all --check
 	$(MAKE) -s -C core format-check
 
 core-test:
-	$(MAKE) -s -j2 -O -C core test
+	$(MAKE) -s -O -C core test
 
 # The scheduler's shell on the model of the kernel, natively: any CPU at any time (crates/sim/kernel/race.c).
 race:
@@ -81,33 +149,40 @@ race:
 unit-test:
 	$(CARGO) test --release --locked --workspace
 
-# The virtual machine: two at a time, each on a CPU of its own. The whole workspace, as in unit-test:
+# The virtual machine: so many at a time, each on a CPU of its own. The whole workspace, as in unit-test:
 # of a part of it all would be compiled anew.
+MACHINES := 2
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel -- --ignored --test-threads=2 $(TEST)
+	$(CARGO) test --release --locked --workspace --lib --test kernel -- --ignored --test-threads=$(MACHINES) $(TEST)
 
-# A scenario of one case keeps one CPU of this machine busy, so they are run in two queues.
+RUN_ONE       = $(ANDANTE) lab run $* --machines 1 --scheduler $(or $(under_$*),andante) $(with_$*)
+RUN_PERTURBED = $(ANDANTE) lab run $* --machines 1 --scheduler andante $(or $(perturbed_$*),$(with_$*)) --out out/perturbed
+
 scenarios: build
-	$(MAKE) -s -j2 scenarios-alone scenarios-compared
+	@rm -rf $(TIMES)
+	@$(MAKE) -s -j$(LANES) $(SCENARIOS:%=vm-%); $(SUMMED)
 
-scenarios-alone:
-	$(ANDANTE) lab run --scheduler andante $(ALONE)
+# One scenario as make test runs it: make vm-desktop.
+vm-%: build
+	@$(TIMED) vm-$* $(RUN_ONE)
 
-scenarios-compared:
-	$(ANDANTE) lab run --scheduler andante $(ALONE_TOO)
-	$(ANDANTE) lab run --scheduler andante $(DEFAULT)
-	$(ANDANTE) lab run --scheduler andante $(MANY)
-	$(ANDANTE) lab run --scheduler andante $(BRIEFLY)
-	$(ANDANTE) lab run --scheduler andante $(FILM)
-	$(ANDANTE) lab run --scheduler andante,eevdf $(COMPARED)
-	$(ANDANTE) lab run --scheduler andante,eevdf $(DEPTH)
+perturbed: build
+	@$(MAKE) -s -j$(LANES) $(PERTURBED:%=perturbed-%) perturbed-on-sim
+perturbed-%: build
+	@$(TIMED) perturbed-$* $(RUN_PERTURBED)
 
-agreement: scenarios
+perturbed-on-sim: build
+	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
+
+agreement: scenarios agree
+
+.PHONY: agree
+agree:
 	$(SIMULATE) $(SIMULATED)
 	$(SIMULATE) $(SIMULATED_FILMS)
 	$(SIMULATE) $(SIMULATED_DOMAINS)
-	$(SIMULATE) $(FILM)
-	$(SIMULATE) $(DEPTH)
+	$(SIMULATE) qlinux-3-film $(with_qlinux-3-film)
+	$(SIMULATE) qlinux-5-depth $(with_qlinux-5-depth)
 
 # Published experiments in the simulator; figures that deviate without a reason fail.
 papers: build

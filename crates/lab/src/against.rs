@@ -256,6 +256,7 @@ fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
         measure: None,
         program: None,
         verdict: if holds { Verdict::Pass } else { Verdict::Fail },
+        tail: false,
         measured: Some(measured),
         reason: None,
     }

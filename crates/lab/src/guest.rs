@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::assets;
 use crate::choice::Choice;
 use crate::error::LabError;
+use crate::perturb;
 use crate::result::SchedulerResult;
 use crate::runner::{self, Setup};
 use crate::scenario::{Scenario, Workload};
+use crate::sweep::DrawId;
 
 const OUTPUT_PORT: &str = "/dev/virtio-ports/andante.out";
 const PROGRESS_PORT: &str = "/dev/virtio-ports/andante.progress";
@@ -30,6 +32,8 @@ pub(crate) struct GuestOrder {
     pub case: Option<String>,
     /// `andante`, `eevdf`, `stock`, or the path of a program.
     pub scheduler: String,
+    /// Which of its perturbations.
+    pub perturbation: Option<DrawId>,
 }
 
 /// What the host is sent.
@@ -138,7 +142,11 @@ pub(crate) fn read_order(order: &GuestOrder) -> Result<(Workload, Choice, Setup)
         assets: assets::IN_GUEST.into(),
         andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
     };
-    Ok((case.workload, Choice::parse(&order.scheduler)?, setup))
+    let workload = match order.perturbation {
+        Some(id) => perturb::perturbed(&case.workload, id),
+        None => case.workload,
+    };
+    Ok((workload, Choice::parse(&order.scheduler)?, setup))
 }
 
 /// `3.500 measuring`, or `- booting` outside a measurement.

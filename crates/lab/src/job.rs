@@ -7,6 +7,7 @@ use crate::choice::Choice;
 use crate::error::LabError;
 use crate::result::SchedulerResult;
 use crate::scenario::Case;
+use crate::sweep::DrawId;
 
 /// Where to run a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct RunOptions {
     /// Names of [`Choice::OF_KERNEL`] or of simulated policies, or paths of programs that load a
     /// scheduler, in the order of the results.
     pub schedulers: Vec<String>,
+    /// Run it perturbed: this one of its perturbations.
+    pub perturbation: Option<DrawId>,
     /// Where.
     pub on: On,
     /// Folder below which the results of another place lie, to compare the new ones with.
@@ -56,17 +59,22 @@ pub struct RunOptions {
 /// One case under one scheduler.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
+    /// Perturbed, if it is to be.
     pub case: Case,
     pub choice: Choice,
+    pub perturbation: Option<DrawId>,
 }
 
 impl Job {
-    /// `CASE SCHEDULER`.
+    /// `CASE SCHEDULER SEED/NUMBER`, as far as it has these.
     pub fn name(&self) -> String {
-        match &self.case.name {
-            Some(case) => format!("{case} {}", self.choice.name()),
-            None => self.choice.name(),
-        }
+        let perturbation = self.perturbation.map(|id| id.to_string());
+        let words = [
+            self.case.name.clone(),
+            Some(self.choice.name()),
+            perturbation,
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -62,7 +62,7 @@ fn judge_one(
                 .iter()
                 .any(|run| run.schedulers.iter().any(|s| s.name == **name))
         });
-    let judgement = |instance: &str, verdict, measured, reason| Judgement {
+    let judgement = |instance: &str, verdict, measured: Option<f64>, reason| Judgement {
         expectation: match instance {
             "" => expectation.to_string(),
             instance => format!("{expectation} ({instance})"),
@@ -73,6 +73,8 @@ fn judge_one(
             Subject::Machine | Subject::Class(_) => None,
         },
         verdict,
+        tail: verdict == Verdict::Pass
+            && measured.is_some_and(|figure| !expectation.bound.holds(figure)),
         measured,
         reason,
     };
@@ -100,7 +102,7 @@ fn judge_one(
         Ok(figures) => figures
             .into_iter()
             .map(|(instance, measured)| {
-                let verdict = if expectation.bound.holds(measured) {
+                let verdict = if expectation.worst_bound().holds(measured) {
                     Verdict::Pass
                 } else {
                     Verdict::Fail

@@ -20,6 +20,7 @@ pub mod judge;
 mod measures;
 mod mpv;
 pub mod paper;
+pub mod perturb;
 mod pool;
 mod programs;
 pub mod progress;

@@ -227,6 +227,49 @@ impl Count {
     }
 }
 
+/// Many runs, of which only the number is of interest.
+pub struct Many {
+    count: Count,
+    names: Vec<String>,
+}
+
+impl Many {
+    /// On standard error.
+    pub fn on_stderr() -> Self {
+        Self {
+            count: Count::on_stderr(),
+            names: Vec::new(),
+        }
+    }
+}
+
+impl Progress for Many {
+    fn preparing(&mut self, what: &str) {
+        self.count.now = what.to_owned();
+        self.count.tick();
+    }
+
+    fn runs(&mut self, names: &[String]) {
+        self.names = names.to_vec();
+        self.count.begins(names.len());
+    }
+
+    fn run(&mut self, index: usize, _: &runner::Progress, _: f64) {
+        self.count.at(&self.names[index]);
+    }
+
+    fn ended(&mut self, _: usize, _: &str) {
+        self.count.done();
+        if self.count.done == self.count.all {
+            self.count.ends();
+        }
+    }
+
+    fn tick(&mut self) {
+        self.count.tick();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

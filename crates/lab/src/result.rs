@@ -31,6 +31,9 @@ pub struct RunResult {
     /// Lines of TOML that were laid over the scenario, e.g. `cpus = 4`, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub set: Vec<String>,
+    /// `SEED/NUMBER` of the perturbation that it ran under; absent: as the scenario stands.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub perturbation: Option<String>,
     /// One line for people.
     pub title: String,
     /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator) or `host`.
@@ -61,6 +64,7 @@ impl Default for RunResult {
             case: None,
             cases_chosen: false,
             set: Vec::new(),
+            perturbation: None,
             title: String::new(),
             on: String::new(),
             kernel: String::new(),
@@ -86,6 +90,10 @@ pub struct Judgement {
     pub program: Option<String>,
     /// Whether it holds.
     pub verdict: Verdict,
+    /// Whether it passes although the figure is beyond the bound: it is within what the scenario says of
+    /// the worst perturbation.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub tail: bool,
     /// The figure that was compared, in the measure's own unit (or a ratio); absent if there was
     /// none to compare.
     #[serde(skip_serializing_if = "Option::is_none", default)]

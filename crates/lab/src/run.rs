@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use crate::against;
+use crate::cases::base_name;
 use crate::choice::Choice;
 use crate::error::LabError;
 use crate::host;
 use crate::job::{Carried, Job, On, RunOptions};
 use crate::judge;
 use crate::progress::Progress;
-use crate::result::{RunResult, SCHEMA, VERSION, Verdict};
+use crate::result::{ProgramResult, RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
 use crate::scenario::{Case, Program, Scenario};
-use crate::{report, runner, simulator, trace, virtual_machine};
+use crate::{perturb, report, runner, simulator, trace, virtual_machine};
 
 /// Runs a scenario and writes `result.json`, `report.html` and the traces to
 /// `OUT/SCENARIO[/CASE]/`.
@@ -23,29 +24,9 @@ use crate::{report, runner, simulator, trace, virtual_machine};
 /// schedulers are written all the same.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunResult>, LabError> {
     let (file, scenario) = load(options)?;
-    let choices: Vec<Choice> = options
-        .schedulers
-        .iter()
-        .map(|name| Choice::parse(name))
-        .collect::<Result<_, _>>()?;
-    let jobs: Vec<Job> = scenario
-        .cases
-        .iter()
-        .flat_map(|case| {
-            choices.iter().map(|c| Job {
-                case: case.clone(),
-                choice: c.clone(),
-            })
-        })
-        .collect();
-    if options.on != On::Sim {
-        check_for_kernel(&jobs)?;
-    }
-    let mut carried = match options.on {
-        On::Sim => simulator::run(&jobs, progress)?,
-        On::Vm => virtual_machine::run(&file, &scenario, &jobs, options, progress)?,
-        On::Host => host::run(&jobs, options, progress)?,
-    };
+    let choices = choices(options)?;
+    let jobs = perturb::jobs(&scenario, &choices, options.perturbation);
+    let mut carried = carry(&file, &scenario, &jobs, options, progress)?;
     let failure = carried.failure.take();
     let mut runs = merge(&scenario, &choices, carried, options);
     if runs.is_empty() {
@@ -67,6 +48,30 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<Vec<RunR
     }
 }
 
+/// The schedulers that are asked for.
+pub(crate) fn choices(options: &RunOptions) -> Result<Vec<Choice>, LabError> {
+    let names = options.schedulers.iter();
+    names.map(|name| Choice::parse(name)).collect()
+}
+
+/// Carries the jobs out where they are to be.
+pub(crate) fn carry(
+    file: &Path,
+    scenario: &Scenario,
+    jobs: &[Job],
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Carried, LabError> {
+    if options.on != On::Sim {
+        check_for_kernel(jobs)?;
+    }
+    match options.on {
+        On::Sim => simulator::run(jobs, progress),
+        On::Vm => virtual_machine::run(file, scenario, jobs, options, progress),
+        On::Host => host::run(jobs, options, progress),
+    }
+}
+
 /// The scenario that is asked for, with the cases that are, and its file.
 pub(crate) fn load(options: &RunOptions) -> Result<(PathBuf, Scenario), LabError> {
     let file = find(&options.scenario)?;
@@ -80,7 +85,7 @@ pub(crate) fn load(options: &RunOptions) -> Result<(PathBuf, Scenario), LabError
 /// Refuses what only the simulator has.
 fn check_for_kernel(jobs: &[Job]) -> Result<(), LabError> {
     let refuse = |what: String| Err(LabError::OnlySimulated { what });
-    for Job { case, choice } in jobs {
+    for Job { case, choice, .. } in jobs {
         if let Choice::Policy(kind) = choice {
             return refuse(format!(
                 "the scheduler `{}` is the simulator's; the kernel's is `{}`",
@@ -255,7 +260,7 @@ pub(crate) fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(
 }
 
 /// One result per case that was carried out under all schedulers, from one result per job.
-fn merge(
+pub(crate) fn merge(
     scenario: &Scenario,
     choices: &[Choice],
     carried: Carried,
@@ -264,7 +269,13 @@ fn merge(
     let on = options.on;
     let mut results = carried.results.into_iter();
     let merge_case = |case: &Case| {
-        let schedulers: Vec<_> = results.by_ref().take(choices.len()).collect();
+        let mut schedulers: Vec<_> = results.by_ref().take(choices.len()).collect();
+        if options.perturbation.is_some() {
+            schedulers
+                .iter_mut()
+                .flatten()
+                .for_each(|one| in_order_of(case, one));
+        }
         Some(RunResult {
             schema: SCHEMA.to_owned(),
             version: VERSION,
@@ -272,6 +283,7 @@ fn merge(
             case: case.name.clone(),
             cases_chosen: !options.cases.is_empty(),
             set: options.set.clone(),
+            perturbation: options.perturbation.map(|id| id.to_string()),
             title: scenario.title.clone(),
             on: on.name().to_owned(),
             kernel: carried.kernel.clone(),
@@ -289,6 +301,16 @@ fn merge(
         })
     };
     scenario.cases.iter().filter_map(merge_case).collect()
+}
+
+/// Brings the programs of a perturbed result into the scenario's order.
+fn in_order_of(case: &Case, result: &mut SchedulerResult) {
+    let place = |program: &ProgramResult| {
+        let mut programs = case.workload.programs.iter();
+        programs.position(|one| one.name == base_name(program))
+    };
+    // Instances of one program have kept theirs.
+    result.programs.sort_by_key(place);
 }
 
 /// Writes everything a run leaves: one report for the scenario, and data for every case.

@@ -208,6 +208,16 @@ struct Instance<'a> {
     program: &'a Program,
     name: String,
     id: InstanceId,
+    /// By how much its beats begin after the measurement.
+    later_ns: Ns,
+}
+
+/// By how much the beats of an instance begin after the measurement.
+fn beats_later_ns(program: &Program, number: u32) -> Ns {
+    match program.kind.beat_s() {
+        Some(_) => ns(program.later_s(number)),
+        None => 0,
+    }
 }
 
 /// Puts the scenario's programs into the machine.
@@ -223,6 +233,10 @@ struct Starter<'a, 'm> {
     /// Loads the programs, where the laboratory does that.
     runner: Runner,
     desks: Vec<(String, Desk)>,
+    /// Of the instance that is being started: by how much it is later than its program says,
+    later_ns: Ns,
+    /// and when its beats begin.
+    beats_ns: Ns,
 }
 
 impl<'a, 'm> Starter<'a, 'm> {
@@ -256,6 +270,8 @@ impl<'a, 'm> Starter<'a, 'm> {
             loads: scheduler::loads(workload, choice),
             runner: Runner::default(),
             desks,
+            later_ns: 0,
+            beats_ns: begin_ns,
         }
     }
 
@@ -264,12 +280,17 @@ impl<'a, 'm> Starter<'a, 'm> {
         for program in &self.workload.programs {
             for number in 1..=program.count {
                 let id = self.machine.instance();
-                self.start(program, id);
+                self.start(program, number, id);
                 let name = match program.count {
                     1 => program.name.clone(),
                     _ => format!("{}.{number}", program.name),
                 };
-                instances.push(Instance { program, name, id });
+                instances.push(Instance {
+                    program,
+                    name,
+                    id,
+                    later_ns: beats_later_ns(program, number),
+                });
             }
         }
         if !self.runner.is_empty() {
@@ -281,8 +302,10 @@ impl<'a, 'm> Starter<'a, 'm> {
         instances
     }
 
-    fn start(&mut self, program: &Program, id: InstanceId) {
+    fn start(&mut self, program: &Program, number: u32, id: InstanceId) {
         let at = |at_s: f64| ((self.begin_ns as f64) + at_s * NS_PER_S as f64).max(0.0) as Ns;
+        self.later_ns = ns(program.later_s(number));
+        self.beats_ns = self.begin_ns + beats_later_ns(program, number);
         let start_ns = program.start_s.map_or(0, at);
         let (suspend, resume, stop) = (
             program.suspend_s.map(at),
@@ -331,7 +354,9 @@ impl<'a, 'm> Starter<'a, 'm> {
     /// begin with the warm-up are loaded before that.
     fn begins(&mut self, start_ns: Ns, id: InstanceId, spec: Spec, program: Box<dyn Sim>) {
         if !self.loads {
-            return self.machine.start(start_ns, id, spec, program);
+            return self
+                .machine
+                .start(start_ns + self.later_ns, id, spec, program);
         }
         let number = Ns::from(id.0);
         let (load_ns, order_ns) = match start_ns {
@@ -341,7 +366,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             ),
             _ => (start_ns, start_ns),
         };
-        let loaded = Loaded::new(program, order_ns, 1.0);
+        let loaded = Loaded::new(program, order_ns + self.later_ns, 1.0);
         self.runner.load(load_ns, id, spec, Box::new(loaded));
     }
 
@@ -365,7 +390,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 work_ms,
             } => {
                 let per_s = Kind::periods_per_s(*frames, *rate_hz);
-                let audio = Audio::new(self.begin_ns, per_s, each_from_ms(work_ms));
+                let audio = Audio::new(self.beats_ns, per_s, each_from_ms(work_ms));
                 self.begins(start_ns, id, spec, Box::new(audio));
             }
             Kind::Server => {
@@ -384,7 +409,7 @@ impl<'a, 'm> Starter<'a, 'm> {
                 self.begins(start_ns, id, spec, client);
             }
             Kind::Waker { interval_us } => {
-                let waker = Answerer::waker(self.begin_ns, (interval_us * 1e3) as Ns);
+                let waker = Answerer::waker(self.beats_ns, (interval_us * 1e3) as Ns);
                 self.begins(start_ns, id, spec, Box::new(waker));
             }
             Kind::Batch { work_ms, fork_ms } => {
@@ -427,7 +452,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             unreachable!("asked for a player");
         };
         let client = self.client(display, (start_ns, id, &spec));
-        let player = Player::new(self.begin_ns, *fps, each_from_ms(work_ms), client)
+        let player = Player::new(self.beats_ns, *fps, each_from_ms(work_ms), client)
             .exchanges(display.exchanges);
         let player = match drops {
             true => player,
@@ -457,10 +482,10 @@ impl<'a, 'm> Starter<'a, 'm> {
             seed: *seed,
             input_ns: each_from_ms(input_ms),
             work_ns: each_from_ms(work_ms),
-            until_ns: until_s.map_or(Ns::MAX, |at_s| self.begin_ns + ns(at_s)),
+            until_ns: until_s.map_or(Ns::MAX, |at_s| self.beats_ns + ns(at_s)),
         };
         let client = self.client(display, (start_ns, id, &spec));
-        let typist = Answerer::typist(self.begin_ns, typing, client);
+        let typist = Answerer::typist(self.beats_ns, typing, client);
         let asked = display.server.as_ref().filter(|_| display.work_ms > 0.0);
         let typist = self.asks(asked, Box::new(typist));
         self.begins(start_ns, id, spec, typist);

@@ -12,7 +12,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use andante_vm::{Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Qemu};
+use andante_vm::{
+    Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, PassingImage, Qemu,
+};
 
 use crate::assets;
 use crate::choice::Choice;
@@ -21,8 +23,8 @@ use crate::guest::{self, GuestOrder, GuestReply};
 use crate::job::{Carried, Job, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
-use crate::runner;
-use crate::scenario::{Case, Scenario};
+use crate::scenario::Scenario;
+use crate::{perturb, runner};
 
 /// Each machine takes memory and one of the host's CPUs.
 const MACHINES_MAX: usize = 4;
@@ -38,8 +40,9 @@ const GUEST_BIN: &str = "/andante/bin";
 pub(crate) struct Machine<'a> {
     kernel: Kernel,
     qemu: Qemu,
-    /// For cases with real programs.
-    image: Option<PathBuf>,
+    /// For cases with real programs; what it is made of.
+    image: Option<(PathBuf, ImageSpec)>,
+    cache: Cache,
     /// The scenario and the files beside it that it reads.
     scenario_files: Vec<InitrdFile>,
     scenario: &'a Scenario,
@@ -168,7 +171,7 @@ pub(crate) fn prepare<'a>(
             assets::make(workload, &folder, &mut |what| say(&what))?;
             spec.files.extend(assets::needed(workload, &folder)?);
         }
-        Some(andante_vm::build_image(&cache, &spec, &say)?)
+        Some((andante_vm::build_image(&cache, &spec, &say)?, spec))
     } else {
         None
     };
@@ -178,6 +181,7 @@ pub(crate) fn prepare<'a>(
         kernel,
         qemu,
         image,
+        cache,
         scenario_files: scenario_files(file, scenario)?,
         scenario,
         options,
@@ -235,21 +239,34 @@ impl Machine<'_> {
             Choice::Program(file) => (vec![file.clone()], in_guest(file)),
             choice => (Vec::new(), choice.name()),
         };
-        let order = self.order(&job.case, scheduler);
+        let order = self.order(job, scheduler);
         match self.carry("guest", &order, job, programs, say)? {
             GuestReply::Result(result) => Ok(result),
             reply => Err(reply.into_error()),
         }
     }
 
-    /// The order to run a case under this scheduler.
-    pub(crate) fn order(&self, case: &Case, scheduler: String) -> GuestOrder {
+    /// The order to run a job under this scheduler.
+    pub(crate) fn order(&self, job: &Job, scheduler: String) -> GuestOrder {
         GuestOrder {
             scenario: in_scenario_folder(format!("{}.toml", self.scenario.key)),
             set: self.options.set.clone(),
-            case: case.name.clone(),
+            case: job.case.name.clone(),
             scheduler,
+            perturbation: job.perturbation,
         }
+    }
+
+    /// The image in another layout, if there is one and another layout is asked for.
+    fn image_of(&self, layout: Option<u64>) -> Result<Option<PassingImage>, LabError> {
+        let (Some((_, spec)), Some(_)) = (&self.image, layout) else {
+            return Ok(None);
+        };
+        let spec = ImageSpec {
+            layout,
+            ..spec.clone()
+        };
+        Ok(Some(andante_vm::build_passing_image(&self.cache, &spec)?))
     }
 
     /// Boots a machine for this job, has the laboratory there carry out an order, by the subcommand
@@ -268,19 +285,24 @@ impl Machine<'_> {
         let command = [&in_guest(&self.options.andante), "lab", verb, &order];
         let virtual_s =
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
+        let layout = job.perturbation.map(perturb::layout);
+        let perturbed = self.image_of(layout)?;
+        let image = perturbed.as_ref().map(|image| &image.file);
+        let usual = self.image.as_ref().map(|(file, _)| file);
         let boot = Boot {
             kernel: &self.kernel,
             qemu: &self.qemu,
             cpus: workload.cpus,
             memory_mib: workload.memory_mib,
-            image: self.image.as_deref(),
+            image: image.or(usual).map(PathBuf::as_path),
+            layout,
             initrd_files: self.scenario_files.clone(),
             programs,
             command: command.map(str::to_owned).into(),
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs
-                .join(format!("{}.console", job.name().replace(' ', "-"))),
+                .join(format!("{}.console", job.name().replace([' ', '/'], "-"))),
         };
         let mut last_words = String::new();
         let outcome = boot.run(&mut |event| match event {

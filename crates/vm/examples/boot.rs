@@ -50,6 +50,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         cpus,
         memory_mib: 512,
         image: image.as_deref(),
+        layout: None,
         initrd_files: Vec::new(),
         programs: Vec::new(),
         command,

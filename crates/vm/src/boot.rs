@@ -41,6 +41,8 @@ pub struct Boot<'a> {
     /// The root file system; without one the RAM disk is the root. What the guest writes there
     /// is thrown away.
     pub image: Option<&'a Path>,
+    /// Seed of another order of the files in the RAM disk; none: by path.
+    pub layout: Option<u64>,
     /// Files of the RAM disk.
     pub initrd_files: Vec<InitrdFile>,
     /// Executables of the host, put into `/andante/bin` (which ends the guest's PATH) with their

@@ -35,6 +35,8 @@ pub struct ImageSpec {
     pub files: Vec<(PathBuf, PathBuf)>,
     /// Free space for what the guest writes, which is thrown away when it ends [MiB].
     pub free_mib: u32,
+    /// Seed of another order of the files, which then lie in other places of the image; none: by path.
+    pub layout: Option<u64>,
 }
 
 /// Why there is no image.
@@ -81,7 +83,10 @@ pub fn build_image(
     progress: &dyn Fn(&str),
 ) -> Result<PathBuf, ImageError> {
     let tree = gather(spec)?;
-    let key = format!("{}-{}-{LAYOUT}", tree.fingerprint()?, spec.free_mib);
+    let layout = spec
+        .layout
+        .map_or_else(String::new, |seed| format!("-{seed}"));
+    let key = format!("{}-{}-{LAYOUT}{layout}", tree.fingerprint()?, spec.free_mib);
     let _held = cache.lock("images")?;
     let images = cache.folder("images")?;
     let image = images.join(format!("{key}.ext4"));
@@ -90,9 +95,26 @@ pub fn build_image(
     }
     progress("building the root image");
     let new = staging(&images)?;
-    let made = make(&tree, spec.free_mib, new.path())?;
+    let made = make(&tree, spec, new.path())?;
     fs::rename(&made, &image).map_err(io_error(&image))?;
     Ok(image)
+}
+
+/// An image that is deleted when this is dropped.
+#[derive(Debug)]
+pub struct PassingImage {
+    /// Its file.
+    pub file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// Makes an image that is not kept: one of many layouts, which would fill the cache.
+pub fn build_passing_image(cache: &Cache, spec: &ImageSpec) -> Result<PassingImage, ImageError> {
+    let folder = staging(&cache.folder("images")?)?;
+    Ok(PassingImage {
+        file: make(&gather(spec)?, spec, folder.path())?,
+        _folder: folder,
+    })
 }
 
 fn gather(spec: &ImageSpec) -> Result<Tree, ImageError> {
@@ -115,12 +137,12 @@ fn gather(spec: &ImageSpec) -> Result<Tree, ImageError> {
 }
 
 /// Makes the file system in `folder`, where it also puts what it needs on the way.
-fn make(tree: &Tree, free_mib: u32, folder: &Path) -> Result<PathBuf, ImageError> {
+fn make(tree: &Tree, spec: &ImageSpec, folder: &Path) -> Result<PathBuf, ImageError> {
     let script = folder.join("script");
-    let commands = commands(tree, folder)?;
+    let commands = commands(tree, spec.layout, folder)?;
     fs::write(&script, commands).map_err(io_error(&script))?;
     let image = folder.join("image");
-    let size_bytes = size_bytes(tree, free_mib)?;
+    let size_bytes = size_bytes(tree, spec.free_mib)?;
     File::create(&image)
         .and_then(|file| file.set_len(size_bytes))
         .map_err(io_error(&image))?;
@@ -153,9 +175,9 @@ fn make(tree: &Tree, free_mib: u32, folder: &Path) -> Result<PathBuf, ImageError
 
 /// The debugfs commands that fill the file system. Modes are set apart from writing, which knows
 /// only the modes of the host's files.
-fn commands(tree: &Tree, folder: &Path) -> Result<String, ImageError> {
+fn commands(tree: &Tree, layout: Option<u64>, folder: &Path) -> Result<String, ImageError> {
     let mut commands = String::new();
-    for (index, (path, node)) in tree.iter().enumerate() {
+    for (index, (path, node)) in tree.in_order(layout).into_iter().enumerate() {
         let guest = quoted(path)?;
         let command = match node {
             Node::Folder if path == Path::new("/tmp") => {
@@ -244,16 +266,26 @@ mod tests {
             programs: vec!["/bin/sh".into()],
             files: vec![(host.path().into(), "/data set".into())],
             free_mib: 1,
+            layout: None,
         };
-        let image = |text: &str| {
+        let image = |text: &str, layout| {
             fs::write(host.path().join("file"), text).unwrap();
+            let spec = ImageSpec {
+                layout,
+                ..spec.clone()
+            };
             let folder = tempfile::tempdir().unwrap();
-            let image = make(&gather(&spec).unwrap(), spec.free_mib, folder.path()).unwrap();
+            let image = make(&gather(&spec).unwrap(), &spec, folder.path()).unwrap();
             fs::read(image).unwrap()
         };
-        let first = image("one");
-        assert!(first == image("one"), "images of the same content differ");
-        assert!(first != image("two"));
+        let first = image("one", None);
+        assert!(
+            first == image("one", None),
+            "images of the same content differ"
+        );
+        assert!(first != image("two", None));
+        let other = image("one", Some(1));
+        assert!(other != first && other == image("one", Some(1)));
     }
 
     #[test]

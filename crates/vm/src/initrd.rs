@@ -13,10 +13,10 @@ const FOLDER: u32 = 0o040_755;
 const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_777;
 
-/// Packs the tree.
-pub(crate) fn pack(tree: &Tree) -> Result<Vec<u8>, TreeError> {
+/// Packs the tree, see [`Tree::in_order`].
+pub(crate) fn pack(tree: &Tree, layout: Option<u64>) -> Result<Vec<u8>, TreeError> {
     let mut archive = Vec::new();
-    for (inode, (path, node)) in (1..).zip(tree.iter()) {
+    for (inode, (path, node)) in (1..).zip(tree.in_order(layout)) {
         let name = path.strip_prefix("/").unwrap_or(path);
         match node {
             Node::Folder => member(&mut archive, inode, name, FOLDER, &[]),
@@ -86,7 +86,7 @@ mod tests {
         let mut tree = Tree::default();
         tree.file("/init", Content::Bytes(b"#!/bin/sh\n".to_vec()), 0o755);
         tree.link("/bin/sh", "busybox");
-        pack(&tree).unwrap()
+        pack(&tree, None).unwrap()
     }
 
     #[test]

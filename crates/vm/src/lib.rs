@@ -59,6 +59,7 @@
 //!     cpus: 1,
 //!     memory_mib: 512,
 //!     image: None,
+//!     layout: None,
 //!     initrd_files: Vec::new(),
 //!     programs: Vec::new(),
 //!     command: vec!["busybox".into(), "uname".into(), "-r".into()],
@@ -89,7 +90,7 @@ mod vmlinux;
 pub use apt::AptError;
 pub use boot::{Boot, BootError, Event, InitrdFile, Outcome};
 pub use cache::{Cache, CacheError};
-pub use image::{ImageError, ImageSpec, build_image};
+pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_image};
 pub use kernel::{Kernel, KernelError, KernelSearch, find_kernel};
 pub use modules::ModuleError;
 pub use qemu::{Qemu, QemuError, find_qemu};

@@ -62,6 +62,24 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// The entries in the order in which they are written: by path, or in another one, the same for the
+    /// same seed. Folders come before what they hold.
+    pub(crate) fn in_order(&self, layout: Option<u64>) -> Vec<(&Path, &Node)> {
+        let mut entries: Vec<_> = self.iter().collect();
+        let Some(seed) = layout else { return entries };
+        entries.sort_by_cached_key(|(path, node)| {
+            let mut hash = Sha256::new();
+            hash.update(seed.to_le_bytes());
+            hash.update(path.as_os_str().as_bytes());
+            let depth = match node {
+                Node::Folder => path.components().count(),
+                Node::File { .. } | Node::Link { .. } => usize::MAX,
+            };
+            (depth, hash.finalize())
+        });
+        entries
+    }
+
     /// The entries, folders before what they hold.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_path(), node))
@@ -304,6 +322,29 @@ mod tests {
             paths,
             ["/lib", "/usr", "/usr/lib", "/usr/lib/a", "/usr/lib/a/b"]
         );
+    }
+
+    #[test]
+    fn another_layout_is_another_order_of_the_same_with_folders_first() {
+        let mut tree = Tree::default();
+        for name in ["a", "b", "c", "d/e", "d/f/g", "d/f/h"] {
+            tree.file(Path::new("/").join(name), Content::Bytes(Vec::new()), 0o644);
+        }
+        let paths = |layout| -> Vec<_> {
+            let entries = tree.in_order(layout).into_iter();
+            entries.map(|(path, _)| path.to_owned()).collect()
+        };
+        let (plain, other) = (paths(None), paths(Some(1)));
+        assert_ne!(plain, other);
+        assert_eq!(other, paths(Some(1)));
+        assert_ne!(other, paths(Some(2)));
+        let place = |path: &str| other.iter().position(|one| one == Path::new(path));
+        assert!(place("/d") < place("/d/f") && place("/d/f") < place("/d/f/g"));
+        let sorted = |mut paths: Vec<PathBuf>| {
+            paths.sort();
+            paths
+        };
+        assert_eq!(sorted(plain), sorted(other));
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl Machine {
             cpus: self.cpus,
             memory_mib: 512,
             image: None,
+            layout: None,
             initrd_files: Vec::new(),
             programs: Vec::new(),
             command: ["sh", "-c", script].map(str::to_owned).to_vec(),
@@ -110,6 +111,7 @@ fn the_image_is_the_root_and_keeps_nothing() {
         programs: vec!["/bin/sh".into(), "/bin/cat".into()],
         files: vec![(folder.join("data"), "/srv/data".into())],
         free_mib: 16,
+        layout: None,
     };
     let cache = Cache::at(folder.join("cache")).unwrap();
     let image = build_image(&cache, &spec, &|_| ()).unwrap();

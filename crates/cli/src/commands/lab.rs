@@ -5,6 +5,8 @@ mod sweep;
 use std::env;
 use std::path::PathBuf;
 
+use andante_lab::perturb::{self, PerturbOptions};
+use andante_lab::progress::{Many, Progress};
 use andante_lab::result::RunResult;
 use andante_lab::scenario::Scenario;
 use andante_lab::sweep::{DrawId, Family, known_families, write_draw};
@@ -67,6 +69,9 @@ Examples:
   andante lab run shares --set 'duration_s = 60' --json
   andante lab run qlinux-2-suspend --on sim --against out --out out/sim
   andante lab run desktop --draw 1/17 --on sim
+  andante lab run desktop --perturb 200 --on sim
+  andante lab run audio --perturb 5 --scheduler andante
+  andante lab run audio --perturbation 1/3 --scheduler andante --case frames-64
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
@@ -75,6 +80,18 @@ struct Run {
     /// The SCENARIOs are families (see `andante lab sweep`): run this draw of each.
     #[arg(long, value_name = "SEED/NUMBER", conflicts_with = "case")]
     draw: Option<DrawId>,
+    /// Run it so often, each time perturbed: with programs that start up to a beat later, in another order,
+    /// and files that lie elsewhere in the virtual machine's image. Its expectations are judged over all
+    /// of them; DIR/SCENARIO/perturbed.json has the distributions.
+    #[arg(long, value_name = "N", conflicts_with_all = ["against", "perturbation"],
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    perturb: Option<u64>,
+    /// Of the perturbations; others are others.
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "perturb")]
+    seed: u64,
+    /// Run it perturbed, once: number K, from 0, of seed S.
+    #[arg(long, value_name = "S/K")]
+    perturbation: Option<DrawId>,
     /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
     /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
     /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
@@ -91,6 +108,10 @@ struct Run {
     /// A line of TOML laid over the scenario; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
+    /// Virtual machines at once; each keeps one CPU busy. [default: as many as this machine has CPUs, up
+    /// to 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    machines: Option<u64>,
     /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
     /// those of a real kernel.
     #[arg(long, value_name = "DIR")]
@@ -209,26 +230,13 @@ impl Lab {
 
 impl Run {
     fn run(self) -> Result<Status> {
-        let andante = env::current_exe().context("could not find this program's own file")?;
+        if let Some(count) = self.perturb {
+            return self.run_perturbed(count);
+        }
         let mut verdicts = Vec::new();
         let mut results = Vec::new();
         for scenario in &self.scenarios {
-            let (scenario, set) = self.scenario(scenario)?;
-            let options = RunOptions {
-                scenario,
-                cases: self.case.clone(),
-                set,
-                schedulers: self.schedulers(),
-                on: match self.on {
-                    Place::Vm => On::Vm,
-                    Place::Sim => On::Sim,
-                    Place::Host => On::Host,
-                },
-                against: self.against.clone(),
-                out: self.out.clone(),
-                andante: andante.clone(),
-                machines: None,
-            };
+            let options = self.options(scenario)?;
             let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
             if !self.json {
                 self.show(&runs)?;
@@ -242,6 +250,58 @@ impl Run {
         // A scenario that failed is no reason to keep the others from running.
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
+    }
+
+    /// All of it perturbed.
+    fn run_perturbed(&self, count: u64) -> Result<Status> {
+        let mut verdicts = Vec::new();
+        let mut results = Vec::new();
+        for scenario in &self.scenarios {
+            let options = PerturbOptions {
+                run: self.options(scenario)?,
+                seed: self.seed,
+                count,
+            };
+            let mut progress: Box<dyn Progress> = match self.on {
+                Place::Sim => Box::new(Many::on_stderr()),
+                Place::Vm | Place::Host => progress::on_stderr(),
+            };
+            let result = perturb::run(&options, progress.as_mut())?;
+            if !self.json {
+                let text = perturb::text(&result, usize::from(width()), true);
+                let folder = self.out.join(&result.scenario);
+                let folder = paint(DIM, format!("results in {}", folder.display()));
+                output::print(&format!("{text}\n{folder}\n"))?;
+            }
+            verdicts.push(perturb::verdict(&result));
+            results.push(result);
+        }
+        if self.json {
+            output::print_json(&results)?;
+        }
+        // A scenario that failed is no reason to keep the others from running.
+        verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
+        Ok(Status::Ok)
+    }
+
+    fn options(&self, scenario: &str) -> Result<RunOptions> {
+        let (scenario, set) = self.scenario(scenario)?;
+        Ok(RunOptions {
+            scenario,
+            cases: self.case.clone(),
+            set,
+            schedulers: self.schedulers(),
+            perturbation: self.perturbation,
+            on: match self.on {
+                Place::Vm => On::Vm,
+                Place::Sim => On::Sim,
+                Place::Host => On::Host,
+            },
+            against: self.against.clone(),
+            out: self.out.clone(),
+            andante: env::current_exe().context("could not find this program's own file")?,
+            machines: self.machines.map(|n| n as usize),
+        })
     }
 
     /// The scenario to run and what is laid over it: of a family a draw, written as a scenario with
@@ -265,8 +325,7 @@ impl Run {
 
     /// Prints one scenario's results.
     fn show(&self, runs: &[RunResult]) -> Result<()> {
-        let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
-        let table = table::render(runs, usize::from(width), true);
+        let table = table::render(runs, usize::from(width()), true);
         let key = runs.first().map_or("", |run| &run.scenario);
         let folder = self.out.join(key);
         let folder = format!("results in {}", folder.display());
@@ -282,6 +341,11 @@ impl Run {
         let folder = paint(DIM, folder);
         output::print(&format!("{table}\n{agreement}{folder}\n"))
     }
+}
+
+/// Of the terminal, if there is one [columns].
+fn width() -> u16 {
+    terminal::size().map_or(WIDTH, |(columns, _)| columns)
 }
 
 impl Costs {

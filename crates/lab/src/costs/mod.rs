@@ -171,6 +171,7 @@ fn measure(
         cases: one.case.iter().map(|case| (*case).to_owned()).collect(),
         set: one.set.iter().map(|line| (*line).to_owned()).collect(),
         schedulers: vec![one.scheduler.name()],
+        perturbation: None,
         on: On::Vm,
         against: None,
         out: options.logs.join(one.name),
@@ -181,10 +182,11 @@ fn measure(
     let job = Job {
         case: scenario.cases[0].clone(),
         choice: one.scheduler.clone(),
+        perturbation: None,
     };
     let machine: Machine<'_> = virtual_machine::prepare(&file, &scenario, &options, progress)?;
     let order = Order {
-        of: machine.order(&job.case, job.choice.name()),
+        of: machine.order(&job, job.choice.name()),
         paths: one.paths,
     };
     let length_s = job.case.workload.duration_s;

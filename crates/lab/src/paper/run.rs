@@ -128,6 +128,7 @@ fn add_tasks<'a>(paper: &'a Paper, tasks: &mut Vec<Task<'a>>) -> Result<(), LabE
         let job = Job {
             case: case.expect("checked when it was read").clone(),
             choice: Choice::parse(&run.scheduler)?,
+            perturbation: None,
         };
         simulator::check(&job)?;
         tasks.push(Task::Simulate(paper, run, Box::new(job)));

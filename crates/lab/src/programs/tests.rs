@@ -50,6 +50,7 @@ fn in_vm(name: &str) {
         cpus: 1,
         memory_mib: 512,
         image: None,
+        layout: None,
         initrd_files: Vec::new(),
         command: ["sh", "-c", &script].map(str::to_owned).to_vec(),
         programs: vec![this],

@@ -106,6 +106,7 @@ fn carry_out(
                 cases: run.cases.clone(),
                 set: run.set.clone(),
                 schedulers: run.schedulers.clone(),
+                perturbation: None,
                 on: On::Vm,
                 against: None,
                 out: options.out.join(&entry.name),

@@ -60,7 +60,9 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         Kind::Jack { .. } => result.xruns = Some(counted),
         Kind::Command { .. } | Kind::Xvfb { .. } | Kind::JackClient { .. } => {}
         kind => match read_samples(instance) {
-            Some(samples) => take_samples(kind, &samples, &mut result),
+            Some(samples) => {
+                take_samples(kind, &samples.later(instance.beats_later_ns()), &mut result);
+            }
             None => {
                 result
                     .failed

@@ -15,6 +15,8 @@ pub(super) struct Instance<'a> {
     pub program: &'a Program,
     /// The program's name, numbered if there are several instances.
     pub name: String,
+    /// From 1.
+    pub number: u32,
     /// Where it works and writes.
     pub folder: PathBuf,
     /// None until it is started.
@@ -36,13 +38,14 @@ impl<'a> Instance<'a> {
         let programs = prepared.workload.programs.iter();
         let instances = programs.flat_map(|program| {
             (1..=program.count).map(move |number| match program.count {
-                1 => (program, program.name.clone()),
-                _ => (program, format!("{}.{number}", program.name)),
+                1 => (program, number, program.name.clone()),
+                _ => (program, number, format!("{}.{number}", program.name)),
             })
         });
         instances
-            .map(|(program, name)| Self {
+            .map(|(program, number, name)| Self {
                 program,
+                number,
                 folder: prepared.setup.folder.join(&name),
                 name,
                 process: None,
@@ -52,6 +55,19 @@ impl<'a> Instance<'a> {
                 counted: [0; 2],
             })
             .collect()
+    }
+
+    /// By how much it starts later than its program says [s].
+    pub fn later_s(&self) -> f64 {
+        self.program.later_s(self.number)
+    }
+
+    /// By how much its beats begin after the measurement [ns].
+    pub fn beats_later_ns(&self) -> u64 {
+        match self.program.kind.beat_s() {
+            Some(_) => (self.later_s() * clock::NS_PER_S) as u64,
+            None => 0,
+        }
     }
 
     /// Whether it is loaded before the warm-up begins: a synthetic program that starts with that, so
@@ -86,7 +102,8 @@ impl<'a> Instance<'a> {
         let order = Order {
             name: self.name.clone(),
             kind: self.program.kind.clone(),
-            begin_ns,
+            // Of what has a beat the first whole one counts.
+            begin_ns: begin_ns + self.beats_later_ns(),
             end_ns,
             steps_per_ms: prepared.steps_per_ms,
             out: self.samples_file(),

@@ -77,7 +77,7 @@ impl<'a> Timeline<'a> {
         for (index, instance) in instances.iter().enumerate() {
             let program = instance.program;
             events.push((
-                at(program.start_s.unwrap_or(-workload.warmup_s)),
+                at(program.start_s.unwrap_or(-workload.warmup_s) + instance.later_s()),
                 Event::Start(index),
             ));
             let later = [

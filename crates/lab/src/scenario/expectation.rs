@@ -11,6 +11,10 @@
 //! max = 1.08                        # or min, or of = 1 with within = 0.01 (relative)
 //! ```
 //!
+//! A bound that cannot be held on every machine says what is known of it: `perturbed = { share = 0.98,
+//! worst = 20 }`. Of many perturbations that part holds it, and none is beyond `worst`, which is what a
+//! single run is judged by.
+//!
 //! `over` may name `left_by`: a class whose received share s makes the divisor smaller by the
 //! factor 1 - s: what this class leaves of the machine.
 
@@ -35,7 +39,18 @@ pub struct Expectation {
     pub over: Option<Over>,
     /// What it must be.
     pub bound: Bound,
+    /// How often, if not always.
+    pub perturbed: Option<Perturbed>,
     pub(super) origin: Origin,
+}
+
+/// How often a bound is held over many perturbations of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Perturbed {
+    /// Under so many of them at least [ratio].
+    pub share: f64,
+    /// What it must be under each.
+    pub worst: Bound,
 }
 
 /// Which figure of a result.
@@ -200,8 +215,14 @@ fn read(node: &Node) -> Result<Expectation, DocumentError> {
         .node("over")
         .map(|node| read_over(node, &figure, "expect.over"))
         .transpose()?;
+    let bound = read_bound(&mut section)?;
+    let perturbed = match section.node("perturbed") {
+        None => None,
+        Some(node) => Some(read_perturbed(node, bound)?),
+    };
     let expectation = Expectation {
-        bound: read_bound(&mut section)?,
+        bound,
+        perturbed,
         case: section.get("case")?,
         instances: Instances::read(&mut section)?,
         figure,
@@ -261,6 +282,26 @@ fn read_bound(section: &mut Section<'_>) -> Result<Bound, DocumentError> {
     }
 }
 
+fn read_perturbed(node: &Node, bound: Bound) -> Result<Perturbed, DocumentError> {
+    let mut section = Section::new(node, "expect.perturbed")?;
+    section.need::<f64>("share")?;
+    let share = section.number("share", 1.0, 0.0..=1.0)?;
+    let worst: f64 = section.need("worst")?;
+    let weaker = match bound {
+        Bound::Max(max) => Some(Bound::Max(worst)).filter(|_| worst > max),
+        Bound::Min(min) => Some(Bound::Min(worst)).filter(|_| worst < min),
+        Bound::Near { .. } => None,
+    };
+    let worst = weaker.ok_or_else(|| {
+        section.error(
+            "worst",
+            "give a weaker bound than `max` or `min`; `of` has none",
+        )
+    })?;
+    section.finish()?;
+    Ok(Perturbed { share, worst })
+}
+
 /// Refuses a measure that does not exist, or not of such a subject, and schedulers that no kernel has.
 pub(crate) fn check_figure(figure: &Figure, section: &Section<'_>) -> Result<(), DocumentError> {
     check_measure(figure, section)?;
@@ -301,6 +342,11 @@ pub(crate) fn check_measure(figure: &Figure, section: &Section<'_>) -> Result<()
 }
 
 impl Expectation {
+    /// What a single run is judged by.
+    pub fn worst_bound(&self) -> Bound {
+        self.perturbed.map_or(self.bound, |one| one.worst)
+    }
+
     /// Whether it holds for `case`: the one it names; if it names none, every one in which the
     /// programs that it compares run.
     pub fn concerns(&self, case: &Case) -> bool {

@@ -203,6 +203,23 @@ impl Kind {
         f64::from(rate_hz) / f64::from(frames)
     }
 
+    /// The time between two things that it does at even distances [s], if it does.
+    pub(crate) fn beat_s(&self) -> Option<f64> {
+        match self {
+            Self::Player { fps, .. } => Some(1.0 / fps),
+            Self::Audio {
+                frames, rate_hz, ..
+            } => Some(1.0 / Self::periods_per_s(*frames, *rate_hz)),
+            Self::Typist {
+                keys_per_s,
+                regular: true,
+                ..
+            } => Some(1.0 / keys_per_s),
+            Self::Waker { interval_us } => Some(interval_us / 1e6),
+            _ => None,
+        }
+    }
+
     /// The kind's name in scenarios and results.
     pub fn name(&self) -> &'static str {
         match self {

@@ -48,7 +48,7 @@ mod tuned;
 use std::path::{Path, PathBuf};
 
 pub use contract::Contract;
-pub use expectation::{Bound, Expectation, Figure, Over, Subject};
+pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Display, Kind, Screen};
 pub use program::Program;

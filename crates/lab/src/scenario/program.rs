@@ -39,6 +39,17 @@ pub struct Program {
     pub contract: Option<Contract>,
     /// What it does.
     pub kind: Kind,
+    /// So much later each instance starts, and its beats begin [s]; empty: none does. No scenario says
+    /// so: see [`crate::perturb`].
+    pub later_s: Vec<f64>,
+}
+
+impl Program {
+    /// By how much instance `number`, from 1, starts later than its program says [s].
+    pub(crate) fn later_s(&self, number: u32) -> f64 {
+        let later_s = self.later_s.get(number as usize - 1);
+        later_s.copied().unwrap_or(0.0)
+    }
 }
 
 /// Reads `[programs.NAME]`.
@@ -82,6 +93,7 @@ pub(super) fn read(
             round_robin: section.get("round_robin")?.unwrap_or(false),
         },
         kind,
+        later_s: Vec::new(),
     };
     check_times(&program, &section)?;
     check_affinity(&program, cpus, &section)?;

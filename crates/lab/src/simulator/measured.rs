@@ -6,7 +6,7 @@ use super::{DHRYSTONE_NS, Instance, LOOP_NS, ns};
 use crate::programs::{Samples, player};
 use crate::result::{ClassResult, ProgramResult};
 use crate::runner::collect;
-use crate::scenario::{Kind, Program, Workload};
+use crate::scenario::{Kind, Workload};
 
 /// What was used when.
 pub(super) struct Measured {
@@ -90,34 +90,34 @@ impl Measured {
             ..ProgramResult::default()
         };
         let record = machine.record(instance.id);
-        let samples = self.samples_of(instance.program, record, work_ns);
+        let samples = self.samples_of(instance, record, work_ns);
         collect::take_samples(kind, &samples, &mut result);
         result
     }
 
-    fn measures(&self, at_ns: Ns) -> bool {
-        (self.begin_ns..self.end_ns).contains(&at_ns)
-    }
-
     /// Frames or periods, of which there are `per_s` a second, that lie wholly in the measurement.
-    fn due(&self, program: &Program, per_s: f64) -> u64 {
+    fn due(&self, instance: &Instance<'_>, per_s: f64) -> u64 {
+        let program = instance.program;
         let first = (program.start_s.unwrap_or(0.0) * per_s - 1e-6).ceil() as i64;
         let length_ns = self.end_ns - self.begin_ns;
         let until_ns = program.stop_s.map_or(length_ns, ns).min(length_ns);
-        player::frames_due(first, per_s, until_ns)
+        player::frames_due(first, per_s, until_ns.saturating_sub(instance.later_ns))
     }
 
     /// What the program would have left on a kernel: `programs/`.
-    fn samples_of(&self, program: &Program, record: &Record, work_ns: Ns) -> Samples {
-        let kind = &program.kind;
+    fn samples_of(&self, instance: &Instance<'_>, record: &Record, work_ns: Ns) -> Samples {
+        let kind = &instance.program.kind;
+        // Of what has a beat the first whole one counts.
+        let from_ns = self.begin_ns + instance.later_ns;
+        let measures = |at_ns: Ns| (from_ns..self.end_ns).contains(&at_ns);
         let inside = |list: &[Ns]| -> Vec<Ns> {
-            let measured = list.iter().filter(|at_ns| self.measures(**at_ns));
+            let measured = list.iter().filter(|at_ns| measures(**at_ns));
             measured.map(|at_ns| at_ns - self.begin_ns).collect()
         };
         let latency_ns: Vec<f64> = record
             .latency_ns
             .iter()
-            .filter(|(at_ns, _)| self.measures(*at_ns))
+            .filter(|(at_ns, _)| measures(*at_ns))
             .map(|(_, latency_ns)| *latency_ns as f64)
             .collect();
         let finished = inside(&record.finished_ns).len() as u64;
@@ -128,7 +128,7 @@ impl Measured {
                 let measured = || {
                     frames
                         .clone()
-                        .filter(|(_, released_ns)| self.measures(**released_ns))
+                        .filter(|(_, released_ns)| measures(**released_ns))
                 };
                 samples.shown_ns = measured().map(|(at_ns, _)| at_ns - self.begin_ns).collect();
                 samples.released_ns = measured().map(|(_, at_ns)| at_ns - self.begin_ns).collect();
@@ -137,7 +137,7 @@ impl Measured {
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
                     (**at_ns - **released_ns) as f64 > period_ns
                 };
-                samples.due = Some(self.due(program, *fps));
+                samples.due = Some(self.due(instance, *fps));
                 samples.late = Some(measured().filter(late).count() as u64);
             }
             Kind::Audio {
@@ -147,10 +147,10 @@ impl Measured {
                 let period_ns = NS_PER_S as f64 / per_s;
                 let in_time = |(at_ns, latency_ns): &&(Ns, Ns)| {
                     let due = (at_ns + period_ns as Ns) <= self.end_ns;
-                    self.measures(*at_ns) && due && *latency_ns as f64 <= period_ns
+                    measures(*at_ns) && due && *latency_ns as f64 <= period_ns
                 };
                 let in_time = record.latency_ns.iter().filter(in_time).count() as u64;
-                samples.xruns = Some(self.due(program, per_s).saturating_sub(in_time));
+                samples.xruns = Some(self.due(instance, per_s).saturating_sub(in_time));
                 samples.iterations = Some(latency_ns.len() as u64);
             }
             Kind::Typist { .. } | Kind::Waker { .. } | Kind::Sink { .. } => {

@@ -4,6 +4,7 @@ use andante_document::{DocumentError, FromNode, Node, Section, Value, join};
 use andante_sim::Random;
 
 use super::expression;
+use super::family::DrawId;
 
 /// Significant digits of what is drawn: a drawn scenario is written and read again, by people too, and
 /// whatever the last bits of a logarithm are on another machine, these are the same.
@@ -32,8 +33,7 @@ pub(super) fn is_distribution(node: &Node) -> bool {
 /// determine. So a draw is the same however many there are; and what is changed in one place, by
 /// `--set` for example, leaves everything else as it was drawn.
 pub(super) struct Drawer {
-    pub seed: u64,
-    pub number: u64,
+    pub id: DrawId,
     /// The variables of `[draw]`, in their order.
     pub variables: Vec<(String, Node)>,
 }
@@ -212,12 +212,7 @@ impl Drawer {
 
     /// The random numbers of one place.
     pub fn stream(&self, path: &str) -> Random {
-        // FNV-1a (Fowler, Noll, Vo), 64 bits.
-        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        let of_path = path.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
-        let of_seed = Random::new(self.seed).bits();
-        let of_draw = Random::new(of_seed ^ self.number).bits();
-        Random::new(of_draw ^ of_path)
+        self.id.stream(path)
     }
 }
 
@@ -394,8 +389,7 @@ mod tests {
 
     fn drawer(number: u64) -> Drawer {
         Drawer {
-            seed: 1,
-            number,
+            id: DrawId { seed: 1, number },
             variables: Vec::new(),
         }
     }

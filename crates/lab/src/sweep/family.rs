@@ -32,6 +32,10 @@
 //!
 //! [bounds]                          # what is asked of a draw, by measure
 //! key_p99_ms = 10
+//!
+//! [[require]]                       # what a sweep must show, see `requirement`
+//! share = 0.9
+//! load = 0.4
 //! ```
 //!
 //! | distribution | |
@@ -49,9 +53,12 @@
 use std::path::{Path, PathBuf};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value};
+use andante_sim::Random;
+use serde::{Deserialize, Serialize};
 
 use super::distribution::{self, Drawer, is_distribution, pick};
 use super::measure::{Figures, MEASURES};
+use super::requirement::{self, Requirement};
 use crate::error::LabError;
 use crate::run::{folders, toml_files};
 use crate::scenario::{self, Scenario, base};
@@ -60,6 +67,7 @@ use crate::scenario::{self, Scenario, base};
 const DRAW: &str = "draw";
 const VARIANTS: &str = "variants";
 const BOUNDS: &str = "bounds";
+const REQUIRE: &str = "require";
 const CHANCE: &str = "chance";
 
 /// One family file.
@@ -73,6 +81,8 @@ pub struct Family {
     pub title: String,
     /// What a draw must keep to be a good one.
     pub(crate) bounds: Figures,
+    /// What a sweep must show.
+    pub(crate) requirements: Vec<Requirement>,
     /// All of it, bounds aside, with what was set laid over it.
     document: Node,
     /// What was set, which is laid over variants too.
@@ -94,13 +104,25 @@ pub(crate) struct Drawn {
     pub variants: Vec<(String, String)>,
 }
 
-/// Which draw of a family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which draw of a family, or of the perturbations of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawId {
     /// The seed.
     pub seed: u64,
     /// Its number, from 0.
     pub number: u64,
+}
+
+impl DrawId {
+    /// The random numbers of one place of the draw.
+    pub(crate) fn stream(self, place: &str) -> Random {
+        // FNV-1a (Fowler, Noll, Vo), 64 bits.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let of_place = place.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+        let of_seed = Random::new(self.seed).bits();
+        let of_draw = Random::new(of_seed ^ self.number).bits();
+        Random::new(of_draw ^ of_place)
+    }
 }
 
 impl std::fmt::Display for DrawId {
@@ -170,13 +192,17 @@ impl Family {
             .collect::<Result<_, _>>()?;
         for over in &mut set {
             lay(&mut document, over);
-            for own in [DRAW, VARIANTS, BOUNDS] {
+            for own in [DRAW, VARIANTS, BOUNDS, REQUIRE] {
                 over.remove(own);
             }
         }
         let bounds = match document.remove(BOUNDS) {
             None => Figures::default(),
             Some(node) => read_figures(&node, BOUNDS)?,
+        };
+        let requirements = match document.remove(REQUIRE) {
+            None => Vec::new(),
+            Some(node) => requirement::read_all(&node, REQUIRE)?,
         };
         distribution::check_all(&document, "")?;
         let title = Section::new(&document, "")?.need("title")?;
@@ -187,6 +213,7 @@ impl Family {
             file: PathBuf::from(file),
             title,
             bounds,
+            requirements,
             document,
             set,
         })
@@ -214,8 +241,7 @@ impl Family {
     fn draw_all(&self, id: DrawId) -> Result<Drawn, DocumentError> {
         let mut document = self.document.clone();
         let mut drawer = Drawer {
-            seed: id.seed,
-            number: id.number,
+            id,
             variables: Vec::new(),
         };
         let variants = lay_variants(&mut document, &drawer)?;

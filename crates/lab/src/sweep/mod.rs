@@ -9,6 +9,7 @@ mod expression;
 pub(crate) mod family;
 mod measure;
 mod report;
+mod requirement;
 mod result;
 mod summary;
 mod table;
@@ -35,11 +36,15 @@ pub use family::{DrawId, Family, known_families};
 use family::{Drawn, read_figures};
 use measure::{Figures, MEASURES, Outcome};
 pub use report::html;
+use requirement::Requirement;
+pub use requirement::verdict;
 pub use result::{
-    Distribution, DrawResult, LoadResult, MeasureResult, SCHEMA, SweepResult, VERSION, Worst,
+    Distribution, DrawResult, LoadResult, MeasureResult, RequirementResult, SCHEMA, SweepResult,
+    VERSION, Worst,
 };
+pub(crate) use summary::quoted;
 use summary::{Done, Terms};
-pub use table::text;
+pub use table::{brief, text};
 
 /// The scheduler that others are compared with, if it takes part: what an expert does by hand.
 const REFERENCE: &str = "eevdf-fifo";
@@ -65,6 +70,8 @@ pub struct SweepOptions {
     pub bounds: Vec<String>,
     /// `MEASURE = FIGURE`: how much worse than under the reference is as good.
     pub within: Vec<String>,
+    /// `share = 0.9, load = 0.4`: what the sweep must show, instead of what the family requires.
+    pub requirements: Vec<String>,
     /// Folder below which the results are left, in `sweep/FAMILY`.
     pub out: PathBuf,
 }
@@ -92,13 +99,15 @@ pub fn run(options: &SweepOptions, count: &mut Count) -> Result<SweepResult, Lab
         })
         .collect::<Result<_, _>>()?;
     let choices = choices(options, &drawn)?;
+    let reference = reference(options, &choices)?;
     let terms = Terms {
         family: &family,
         options,
         choices: &choices,
-        reference: reference(options, &choices)?,
+        reference,
         bounds: bounds(options, &family)?,
         within: read_lines("--within", &options.within)?,
+        requirements: requirements(options, &family, &choices[reference])?,
     };
     for drawn in &drawn {
         for choice in &choices {
@@ -149,6 +158,7 @@ fn check(drawn: &Drawn, choice: &Choice) -> Result<(), LabError> {
     simulator::check(&Job {
         case: drawn.scenario.cases[0].clone(),
         choice: choice.clone(),
+        perturbation: None,
     })
 }
 
@@ -172,6 +182,26 @@ fn bounds(options: &SweepOptions, family: &Family) -> Result<Figures, LabError> 
     let given = read_lines("--bound", &options.bounds)?;
     let bound = |at: usize| given[at].or(family.bounds[at]).or(MEASURES[at].bound);
     Ok(std::array::from_fn(bound))
+}
+
+/// What the sweep must show: by the command, else by the family, as far as it is the sweep that the
+/// family speaks of.
+fn requirements(
+    options: &SweepOptions,
+    family: &Family,
+    reference: &Choice,
+) -> Result<Vec<Requirement>, LabError> {
+    if options.requirements.is_empty() {
+        let unchanged = options.set.is_empty() && options.bounds.is_empty();
+        let own = family.requirements.iter();
+        let own = own
+            .filter(|one| unchanged && reference.name() == REFERENCE && options.draws >= one.draws);
+        return Ok(own.cloned().collect());
+    }
+    let given = options.requirements.iter();
+    Ok(given
+        .map(|text| requirement::of_option(text))
+        .collect::<Result<_, _>>()?)
 }
 
 /// `MEASURE = FIGURE` of an option.

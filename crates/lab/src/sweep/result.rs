@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::result::Verdict;
+
 /// The name every file carries in `schema`.
 pub const SCHEMA: &str = "andante-sweep";
 /// Raised when a field changes meaning or goes; new optional fields do not raise it.
@@ -38,6 +40,9 @@ pub struct SweepResult {
     pub measures: Vec<MeasureResult>,
     /// By load, how many draws keep every bound.
     pub by_load: Vec<LoadResult>,
+    /// What is required of the sweep, judged.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub requirements: Vec<RequirementResult>,
     /// Every draw, in the order of their numbers.
     pub draws: Vec<DrawResult>,
 }
@@ -116,6 +121,24 @@ pub struct LoadResult {
     pub n: u64,
     /// By scheduler, in their order: of these, how many keep every bound.
     pub good: Vec<u64>,
+}
+
+/// Something that is required of a sweep, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequirementResult {
+    /// In words.
+    pub requirement: String,
+    /// Draws that count: those in which the reference keeps every bound, as far as the load allows.
+    pub n: u64,
+    /// Those of them that keep every bound.
+    pub kept: u64,
+    /// The part of `n` that must [ratio].
+    pub share: f64,
+    /// Whether it does; `not_judged`: the scheduler did not take part.
+    pub verdict: Verdict,
+    /// Those that do not: `SEED/NUMBER`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub bad: Vec<String>,
 }
 
 /// One draw.

@@ -5,6 +5,7 @@ use andante_document::{Node, Value};
 use super::SweepOptions;
 use super::family::Family;
 use super::measure::{BATCH, Figures, MEASURES, Measure, Outcome};
+use super::requirement::{self, Requirement};
 use super::result::{
     Distribution, DrawResult, LoadResult, MeasureResult, SCHEMA, SweepResult, VERSION, Worst,
 };
@@ -32,6 +33,7 @@ pub(super) struct Terms<'a> {
     pub reference: usize,
     pub bounds: Figures,
     pub within: Figures,
+    pub requirements: Vec<Requirement>,
 }
 
 /// Everything, summed up.
@@ -66,6 +68,7 @@ pub(super) fn sum_up(terms: &Terms<'_>, done: Vec<Done>) -> SweepResult {
             .filter_map(|at| summary.measure(at))
             .collect(),
         by_load: summary.by_load(),
+        requirements: requirement::judge(terms, &draws, &figures),
         draws,
     }
 }
@@ -197,7 +200,7 @@ fn round(ratio: f64) -> f64 {
 
 impl Terms<'_> {
     /// Whether every bound holds.
-    fn keeps(&self, figures: &Figures) -> bool {
+    pub fn keeps(&self, figures: &Figures) -> bool {
         let each = MEASURES.iter().zip(figures.iter().zip(&self.bounds));
         let keeps = |(measure, (figure, bound)): (&Measure, (&Option<f64>, &Option<f64>))| {
             figure
@@ -238,7 +241,7 @@ impl Terms<'_> {
 }
 
 /// A word of a command as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

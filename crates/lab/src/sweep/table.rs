@@ -3,8 +3,11 @@
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use super::measure::{MEASURES, Measure};
-use super::result::{Distribution, LoadResult, MeasureResult, SweepResult, Worst};
+use super::result::{
+    Distribution, LoadResult, MeasureResult, RequirementResult, SweepResult, Worst,
+};
 use crate::figures::significant;
+use crate::result::Verdict;
 use crate::table::empty_table;
 
 /// The distributions, the draws that keep their bounds by load, and the worst draws under the first
@@ -14,8 +17,52 @@ pub fn text(result: &SweepResult, colour: bool) -> String {
     text += &lines(distributions(result, colour));
     text += "\nDraws that keep every bound, by load (what films, keys and sound ask for, of the CPUs)\n";
     text += &lines(by_load(result, colour));
+    text += &requirements(result);
     text += &worst(result);
     text
+}
+
+/// One line: how many draws keep every bound, under each scheduler, and whether what is required holds.
+pub fn brief(result: &SweepResult) -> String {
+    let kept = |at: usize| result.by_load.iter().map(|load| load.good[at]).sum::<u64>();
+    let names = result.schedulers.iter().enumerate();
+    let names: Vec<_> = names
+        .map(|(at, name)| format!("{name} {}", kept(at)))
+        .collect();
+    let required = result.requirements.iter().map(|one| {
+        let word = match one.verdict {
+            Verdict::Pass => "≥",
+            Verdict::Fail => "BELOW",
+            Verdict::NotJudged => "not judged against",
+        };
+        format!(
+            ", {} of {} that count {word} {}",
+            one.kept, one.n, one.share
+        )
+    });
+    format!(
+        "{}: of {} draws keep every bound {}{}\n",
+        result.family,
+        result.draws.len(),
+        names.join(", "),
+        required.collect::<String>()
+    )
+}
+
+/// What is required, and whether the sweep shows it.
+fn requirements(result: &SweepResult) -> String {
+    let line = |one: &RequirementResult| {
+        let word = match one.verdict {
+            Verdict::Pass => "holds",
+            Verdict::Fail => "FAILS",
+            Verdict::NotJudged => "not judged",
+        };
+        format!(
+            "\n{}: {word}, {} of {} do\n",
+            one.requirement, one.kept, one.n
+        )
+    };
+    result.requirements.iter().map(line).collect()
 }
 
 /// What was swept, in one line.

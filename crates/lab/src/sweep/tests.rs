@@ -1,9 +1,11 @@
 use std::path::Path;
 
 use super::*;
+use crate::result::Verdict;
 use crate::scenario::Kind;
 
 const FAMILY: &str = r#"
+require = [{ share = 1, draws = 13 }]
 title = "Films"
 duration_s = 2
 [draw]
@@ -264,7 +266,52 @@ fn options(folder: &Path) -> SweepOptions {
         set: Vec::new(),
         bounds: vec!["late_share = 0.5".to_owned()],
         within: Vec::new(),
+        requirements: Vec::new(),
         out: folder.to_owned(),
+    }
+}
+
+#[test]
+fn a_sweep_that_does_not_show_what_is_required_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = |requirements: &[&str], bounds: &[&str]| {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let options = SweepOptions {
+            requirements: texts(requirements),
+            bounds: texts(bounds),
+            ..options(folder.path())
+        };
+        run(&options, &mut Count::on_stderr())
+    };
+    // Whatever comes, it is good.
+    let easy = ["late_share = 1", "key_p99_ms = 1e9", "batch = 0"];
+    let all = sweep(&["share = 1"], &easy).unwrap();
+    assert_eq!((all.requirements[0].n, all.requirements[0].kept), (12, 12));
+    assert_eq!(all.requirements[0].verdict, Verdict::Pass);
+    verdict(&all).unwrap();
+    // The reference is judged by the same bounds: what it does not keep does not count.
+    let hard = ["late_share = 1", "key_p99_ms = 0", "batch = 0"];
+    let none = sweep(&["share = 0.1"], &hard).unwrap();
+    let error = verdict(&none).unwrap_err().to_string();
+    assert!(
+        error.contains("there is no such draw, draw more"),
+        "{error}"
+    );
+    // The reference does as much as itself; nobody does so much more.
+    let more = ["late_share = 1", "key_p99_ms = 1e9", "batch = 1"];
+    let some = sweep(&["share = 1, load = 100", "share = 0.0"], &more).unwrap();
+    let first = &some.requirements[0];
+    assert_eq!(first.n, 12);
+    assert_eq!(first.bad.len() as u64, first.n - first.kept);
+    assert_eq!(first.verdict == Verdict::Fail, first.kept < first.n);
+    assert_eq!(some.requirements[1].verdict, Verdict::Pass);
+    // The family's own is not asked of another family, nor of fewer draws.
+    assert_eq!(sweep(&[], &[]).unwrap().requirements, []);
+    let absent = sweep(&["share = 1, scheduler = 'stock'"], &easy).unwrap();
+    assert_eq!(absent.requirements[0].verdict, Verdict::NotJudged);
+    for wrong in ["share = 2", "load = 1", "share = 1, loads = 1", "share"] {
+        let error = sweep(&[wrong], &easy).unwrap_err().to_string();
+        assert!(error.contains("--require"), "{wrong}: {error}");
     }
 }
 

@@ -166,6 +166,7 @@ fn the_headline_is_of_the_players_that_are_asked_to_be_in_time() {
         measure: Some("late_share".into()),
         program: Some("film".into()),
         verdict: Verdict::Pass,
+        tail: false,
         measured: Some(0.0),
         reason: None,
     }];
@@ -191,6 +192,7 @@ fn judged_expectations_become_checks() {
         measure: None,
         program: None,
         verdict,
+        tail: false,
         measured,
         reason: None,
     };

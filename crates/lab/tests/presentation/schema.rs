@@ -1,19 +1,36 @@
-//! `docs/result.schema.json` describes the results as they are written.
+//! The schemas in `docs/` describe what is written as it is written.
 
 use andante_lab::result::{Judgement, RunResult, Verdict};
+use andante_lab::{perturb, sweep};
 use serde_json::{Value, json};
 
 use crate::fixture;
 
-fn schema() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
-    let text = std::fs::read_to_string(path).expect("the schema is in docs/");
-    serde_json::from_str(&text).expect("the schema is JSON")
+/// Schemas and pages that begin with these, and one of each in which no field is left out.
+fn all() -> [(&'static str, Value); 3] {
+    [
+        ("result", complete()),
+        ("sweep", complete_sweep()),
+        ("perturbed", complete_perturbed()),
+    ]
 }
 
-/// What is wrong with `value` by the schema.
+fn in_docs(file: &str) -> String {
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn schema(of: &str) -> Value {
+    serde_json::from_str(&in_docs(&format!("{of}.schema.json"))).expect("the schema is JSON")
+}
+
+/// What is wrong with the `value` of a result by its schema.
 fn errors(value: &Value) -> Vec<String> {
-    let validator = jsonschema::validator_for(&schema()).expect("the schema is a JSON Schema");
+    errors_of("result", value)
+}
+
+fn errors_of(of: &str, value: &Value) -> Vec<String> {
+    let validator = jsonschema::validator_for(&schema(of)).expect("the schema is a JSON Schema");
     validator
         .iter_errors(value)
         .map(|error| error.to_string())
@@ -25,11 +42,13 @@ fn complete() -> Value {
     let mut result = fixture::awkward();
     result.case = Some("make".into());
     (result.cases_chosen, result.set) = (true, vec!["cpus = 4".into()]);
+    result.perturbation = Some("1/0".into());
     let judgement = |verdict| Judgement {
         expectation: "andante: dropped of film at most 0".into(),
         measure: Some("dropped".into()),
         program: Some("film".into()),
         verdict,
+        tail: true,
         measured: Some(0.0),
         reason: Some("because".into()),
     };
@@ -50,6 +69,125 @@ fn complete() -> Value {
     serde_json::to_value(&result).unwrap()
 }
 
+fn complete_sweep() -> Value {
+    let worst = sweep::Worst {
+        draw: "1/3".into(),
+        load: 0.4,
+        figure: 0.1,
+        reference: Some(0.0),
+        on_sim: "andante lab run films --draw 1/3 --on sim".into(),
+        on_vm: "andante lab run films --draw 1/3 --on vm".into(),
+    };
+    let of = sweep::Distribution {
+        scheduler: "andante".into(),
+        n: 1,
+        min: 0.1,
+        p50: 0.1,
+        p90: 0.1,
+        p99: 0.1,
+        max: 0.1,
+        share_in_bound: Some(0.0),
+        share_near_reference: Some(0.0),
+        worst: vec![worst],
+    };
+    let late = sweep::MeasureResult {
+        name: "late_share".into(),
+        more_is_better: false,
+        bound: Some(0.01),
+        within: 0.01,
+        schedulers: vec![of],
+    };
+    let load = sweep::LoadResult {
+        from: 0.4,
+        to: Some(0.5),
+        n: 1,
+        good: vec![0],
+    };
+    let requirement = sweep::RequirementResult {
+        requirement: "andante: 90 % of the draws".into(),
+        n: 1,
+        kept: 0,
+        share: 0.9,
+        verdict: Verdict::Fail,
+        bad: vec!["1/3".into()],
+    };
+    let draw = sweep::DrawResult {
+        draw: "1/3".into(),
+        load: 0.4,
+        cpus: 2,
+        work_scale: 1.0,
+        variables: [("fps".to_owned(), json!(25))].into(),
+        variants: [("layout".to_owned(), "flat".to_owned())].into(),
+        figures: vec![[("late_share".to_owned(), 0.1)].into()],
+    };
+    let result = sweep::SweepResult {
+        schema: sweep::SCHEMA.into(),
+        version: sweep::VERSION,
+        family: "films".into(),
+        title: "Films".into(),
+        simulator: "simulator 0.1.0".into(),
+        seed: 1,
+        draws_asked: 4,
+        set: vec!["cpus = 2".into()],
+        schedulers: vec!["andante".into()],
+        reference: "andante".into(),
+        measures: vec![late],
+        by_load: vec![load],
+        requirements: vec![requirement],
+        draws: vec![draw],
+    };
+    serde_json::to_value(&result).unwrap()
+}
+
+fn complete_perturbed() -> Value {
+    let command = "andante lab run desktop --perturbation 1/3".to_owned();
+    let expectation = perturb::Distribution {
+        expectation: "andante: xruns of sound at most 0".into(),
+        verdict: Verdict::Fail,
+        n: 4,
+        held: 3,
+        needed: 4,
+        figures: Some(perturb::Figures {
+            min: 0.0,
+            p50: 0.0,
+            p90: 2.0,
+            p99: 2.0,
+            max: 2.0,
+        }),
+        worst: vec![perturb::Worst {
+            perturbation: "1/3".into(),
+            measured: 2.0,
+            command: command.clone(),
+        }],
+        reason: Some("because".into()),
+    };
+    let exception = perturb::Exception {
+        perturbation: "1/3".into(),
+        scheduler: "andante".into(),
+        reason: "program `film` ended early".into(),
+        command,
+    };
+    let result = perturb::PerturbedResult {
+        schema: perturb::SCHEMA.into(),
+        version: perturb::VERSION,
+        scenario: "desktop".into(),
+        title: "A desktop".into(),
+        on: "sim".into(),
+        kernel: "simulator 0.1.0".into(),
+        set: vec!["cpus = 2".into()],
+        schedulers: vec!["andante".into()],
+        seed: 1,
+        asked: 4,
+        cases: vec![perturb::CaseResult {
+            case: Some("batch-8".into()),
+            n: 4,
+            expectations: vec![expectation],
+            exceptions: vec![exception],
+        }],
+    };
+    serde_json::to_value(&result).unwrap()
+}
+
 #[test]
 fn results_are_valid() {
     let mut results = vec![fixture::empty(), fixture::film(), fixture::tree()];
@@ -58,7 +196,9 @@ fn results_are_valid() {
     for result in &results {
         assert_eq!(errors(&serde_json::to_value(result).unwrap()), [""; 0]);
     }
-    assert_eq!(errors(&complete()), [""; 0]);
+    for (of, value) in all() {
+        assert_eq!(errors_of(of, &value), [""; 0], "{of}");
+    }
 }
 
 #[test]
@@ -81,14 +221,13 @@ fn every_field_is_described() {
             }
         }
     }
-    let mut schema = schema();
-    strict(&mut schema);
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let unknown: Vec<_> = validator
-        .iter_errors(&complete())
-        .map(|e| e.to_string())
-        .collect();
-    assert_eq!(unknown, [""; 0]);
+    for (of, value) in all() {
+        let mut schema = schema(of);
+        strict(&mut schema);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let unknown = validator.iter_errors(&value).map(|e| e.to_string());
+        assert_eq!(unknown.collect::<Vec<_>>(), [""; 0], "{of}");
+    }
 }
 
 #[test]
@@ -101,20 +240,20 @@ fn every_described_field_exists_and_is_documented() {
             names(part, found);
         }
     }
-    let mut described = Vec::new();
-    names(&schema(), &mut described);
-    let written = complete().to_string();
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-schema.md");
-    let page = std::fs::read_to_string(page).expect("the page is in docs/");
-    for name in described {
-        assert!(
-            written.contains(&format!("\"{name}\":")),
-            "no result has `{name}`"
-        );
-        assert!(
-            page.contains(&format!("`{name}`")),
-            "docs/result-schema.md lacks `{name}`"
-        );
+    for (of, value) in all() {
+        let mut described = Vec::new();
+        names(&schema(of), &mut described);
+        let (written, page) = (value.to_string(), in_docs(&format!("{of}-schema.md")));
+        for name in described {
+            assert!(
+                written.contains(&format!("\"{name}\":")),
+                "no {of} has `{name}`"
+            );
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/{of}-schema.md lacks `{name}`"
+            );
+        }
     }
 }
 

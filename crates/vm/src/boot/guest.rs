@@ -35,7 +35,7 @@ pub(super) fn initrd(boot: &Boot) -> Result<Vec<u8>, BootError> {
         tree.file(&file.guest, file.content.clone(), file.mode);
     }
     own_files(&mut tree, boot)?;
-    Ok(initrd::pack(&tree)?)
+    Ok(initrd::pack(&tree, boot.layout)?)
 }
 
 /// The files that `/init` works with; its head names them.

@@ -1,4 +1,4 @@
-//! `andante lab sweep`: a family of workloads, simulated; the work is done by the laboratory's crate.
+//! `andante lab sweep`: families of workloads, simulated; the work is done by the laboratory's crate.
 
 use std::path::PathBuf;
 
@@ -25,13 +25,15 @@ Examples:
   andante lab list --families
   andante lab sweep desktop
   andante lab sweep desktop --draws 1000 --seed 7 --scheduler andante,fair
+  andante lab sweep desktop sound games --brief
+  andante lab sweep desktop --require 'share = 0.9, load = 0.4'
   andante lab sweep desktop --set 'cpus = 2' --set 'draw.film_load = 0.5'
   andante lab sweep keys --bound 'key_p99_ms = 8' --within 'key_p99_ms = 1' --json
   andante lab run desktop --draw 7/42 --on vm")]
 pub struct Sweep {
-    /// A family that comes with Andante (see `andante lab list --families`), or the path of one.
-    #[arg(value_name = "FAMILY")]
-    family: String,
+    /// Families that come with Andante (see `andante lab list --families`), or paths of some.
+    #[arg(value_name = "FAMILY", required = true)]
+    families: Vec<String>,
     /// How many workloads to draw.
     #[arg(long, value_name = "N", default_value_t = 100,
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -57,7 +59,16 @@ pub struct Sweep {
     /// point), key_p99_ms and key_max_ms 2, batch 0.05; may be given several times.
     #[arg(long, value_name = "MEASURE = FIGURE")]
     within: Vec<String>,
-    /// Print the results as JSON instead of tables.
+    /// What the sweep must show, instead of what the family requires (of a hundred draws or more, beside
+    /// eevdf-fifo, and without --set and --bound); exit status 19 if it does not. `share` of
+    /// the draws in which the reference keeps every bound, at loads up to `load`, keep every bound; may be
+    /// given several times.
+    #[arg(long, value_name = "share = S, load = L")]
+    require: Vec<String>,
+    /// Print a line for each family, and no tables.
+    #[arg(long, conflicts_with = "json")]
+    brief: bool,
+    /// Print the results as JSON instead of tables: an object, of several families an array of them.
     #[arg(long)]
     json: bool,
     /// Folder for what the sweep leaves.
@@ -68,26 +79,44 @@ pub struct Sweep {
 impl Sweep {
     /// Does it.
     pub fn run(self) -> Result<Status> {
-        let options = SweepOptions {
-            family: self.family,
+        let mut verdicts = Vec::new();
+        let mut results = Vec::new();
+        for family in &self.families {
+            let options = self.options(family);
+            let result = sweep::run(&options, &mut Count::on_stderr())?;
+            verdicts.push(sweep::verdict(&result));
+            if self.brief {
+                output::print(&sweep::brief(&result))?;
+            } else if !self.json {
+                let text = sweep::text(&result, true);
+                let folder = options.folder(&result.family);
+                let folder = paint(DIM, format!("results in {}", folder.display()));
+                output::print(&format!("{text}\n{folder}\n"))?;
+            }
+            results.push(result);
+        }
+        match &results[..] {
+            _ if !self.json => {}
+            [result] => output::print_json(result)?,
+            results => output::print_json(&results)?,
+        }
+        // A family that failed is no reason to keep the others from being swept.
+        verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
+        Ok(Status::Ok)
+    }
+
+    fn options(&self, family: &str) -> SweepOptions {
+        SweepOptions {
+            family: family.to_owned(),
             draws: self.draws,
             seed: self.seed,
-            schedulers: self.scheduler,
-            reference: self.reference,
-            set: self.set,
-            bounds: self.bound,
-            within: self.within,
-            out: self.out,
-        };
-        let result = sweep::run(&options, &mut Count::on_stderr())?;
-        if self.json {
-            output::print_json(&result)?;
-            return Ok(Status::Ok);
+            schedulers: self.scheduler.clone(),
+            reference: self.reference.clone(),
+            set: self.set.clone(),
+            bounds: self.bound.clone(),
+            within: self.within.clone(),
+            requirements: self.require.clone(),
+            out: self.out.clone(),
         }
-        let text = sweep::text(&result, true);
-        let folder = options.folder(&result.family);
-        let folder = paint(DIM, format!("results in {}", folder.display()));
-        output::print(&format!("{text}\n{folder}\n"))?;
-        Ok(Status::Ok)
     }
 }
