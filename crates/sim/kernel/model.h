@@ -11,7 +11,8 @@
  *      queue.c    DSQs, iterators, moves that fail                           kernel/sched/ext/ext.c
  *      idle.c     idle masks, the default selection of an idle CPU kernel/sched/ext/idle.c
  *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
- *      life.c     fork, exit, classes (cgroups), moves, weights, affinity
+ *      life.c     fork, wake-ups, exit
+ *      change.c   weights, affinity, classes (cgroups) and moves
  *      storage.c  locks, maps, local storage, BPF timers
  *      contract.c, socket.c  what not every scheduler has
  *      shell_*.c  one of the three objects in bpf/, and what user space does to it
@@ -194,6 +195,19 @@ static inline void kernel_waits(void)
 	this_rq()->waits = false;
 }
 
+/* By number, as user space says it. */
+static inline struct task_struct *task_of(u32 number)
+{
+	model_assert(number < m.task_count && m.tasks[number]);
+	return m.tasks[number];
+}
+
+static inline struct cgroup *cgroup_of(u32 number)
+{
+	model_assert(number < m.cgroup_count);
+	return m.cgroups[number];
+}
+
 static inline struct rq *task_rq(const struct task_struct *p)
 {
 	return rq_of(p->cpu);
@@ -288,18 +302,25 @@ void rq_tick(struct rq *rq);
 void tick_restart(struct rq *rq);
 void timer_expires(u32 timer, u64 generation);
 
-/* shell_*.c: has the scheduler several trees; what the options say goes to it; what is wrong with
- * its state, if anything: its trees, and whether its queues hold what it thinks, if quiet: nobody
- * is in the middle of changing that
- */
+/* shell_*.c: the name of the scheduler's file in bpf/, and whether it has several trees; what the
+ * options say goes to it; what is wrong with its state, if anything: its trees, and whether its
+ * queues hold what it thinks, if quiet: nobody is in the middle of changing that. */
+extern const char model_scheduler[];
 extern const bool model_has_domains;
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 
 /* life.c */
 void task_dead(struct task_struct *p);
-u32 fair_weight(const struct task_struct *p);
 void model_ejects(const char *reason, const char *message);
+
+/* change.c */
+u32 scx_weight(const struct task_struct *p);
+u32 fair_weight(const struct task_struct *p);
+void set_affinity(struct task_struct *p, const u64 *mask);
+void pi_lock(struct task_struct *p);
+struct cgroup *cgroup_new(struct cgroup *parent, u32 weight);
+bool cgroup_begins(struct cgroup *c);
 
 /* Nice values end at 19; this one stands for SCHED_IDLE. */
 #define NICE_IDLE 20

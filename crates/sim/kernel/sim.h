@@ -89,6 +89,9 @@ struct sim_task {
 	uint32_t pad;
 };
 
+/* The name of the scheduler that this is a machine of: of its file in bpf/. */
+const char *sim_scheduler(void);
+
 void sim_begin(const struct sim_options *options, const struct sim_costs *costs);
 void sim_run(uint64_t until_ns, struct sim_event *event);
 uint64_t sim_now_ns(void);
