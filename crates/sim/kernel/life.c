@@ -15,7 +15,7 @@ static void rq_init(u32 cpu)
 	struct rq *rq = &m.rqs[cpu];
 
 	rq->cpu = cpu;
-	rq->online = true;
+	rq->active = rq->online = true;
 	rq->local.local = true;
 	rq->next_tick_ns = rq->hrtick_ns = MODEL_NEVER;
 	rq->fair.rq = rq;

@@ -14,6 +14,7 @@
  *      life.c     fork, wake-ups, exit
  *      change.c   weights, affinity, classes (cgroups) and moves
  *      storage.c  locks, maps, local storage, BPF timers
+ *      hotplug.c  CPUs leave and come back; the kernel goes without the scheduler
  *      contract.c, socket.c  what not every scheduler has
  *      shell_*.c  one of the three objects in bpf/, and what user space does to it
  *      rt.c, server.c  real-time tasks, and what they leave
@@ -54,6 +55,13 @@ struct dsq {
 	struct bpf_iter_scx_dsq *iterators;
 };
 
+/* What a CPU is asked to do by whoever switches it off or on. */
+enum hotplug {
+	HOTPLUG_NONE,
+	HOTPLUG_LEAVES,
+	HOTPLUG_RETURNS,
+};
+
 /* The fair server of a CPU (server.c). */
 struct fair_server {
 	s64 runtime_ns; /* what is left of its period */
@@ -72,7 +80,14 @@ struct rq {
 	struct task_struct idle;
 	struct dsq local;
 	struct cpumask mask_of_cpu;
-	bool online;
+	bool active;	     /* cpu_active(): it takes tasks */
+	bool online;	     /* SCX_RQ_ONLINE: the scheduler is asked for it */
+	bool interrupts_off; /* it is on its way out, or gone: what needs an interrupt is lost */
+	bool irq_work_lost;  /* its kicks' irq_work is taken to be pending, and is not */
+	bool bypassing;	     /* SCX_SCHED_PCPU_BYPASSING */
+	struct dsq bypass;   /* bypass_dsq */
+	enum hotplug hotplug;
+	u32 hotplug_waiter; /* task: sleeps until that is done */
 	bool need_resched;
 	bool in_balance;
 	bool waits;  /* this CPU, for a lock */
@@ -85,6 +100,8 @@ struct rq {
 	bool dispatching;
 	enum sched_class next_class;
 	u64 clock_ns;	  /* the run queue's clock: as of the last update */
+	u64 scx_clock_ns; /* the same for scx_bpf_now(), */
+	bool clock_valid; /* which reads it while it is this: SCX_RQ_CLK_VALID */
 	u64 busy_ns;	  /* work of the kernel's that is under way [instructions] */
 	u64 next_tick_ns; /* MODEL_NEVER: it has stopped */
 	u64 idle_ns;
@@ -132,6 +149,7 @@ struct model_timer {
 	const void *map;
 	u32 key;
 	u64 generation; /* of the start that counts; 0: not started */
+	bool lost;	/* it was started where no interrupt comes: bpf_async_schedule_op() */
 	u64 generations;
 };
 
@@ -274,6 +292,7 @@ void schedule(struct rq *rq, bool preempt);
 void update_curr(struct rq *rq);
 bool task_allowed(const struct task_struct *p, u32 cpu);
 u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync);
+u32 select_fallback_rq(struct task_struct *p);
 void set_task_cpu(struct task_struct *p, u32 cpu);
 void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next);
 void set_next_task(struct rq *rq, struct task_struct *p);
@@ -296,6 +315,7 @@ s32 idle_select(struct task_struct *p, u32 prev_cpu, bool sync);
 void interrupt_at(u64 at_ns, u32 cpu, enum interrupt_kind kind, u32 timer, u64 token);
 u64 interrupt_next_ns(void);
 void interrupts_arrive(void);
+void interrupts_move(struct rq *from, u32 to);
 bool timer_is_current(u32 timer, u64 generation);
 void kicks_run(struct rq *rq);
 void rq_tick(struct rq *rq);
@@ -309,6 +329,9 @@ extern const char model_scheduler[];
 extern const bool model_has_domains;
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
+
+/* hotplug.c */
+void hotplug_acts(struct rq *rq);
 
 /* life.c */
 void task_dead(struct task_struct *p);

@@ -127,10 +127,73 @@ static bool may_go_on(u32 cpu)
 	return !at_rest[cpu] || cpu_has_something_to_do(&m.rqs[cpu]);
 }
 
+static void turn_of(u32 cpu)
+{
+	m.cpu = cpu;
+	steps++;
+	swapcontext(&chooser, &cpus[cpu]);
+	/* What it did took some time, during which the others went on. */
+	time_next_ns();
+	time_advance(m.now_ns + chance(300));
+}
+
+/*
+ * Now and then one CPU hardly has a turn: its virtual machine has lost it, or firmware holds it.
+ * Whatever it is in the middle of, the others go on for long, which turns by chance alone would
+ * give them once in 2 to the power of their number.
+ */
+#define STANDS_TURNS                                                                               \
+	400 /* on average as many as a CPU needs for some dozen calls of the kernel's */
+
+static u32 stands;	 /* that CPU */
+static u64 stands_until; /* turn */
+
+static u32 chosen(const u32 *ready, u32 count)
+{
+	u32 cpu = ready[chance(count)];
+
+	if (steps >= stands_until && !chance(200)) {
+		stands = (u32)chance(trial.cpus);
+		stands_until = steps + chance(2 * STANDS_TURNS);
+	}
+	while (cpu == stands && steps < stands_until && count > 1 && chance(64))
+		cpu = ready[chance(count)];
+	return cpu;
+}
+
+/* All CPUs end what they are in the middle of, and none begins anything: then what must hold while
+ * nobody is in the middle of changing it can be looked at. */
+static void comes_to_rest(void)
+{
+	u32 ready[MODEL_CPUS], count;
+
+	do {
+		count = 0;
+		for (u32 cpu = 0; cpu < trial.cpus; cpu++)
+			if (!at_rest[cpu])
+				ready[count++] = cpu;
+		if (count)
+			turn_of(ready[chance(count)]);
+	} while (count);
+}
+
+#define CHECK_STEPS 64 /* between two looks at what must hold */
+#define REST_CHECKS 16 /* of these, one is of a machine at rest */
+
+static void checks(void)
+{
+	static u64 checked, count;
+
+	if (steps < checked + CHECK_STEPS)
+		return;
+	checked = steps;
+	if (!(++count % REST_CHECKS))
+		comes_to_rest();
+	check();
+}
+
 static void run(void)
 {
-	u64 checked = 0;
-
 	begin();
 	while (steps < trial.steps) {
 		u32 ready[MODEL_CPUS], count = 0;
@@ -146,16 +209,8 @@ static void run(void)
 			time_advance(next_ns);
 			continue;
 		}
-		m.cpu = ready[chance(count)];
-		steps++;
-		swapcontext(&chooser, &cpus[m.cpu]);
-		/* What it did took some time, during which the others went on. */
-		time_next_ns();
-		time_advance(m.now_ns + chance(300));
-		if (steps >= checked + 64) {
-			checked = steps;
-			check();
-		}
+		turn_of(chosen(ready, count));
+		checks();
 	}
 }
 
@@ -278,6 +333,7 @@ int main(int argc, char **argv)
 {
 	struct trial t = {.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = ~0U};
 	u64 seeds = 100;
+	bool shrinks = true;
 
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
@@ -298,6 +354,8 @@ int main(int argc, char **argv)
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))
 			tells = number;
+		else if (!strcmp(option, "--shrink"))
+			shrinks = number;
 		else if (!strcmp(option, "--ops"))
 			t.ops = ops_named(argv[at + 1]);
 		else
@@ -310,10 +368,10 @@ int main(int argc, char **argv)
 
 		if (!status)
 			continue;
-		printf("race: seed %llu fails (%d); looking for less\n", (unsigned long long)t.seed,
-		       status);
+		printf("race: seed %llu fails (%d)%s\n", (unsigned long long)t.seed, status,
+		       seeds > 1 && shrinks ? "; looking for less" : "");
 		fflush(stdout);
-		if (seeds > 1)
+		if (seeds > 1 && shrinks)
 			t = shrink(t);
 		print_replay(&t);
 		return 1;

@@ -118,6 +118,12 @@ void sim_steal(uint32_t cpu, uint64_t ns);
 void sim_nice(uint32_t task, int32_t nice);
 void sim_affinity(uint32_t task, const uint64_t mask[4]);
 
+/* The CPU leaves, or comes back; the waiter, which goes to sleep now (sim_block()), is woken when
+ * it has. One at a time, and not the last. */
+void sim_cpu_off(uint32_t cpu, uint32_t waiter);
+void sim_cpu_on(uint32_t cpu, uint32_t waiter);
+void sim_bypass(uint32_t on); /* the kernel goes without the scheduler, as while it suspends */
+
 /* UNIX sockets, as far as tracepoints tell the scheduler of them: the current task sends to, or
  * has received from, this end of a connection. */
 uint32_t sim_socket(uint32_t listener, uint32_t connector); /* number: ends 2n, accepted; 2n + 1 */
