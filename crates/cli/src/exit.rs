@@ -289,7 +289,8 @@ impl From<&LabError> for Status {
             | LabError::NoReference { .. }
             | LabError::NotTuned { .. }
             | LabError::OnlyOnKernel { .. }
-            | LabError::OnlySimulated { .. } => Self::Usage,
+            | LabError::OnlySimulated { .. }
+            | LabError::Shell(_) => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
             LabError::ExpectationsFailed { .. }

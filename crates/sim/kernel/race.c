@@ -331,7 +331,8 @@ static bool domains_fit(const struct trial *t)
 
 int main(int argc, char **argv)
 {
-	struct trial t = {.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = ~0U};
+	struct trial t = {
+		.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = (1U << OP_KINDS) - 1};
 	u64 seeds = 100;
 	bool shrinks = true;
 

@@ -25,6 +25,11 @@ enum op {
 	OP_SOCKET,
 	OP_REAL_TIME,
 	OP_STOP,
+	OP_KTHREAD,
+	OP_EXEC,
+	OP_CPU,
+	OP_FREEZE,
+	OP_BYPASS,
 	OP_KINDS,
 };
 

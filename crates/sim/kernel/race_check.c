@@ -41,14 +41,15 @@ static u64 idle_since[MODEL_CPUS];
 static bool waits_for(const struct task_struct *p, const struct rq *rq)
 {
 	return !p->gone && p->class == CLASS_EXT && p->on_rq && p->scx.dsq && !p->scx.dsq->local &&
-	       task_allowed(p, rq->cpu);
+	       p->scx.dsq != &task_rq(p)->bypass && task_allowed(p, rq->cpu);
 }
 
 static void check_idle(struct rq *rq)
 {
 	bool waits = false;
 
-	if (!task_is_idle(rq->curr) || cpu_has_something_to_do(rq) || !is_at_rest(rq->cpu)) {
+	if (!rq->active || !task_is_idle(rq->curr) || cpu_has_something_to_do(rq) ||
+	    !is_at_rest(rq->cpu)) {
 		idle_since[rq->cpu] = 0;
 		return;
 	}

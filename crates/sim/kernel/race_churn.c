@@ -8,8 +8,9 @@
 #include <string.h>
 
 const char *const op_names[OP_KINDS] = {
-	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield", "nice",
-	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",    "stop",
+	"work", "sleep",    "wake",    "wait",	 "fork",   "exit",    "yield",
+	"nice", "affinity", "move",    "cgroup", "weight", "promise", "socket",
+	"rt",	"stop",	    "kthread", "exec",	 "cpu",	   "freeze",  "bypass",
 };
 
 #define CGROUPS 12
@@ -19,6 +20,8 @@ static u32 cgroups[CGROUPS], names[NAMES];
 static u32 alive;
 static bool calling; /* the daemon is one process, and asks for one thing at a time */
 static u32 sockets[NAMES];
+static bool frozen; /* until the timer of this token: */
+#define THAWS (~0ULL)
 
 static struct task_struct *any_task(void)
 {
@@ -27,7 +30,7 @@ static struct task_struct *any_task(void)
 	return p->life == TASK_DEAD || p->flags & PF_EXITING || p->changing ? NULL : p;
 }
 
-static void forks(bool real_time)
+static void forks(enum op kind)
 {
 	struct sim_task how = {.process_of = ~0U, .nice = may(OP_NICE) ? (int)chance(40) - 20 : 0};
 	u32 task;
@@ -35,9 +38,14 @@ static void forks(bool real_time)
 	if (alive >= trial.tasks)
 		return;
 	alive++;
-	how.real_time = real_time ? 1 + chance(98) : 0;
+	how.real_time = kind == OP_REAL_TIME ? 1 + chance(98) : 0;
 	how.affinity[0] =
 		may(OP_AFFINITY) && !chance(4) ? 1 + chance((1ULL << trial.cpus) - 1) : ~0ULL;
+	if (kind == OP_KTHREAD) { /* half of them are a CPU's own */
+		how.flags = chance(2) ? PF_KTHREAD : PF_KTHREAD | PF_NO_SETAFFINITY;
+		if (how.flags & PF_NO_SETAFFINITY)
+			how.affinity[0] = 1ULL << chance(trial.cpus);
+	}
 	how.cgroup = may(OP_MOVE) ? cgroups[chance(CGROUPS)] : 0;
 	if (m.cgroups[how.cgroup]->gone)
 		how.cgroup = 0;
@@ -60,7 +68,7 @@ static void changes_other(enum op op)
 	struct task_struct *p = any_task();
 	u64 mask[4] = {0};
 
-	if (!p || p->class != CLASS_EXT)
+	if (!p || p->class != CLASS_EXT || (op == OP_STOP && frozen))
 		return;
 	p->changing = true;
 	if (op == OP_NICE) {
@@ -114,7 +122,7 @@ static void promises(u32 task)
 	} promise = {period_ns / (2 + chance(20)), period_ns, period_ns, 0, 0, chance(2),
 		     (u32)chance(serves_contracts)};
 
-	if (calling)
+	if (calling || !m.rqs[promise.cpu].active)
 		return;
 	calling = true;
 	if (*name) {
@@ -146,6 +154,55 @@ static void talks(u32 task)
 		sim_received(*socket - 2);
 }
 
+/* ---- CPUs go and come, and the machine stands still ---- */
+
+static bool switching; /* a CPU is: one at a time (cpu_hotplug_lock) */
+static u32 switcher;   /* task that waits for it */
+
+/* The first CPU stays, as on most machines. The task waits until it is done. */
+static bool switches_cpu(u32 task)
+{
+	u32 cpu = 1 + (u32)chance(trial.cpus);
+
+	if (switching || cpu >= trial.cpus || m.tasks[task]->class != CLASS_EXT ||
+	    m.tasks[task]->changing)
+		return false;
+	switching = true;
+	switcher = task;
+	m.tasks[task]->changing = true;
+	if (m.rqs[cpu].active)
+		sim_cpu_off(cpu, task);
+	else
+		sim_cpu_on(cpu, task);
+	sim_block(task);
+	return true;
+}
+
+/* try_to_freeze_tasks(), and what the kernel does without the scheduler until they go on. */
+static void freezes(u32 by)
+{
+	if (frozen || chance(16))
+		return;
+	frozen = true;
+	for (u32 task = 0; task < m.task_count; task++)
+		if (task != by && m.tasks[task]->class == CLASS_EXT &&
+		    !(m.tasks[task]->flags & PF_KTHREAD))
+			sim_stop(task, true);
+	if (may(OP_BYPASS) && chance(2))
+		sim_bypass(true);
+	sim_timer(m.now_ns + chance(5 * MS), THAWS);
+}
+
+static void thaws(void)
+{
+	if (m.rqs[0].bypassing)
+		sim_bypass(false);
+	for (u32 task = 0; task < m.task_count; task++)
+		if (m.tasks[task]->stopped)
+			sim_stop(task, false);
+	frozen = false;
+}
+
 static void one_op(enum op op, u32 task)
 {
 	struct task_struct *p;
@@ -158,10 +215,9 @@ static void one_op(enum op op, u32 task)
 			sim_wake(p->number, chance(2));
 		break;
 	case OP_FORK:
-		forks(false);
-		break;
 	case OP_REAL_TIME:
-		forks(true);
+	case OP_KTHREAD:
+		forks(op);
 		break;
 	case OP_NICE:
 	case OP_AFFINITY:
@@ -179,6 +235,14 @@ static void one_op(enum op op, u32 task)
 	case OP_SOCKET:
 		talks(task);
 		break;
+	case OP_EXEC:
+		m.tasks[task]->in_execve = 1; /* whom it wakes meanwhile has waited for a child */
+		one_op(OP_WAKE, task);
+		m.tasks[task]->in_execve = 0;
+		break;
+	case OP_FREEZE:
+		freezes(task);
+		break;
 	default:
 		break;
 	}
@@ -189,6 +253,10 @@ void user_step(u32 task)
 {
 	struct task_struct *p = m.tasks[task];
 
+	if (switching && task == switcher) {
+		switching = false;
+		p->changing = false;
+	}
 	if (p->killed || (may(OP_EXIT) && !p->changing && !chance(16) && alive > trial.tasks / 2)) {
 		alive--;
 		sim_exiting(task);
@@ -196,6 +264,8 @@ void user_step(u32 task)
 		sim_exit(task);
 		return;
 	}
+	if (may(OP_CPU) && !chance(128) && switches_cpu(task))
+		return;
 	for (u32 left = chance(4); left; left--) {
 		enum op op = chance(OP_KINDS);
 
@@ -215,6 +285,10 @@ void user_step(u32 task)
 
 void user_timer(u64 token)
 {
+	if (token == THAWS) {
+		thaws();
+		return;
+	}
 	if (m.tasks[token]->life == TASK_ASLEEP)
 		sim_wake((u32)token, false);
 }
@@ -224,5 +298,5 @@ void churn_begins(void)
 	for (u32 at = 1; may(OP_MOVE) && at < CGROUPS; at++)
 		cgroups[at] = sim_cgroup(cgroups[chance(at)], 1 + chance(500));
 	for (u32 task = 0; task < trial.tasks / 2; task++)
-		forks(false);
+		forks(OP_FORK);
 }
