@@ -213,4 +213,5 @@ void sim_bypass(u32 on)
 			resched_curr(rq);
 		rq_unlock(rq);
 	}
+	m.bypass_ended_ns = on ? MODEL_NEVER : m.now_ns;
 }

@@ -229,7 +229,7 @@ void an_kpreempt(s32 cpu)
 static void kick_one(struct rq *this, u32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
-	bool ours = rq->online || rq == this;
+	bool ours = !rq->interrupts_off || rq == this; /* cpu_online() */
 
 	rq_lock(rq);
 	if (ours && rq->curr->class >= CLASS_EXT) {
@@ -247,7 +247,7 @@ static void kick_if_idle(const struct rq *this, u32 cpu)
 	struct rq *rq = rq_of(cpu);
 
 	rq_lock(rq);
-	if (!goes_through_a_cycle(rq) && (rq->online || rq == this))
+	if (!goes_through_a_cycle(rq) && (!rq->interrupts_off || rq == this))
 		resched_curr(rq);
 	rq_unlock(rq);
 }
@@ -264,7 +264,7 @@ void kicks_run(struct rq *rq)
 		} else if (mask_test(&rq->to_kick_if_idle, cpu)) {
 			spend(m.costs.kick);
 			if (!goes_through_a_cycle(rq_of(cpu)) &&
-			    (rq_of(cpu)->online || cpu == rq->cpu))
+			    (!rq_of(cpu)->interrupts_off || cpu == rq->cpu))
 				resched_curr(rq_of(cpu));
 		}
 		mask_clear(&rq->to_kick, cpu);

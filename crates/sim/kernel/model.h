@@ -163,7 +163,8 @@ struct machine {
 	/* Races are searched (race.c): at every lock and every call of the kernel's another CPU may
 	 * have its turn. */
 	void (*may_switch)(void);
-	bool loaded;  /* the scheduler is in charge */
+	bool loaded; /* the scheduler is in charge */
+	u64 bypass_ended_ns;
 	bool ejected; /* it was let go, and user space has not heard of it */
 	struct cpumask idle_cpus;
 	struct task_struct **tasks; /* by number */

@@ -127,8 +127,11 @@ static const char *look_broken(u32 cpu)
 		return NULL;
 	if (c->check_ns && m.now_ns > c->check_ns + LOOKS_LATE_NS)
 		return "a CPU looks at its choice when that is due";
-	/* But for a thread of the kernel's that goes before everybody else, for AT_ONCE_NS. */
-	if (rq->curr->flags & PF_NO_SETAFFINITY)
+	/* But for who goes before everybody else for so long. */
+	if (c->check_ns && c->check_ns <= m.now_ns + AT_ONCE_NS)
+		return NULL;
+	/* A kick of a CPU that goes without the scheduler for a moment longer is not done. */
+	if (c->since_ns <= m.bypass_ended_ns)
 		return NULL;
 	if (c->asked && rq->curr->scx.slice && !is_kicked(rq))
 		return "a CPU that was asked looks at its choice anew";
