@@ -185,13 +185,19 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, u32 cpu,
 	return PICKED;
 }
 
-/* The task that runs on this CPU goes on. */
+/*
+ * The task that runs on this CPU goes on. If the CPU was asked since it began to look: what it was
+ * asked for came after its look, and the kick is lost, for the kernel takes it to be done when a
+ * choice has been made (a task that is moved has the run queue unlocked meanwhile).
+ */
 static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct place *at,
 				 struct task_struct *prev, const struct task_state *ts)
 {
 	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
 	service_begins(c, cpu, at, prev, ts);
+	if (c->asked)
+		cpu_ask_again(c, cpu);
 }
 
 enum contract_turn {
