@@ -9,6 +9,8 @@
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
 #   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
 #   make race       random interleavings of the scheduler's callbacks, SEEDS=20 STEPS=200000
+#   make faults     undo mended faults one after the other, and see that each is found: crates/sim/faults;
+#                   ONLY=NAME,NAME
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
@@ -38,7 +40,7 @@ BRIEFLY   := audio --set 'duration_s = 10'
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
-.PHONY: all build demo test test-setup lint core-test race unit-test kernel-test scenarios \
+.PHONY: all build demo test test-setup lint core-test race faults unit-test kernel-test scenarios \
         scenarios-alone scenarios-compared agreement papers bench soak \
         figures figures-check costs fuzz fuzz-build clean
 all: build
@@ -71,6 +73,10 @@ core-test:
 # The scheduler's shell on the model of the kernel, natively: any CPU at any time (crates/sim/kernel/race.c).
 race:
 	$(MAKE) -s -C crates/sim/kernel race $(if $(SEEDS),SEEDS=$(SEEDS)) $(if $(STEPS),STEPS=$(STEPS))
+
+# Minutes; the simulator must be built, and is not built again.
+faults:
+	crates/sim/faults/run.py --andante $(ANDANTE) $(if $(ONLY),--only $(ONLY))
 
 unit-test:
 	$(CARGO) test --release --locked --workspace
