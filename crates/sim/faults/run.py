@@ -54,11 +54,12 @@ def undo(name, tree):
         )
 
 
-def build(tree, what):
-    done = run(["make", "-s", "-C", tree / KERNEL, f"../../../target/sim/{what}"])
+def build(tree, files, jobs=1):
+    """What a command needs, in tree/target/sim."""
+    targets = [f"../../../target/sim/{file}" for file in files]
+    done = run(["make", "-s", f"-j{jobs}", "-C", tree / KERNEL, *targets])
     if done.returncode:
-        raise Failure(f"{what} does not compile in {tree.relative_to(ROOT)}:\n{done.stdout.strip()}")
-    return tree / "target" / "sim" / what
+        raise Failure(f"{', '.join(files)}: does not compile in {tree.relative_to(ROOT)}:\n{done.stdout.strip()}")
 
 
 def needs(command):
@@ -68,7 +69,7 @@ def needs(command):
 
 def carry_out(command, tree, andante):
     """Its exit status, and what it said."""
-    file = build(tree, needs(command))
+    file = tree / "target" / "sim" / needs(command)
     words = command.split()
     environment = dict(os.environ)
     if words[0] == "andante":
@@ -89,14 +90,17 @@ def line_with(text, wanted):
     return re.sub(r"^andante: |^\d+ of \d+ expectations of \S+ failed: ", "", lines[0])[:110] if lines else ""
 
 
-def passes(commands, tree, andante):
-    """Commands that fail though nothing is undone, each with what it said."""
-    failed = {}
-    for command in commands:
-        status, said = carry_out(command, tree, andante)
-        if status:
-            failed[command] = (said.strip().splitlines() or ["nothing"])[-1]
-    return failed
+def last_line(said):
+    return (said.strip().splitlines() or ["nothing"])[-1]
+
+
+def passes(command, tree, andante):
+    """With nothing undone."""
+    begin = time.monotonic()
+    status, said = carry_out(command, tree, andante)
+    if status:
+        raise Failure(f"`{command}` fails though nothing is undone, so that it finds no fault: {last_line(said)}")
+    return "", time.monotonic() - begin
 
 
 def tries(name, fault, andante):
@@ -104,13 +108,13 @@ def tries(name, fault, andante):
     begin = time.monotonic()
     tree = copy(name)
     undo(name, tree)
+    build(tree, [needs(fault["find"])])
     status, said = carry_out(fault["find"], tree, andante)
     found = line_with(said, fault["says"])
     if not status:
         raise Failure(f"`{fault['find']}` passes though its mend is undone")
     if not found:
-        last = (said.strip().splitlines() or ["nothing"])[-1]
-        raise Failure(f"it says something else than `{fault['says']}`: {last}")
+        raise Failure(f"it says something else than `{fault['says']}`: {last_line(said)}")
     return found, time.monotonic() - begin
 
 
@@ -146,24 +150,24 @@ def main():
     with ThreadPoolExecutor(given.jobs) as pool:
         sound = copy("none")
         commands = list(dict.fromkeys(fault["find"] for fault in table.values()))
-        waits = {pool.submit(tries, name, fault, given.andante): name for name, fault in table.items()}
-        waits[pool.submit(passes, commands, sound, given.andante)] = None
+        print("building what is sound", file=sys.stderr, flush=True)
+        build(sound, sorted({needs(command) for command in commands}), given.jobs)
+        waits = {pool.submit(passes, command, sound, given.andante): command for command in commands}
+        waits |= {pool.submit(tries, name, fault, given.andante): name for name, fault in table.items()}
         for done, wait in enumerate(as_completed(waits), 1):
-            name = waits[wait]
+            what = waits[wait]
             try:
-                if name is None:
-                    failed |= {f"nothing undone, `{command}`": said for command, said in wait.result().items()}
-                else:
-                    found[name] = wait.result()
+                found[what] = wait.result()
             except Failure as failure:
-                failed[name or "nothing undone"] = str(failure)
-            print(f"{done}/{len(waits)}  {name or 'nothing undone'}", file=sys.stderr, flush=True)
+                failed[what] = str(failure)
+            print(f"{done}/{len(waits)}  {what}", file=sys.stderr, flush=True)
     width = max(map(len, table))
     for name, fault in table.items():
         if name in found:
             said, seconds = found[name]
             print(f"{name:{width}}  {fault['mended']}  {seconds:5.1f} s  {said}")
-    print(f"{len(found)} of {len(table)} faults found when undone, in {time.monotonic() - begin:.0f} s")
+    count = sum(name in found for name in table)
+    print(f"{count} of {len(table)} faults found when undone, in {time.monotonic() - begin:.0f} s")
     for what, why in failed.items():
         print(f"faults: {what}: {why}", file=sys.stderr)
     return 1 if failed else 0
