@@ -10,6 +10,8 @@
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
 #   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
 #   make race       random interleavings of the scheduler's callbacks, SEEDS=20 STEPS=200000
+#   make faults     undo mended faults one after the other, and see that each is found: crates/sim/faults;
+#                   ONLY=NAME,NAME
 #   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
@@ -57,7 +59,7 @@ SUMMED = status=$$?; dist/timed.sh $(TIMES); exit $$status
 # At once: as many as a small machine has CPUs, and each virtual machine takes one.
 LANES := 2
 
-.PHONY: all build demo check test test-setup lint format-check core-test race unit-test kernel-test scenarios \
+.PHONY: all build demo check test test-setup lint format-check core-test race faults unit-test kernel-test scenarios \
         perturbed perturbed-on-sim agreement papers bench soak figures figures-check costs fuzz fuzz-build clean
 all: build
 
@@ -145,6 +147,10 @@ core-test:
 # The scheduler's shell on the model of the kernel, natively: any CPU at any time (crates/sim/kernel/race.c).
 race:
 	$(MAKE) -s -C crates/sim/kernel race $(if $(SEEDS),SEEDS=$(SEEDS)) $(if $(STEPS),STEPS=$(STEPS))
+
+# Minutes; the simulator must be built, and is not built again.
+faults:
+	crates/sim/faults/run.py --andante $(ANDANTE) $(if $(ONLY),--only $(ONLY))
 
 unit-test:
 	$(CARGO) test --release --locked --workspace

@@ -505,6 +505,9 @@ an_global int contract_missed(u32 cpu, u32 index)
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf = an_holder(index)->leaf;
 
+	/* Its quantum may have been ended since: see take_task(). */
+	if (c->serving != leaf)
+		leaf = AN_NONE;
 	bpf_spin_lock(lock);
 	if (leaf)
 		an_unpick(&trees[0], leaf);

@@ -124,6 +124,10 @@ an_global bool take_task(u32 cpu, u32 wanting)
 			return true;
 		}
 		stats.missed_picks++;
+		/* A move unlocks the run queue, and whoever changes the task that runs here then
+		 * (its weight, its class) puts it into service anew: that has ended this pick. */
+		if (c->serving != leaf)
+			return false;
 		bpf_spin_lock(lock);
 		an_unpick(t, leaf);
 		bpf_spin_unlock(lock);
@@ -185,13 +189,19 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, u32 cpu,
 	return PICKED;
 }
 
-/* The task that runs on this CPU goes on. */
+/*
+ * The task that runs on this CPU goes on. If the CPU was asked since it began to look: what it was
+ * asked for came after its look, and the kick is lost, for the kernel takes it to be done when a
+ * choice has been made (a task that is moved has the run queue unlocked meanwhile).
+ */
 static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct place *at,
 				 struct task_struct *prev, const struct task_state *ts)
 {
 	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
 	service_begins(c, cpu, at, prev, ts);
+	if (c->asked)
+		cpu_ask_again(c, cpu);
 }
 
 enum contract_turn {
@@ -303,6 +313,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
 	if (c->serving != old) {
 		bpf_spin_lock(at.lock);
+		quantum_ends(at.tree, c); /* one that was begun meanwhile: see take_task() */
 		domain_serve_unpicked(at.tree, old);
 		bpf_spin_unlock(at.lock);
 		c->serving = old;

@@ -19,6 +19,7 @@
 
 /* What was seen of the tree last time, and the recount; one per tree under test. */
 struct invariants {
+	u32 cpus; /* the most that there have been: what came of that stays for a while */
 	struct {
 		u64 vtime;
 		u64 step_max; /* largest step the node has had: tags given under it stay */
@@ -111,7 +112,7 @@ static inline const char *broken_counts(struct an_tree *t, struct invariants *v,
 {
 	const struct an_node *n = &t->nodes[index];
 
-	if (n->serving > t->cpus)
+	if (n->serving > v->cpus)
 		return "no more CPUs serve than there are";
 	if (n->kind == AN_LEAF)
 		return NULL;
@@ -131,7 +132,7 @@ static inline const char *broken_counts(struct an_tree *t, struct invariants *v,
 }
 
 /*
- * A ready child lies at most so far behind v: one CPU, not at all. On several, v passes a child
+ * A ready child lies at most so far behind v: on one CPU, not at all. On several, v passes a child
  * while all its tasks run; on return it may be owed cpus quanta (an_node_ready()), and as many
  * again when the quanta it is being charged for in advance turn out shorter.
  */
@@ -151,7 +152,7 @@ static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u
 	v->seen[index].vtime = n->vtime;
 	if (n->step > v->seen[index].step_max)
 		v->seen[index].step_max = n->step;
-	lag_max = t->cpus > 1 ? 2 * t->cpus * v->seen[index].step_max : 0;
+	lag_max = v->cpus > 1 ? 2 * v->cpus * v->seen[index].step_max : 0;
 	if (n->ready && n->parent &&
 	    an_tag_diff(t->nodes[n->parent].vtime, an_expected_start(n)) > (s64)lag_max)
 		return "a ready child is not left behind v";
@@ -179,6 +180,8 @@ static inline const char *invariant_broken(struct an_tree *t, struct invariants 
 {
 	const char *broken = broken_free_list(t);
 
+	if (v->cpus < t->cpus)
+		v->cpus = t->cpus;
 	memset(v->recount, 0, t->unused * sizeof(v->recount[0]));
 	for (u32 i = AN_ROOT; !broken && i < t->unused; i++) {
 		*index = i;
@@ -199,6 +202,7 @@ static inline const char *invariant_broken(struct an_tree *t, struct invariants 
 /* An empty tree in storage that may hold an earlier one; as fresh as the kernel's .bss. */
 static inline void fresh_tree(struct an_tree *t, struct invariants *v, u64 quantum_ns, u32 cpus)
 {
+	v->cpus = 0;
 	memset(t->nodes, 0, (t->unused ? t->unused : 1) * sizeof(t->nodes[0]));
 	memset(v->seen, 0, (t->unused ? t->unused : 1) * sizeof(v->seen[0]));
 	an_tree_init(t, quantum_ns, cpus);

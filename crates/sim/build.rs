@@ -4,28 +4,9 @@
 //! A function of the kernel's that the shell calls and the model lacks is an error of the linker's,
 //! which names it.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The model; see `kernel/model.h` for what is where.
-const MODEL: [&str; 15] = [
-    "queue",
-    "idle",
-    "storage",
-    "rq",
-    "interrupt",
-    "time",
-    "life",
-    "rt",
-    "server",
-    "fair",
-    "fair_queue",
-    "fair_group",
-    "fair_balance",
-    "socket",
-    "contract",
-];
+use std::{env, fs};
 
 fn main() {
     let root = Path::new("../..");
@@ -59,9 +40,7 @@ fn build(root: &Path, name: &str) {
         .arg(root)
         .arg("-o")
         .arg(&object);
-    for part in MODEL {
-        command.arg(format!("kernel/{part}.c"));
-    }
+    command.args(model());
     command.arg(format!("kernel/shell_{name}.c"));
     let output = command.output().expect("the compiler that cc found runs");
     assert!(
@@ -69,4 +48,18 @@ fn build(root: &Path, name: &str) {
         "compiling bpf/{name}.bpf.c for the simulator failed:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// The files of the model, see `kernel/model.h`: all but the schedulers and the search for races.
+fn model() -> Vec<PathBuf> {
+    let files = fs::read_dir("kernel").expect("the model is a folder of this one");
+    let files = files.map(|file| file.expect("the folder can be read").path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".c") && !name.starts_with("race") && !name.starts_with("shell_")
+        })
+        .collect();
+    files.sort();
+    files
 }

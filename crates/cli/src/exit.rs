@@ -291,7 +291,8 @@ impl From<&LabError> for Status {
             | LabError::OnlyOnKernel { .. }
             | LabError::OnlySimulated { .. }
             | LabError::OnlyServers { .. }
-            | LabError::OneCpu { .. } => Self::Usage,
+            | LabError::OneCpu { .. }
+            | LabError::Shell(_) => Self::Usage,
             LabError::Ejected { .. } => Self::Ejected,
             LabError::ProgramFailed { .. } => Self::ProgramFailed,
             LabError::ExpectationsFailed { .. }

@@ -148,6 +148,9 @@ pub enum LabError {
         /// A whole sentence: what is missing.
         what: String,
     },
+    /// The scheduler that the simulator is to run in the place of the one built in is none.
+    #[error(transparent)]
+    Shell(#[from] andante_sim::ShellError),
     /// The simulator is asked for what only a kernel has.
     #[error("{what}, so that only a kernel can run it: use `--on vm`")]
     OnlyOnKernel {

@@ -43,6 +43,7 @@ const PIPE_BYTES: u32 = 65_536;
 
 /// Carries out the jobs, as many at once as this machine has CPUs.
 pub(crate) fn run(jobs: &[Job], progress: &mut dyn Progress) -> Result<Carried, LabError> {
+    andante_sim::check_shell()?;
     for job in jobs {
         check(job)?;
     }

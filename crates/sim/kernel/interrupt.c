@@ -77,6 +77,22 @@ void interrupts_arrive(void)
 	}
 }
 
+/* hrtimers_cpu_dying(): the CPU's timers are another one's. */
+void interrupts_move(struct rq *from, u32 to)
+{
+	struct rq *rq = rq_of(to);
+
+	for (u32 at = 0; at < m.heap_count; at++)
+		if (m.heap[at].cpu == from->cpu)
+			m.heap[at].cpu = to;
+	for (u32 at = 0; at < from->pendings; at++) {
+		model_room_for(rq->pending, rq->pendings, rq->pending_room);
+		rq->pending[rq->pendings] = from->pending[at];
+		rq->pending[rq->pendings++].cpu = to;
+	}
+	from->pendings = 0;
+}
+
 /* ---- BPF timers ---- */
 
 static struct model_timer *timers;
@@ -112,6 +128,10 @@ int bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
 	if (!timer->number || !timers[timer->number - 1].callback)
 		return -22; /* EINVAL */
 	t = &timers[timer->number - 1];
+	/* Asked for with interrupts off, it is put off until one of the CPU's own. */
+	t->lost |= this_rq()->interrupts_off;
+	if (t->lost)
+		return 0;
 	t->generation = ++t->generations;
 	interrupt_at(model_clock_ns() + ns, m.cpu, INTERRUPT_BPF_TIMER, timer->number - 1,
 		     t->generation);
@@ -139,6 +159,13 @@ void tick_restart(struct rq *rq)
 	rq->next_tick_ns = tick_ns ? (m.now_ns / tick_ns + 1) * tick_ns : MODEL_NEVER;
 }
 
+/* task_tick_scx() */
+static void tick_ext(struct rq *rq, struct task_struct *curr)
+{
+	curr->scx.slice = 0;
+	resched_curr(rq);
+}
+
 void rq_tick(struct rq *rq)
 {
 	struct task_struct *curr;
@@ -152,8 +179,8 @@ void rq_tick(struct rq *rq)
 		rt_tick(rq, curr);
 	else if (curr->class == CLASS_FAIR)
 		fair_tick(curr);
-	else if (curr->class == CLASS_EXT && !curr->scx.slice)
-		resched_curr(rq);
+	else if (curr->class == CLASS_EXT && (!curr->scx.slice || rq->bypassing))
+		tick_ext(rq, curr);
 	fair_balance_tick(rq);
 	rq_unlock(rq);
 }
@@ -176,6 +203,8 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 		model_ejects("runtime error", "invalid CPU");
 		return;
 	}
+	if (rq->bypassing)
+		return;
 	if (flags & SCX_KICK_IDLE) {
 		/* Only if its lock can be had at once. */
 		if (!rq_of(cpu)->locked && goes_through_a_cycle(rq_of(cpu)))
@@ -186,7 +215,9 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 		if (flags & SCX_KICK_PREEMPT)
 			mask_set(&rq->to_preempt, cpu);
 	}
-	rq->kicks = true;
+	/* irq_work_queue(): one that is pending is not raised again. */
+	rq->irq_work_lost |= rq->interrupts_off;
+	rq->kicks = !rq->irq_work_lost;
 }
 
 void an_kpreempt(s32 cpu)
@@ -198,7 +229,7 @@ void an_kpreempt(s32 cpu)
 static void kick_one(struct rq *this, u32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
-	bool ours = rq->online || rq == this;
+	bool ours = !rq->interrupts_off || rq == this; /* cpu_online() */
 
 	rq_lock(rq);
 	if (ours && rq->curr->class >= CLASS_EXT) {
@@ -216,7 +247,7 @@ static void kick_if_idle(const struct rq *this, u32 cpu)
 	struct rq *rq = rq_of(cpu);
 
 	rq_lock(rq);
-	if (!goes_through_a_cycle(rq) && (rq->online || rq == this))
+	if (!goes_through_a_cycle(rq) && (!rq->interrupts_off || rq == this))
 		resched_curr(rq);
 	rq_unlock(rq);
 }
@@ -233,7 +264,7 @@ void kicks_run(struct rq *rq)
 		} else if (mask_test(&rq->to_kick_if_idle, cpu)) {
 			spend(m.costs.kick);
 			if (!goes_through_a_cycle(rq_of(cpu)) &&
-			    (rq_of(cpu)->online || cpu == rq->cpu))
+			    (!rq_of(cpu)->interrupts_off || cpu == rq->cpu))
 				resched_curr(rq_of(cpu));
 		}
 		mask_clear(&rq->to_kick, cpu);

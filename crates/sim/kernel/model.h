@@ -11,8 +11,10 @@
  *      queue.c    DSQs, iterators, moves that fail                           kernel/sched/ext/ext.c
  *      idle.c     idle masks, the default selection of an idle CPU kernel/sched/ext/idle.c
  *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
- *      life.c     fork, exit, classes (cgroups), moves, weights, affinity
+ *      life.c     fork, wake-ups, exit
+ *      change.c   weights, affinity, classes (cgroups) and moves
  *      storage.c  locks, maps, local storage, BPF timers
+ *      hotplug.c  CPUs leave and come back; the kernel goes without the scheduler
  *      contract.c, socket.c  what not every scheduler has
  *      shell_*.c  one of the three objects in bpf/, and what user space does to it
  *      rt.c, server.c  real-time tasks, and what they leave
@@ -53,6 +55,13 @@ struct dsq {
 	struct bpf_iter_scx_dsq *iterators;
 };
 
+/* What a CPU is asked to do by whoever switches it off or on. */
+enum hotplug {
+	HOTPLUG_NONE,
+	HOTPLUG_LEAVES,
+	HOTPLUG_RETURNS,
+};
+
 /* The fair server of a CPU (server.c). */
 struct fair_server {
 	s64 runtime_ns; /* what is left of its period */
@@ -71,7 +80,14 @@ struct rq {
 	struct task_struct idle;
 	struct dsq local;
 	struct cpumask mask_of_cpu;
-	bool online;
+	bool active;	     /* cpu_active(): it takes tasks */
+	bool online;	     /* SCX_RQ_ONLINE: the scheduler is asked for it */
+	bool interrupts_off; /* it is on its way out, or gone: what needs an interrupt is lost */
+	bool irq_work_lost;  /* its kicks' irq_work is taken to be pending, and is not */
+	bool bypassing;	     /* SCX_SCHED_PCPU_BYPASSING */
+	struct dsq bypass;   /* bypass_dsq */
+	enum hotplug hotplug;
+	u32 hotplug_waiter; /* task: sleeps until that is done */
 	bool need_resched;
 	bool in_balance;
 	bool waits;  /* this CPU, for a lock */
@@ -85,6 +101,8 @@ struct rq {
 	bool dispatching;
 	enum sched_class next_class;
 	u64 clock_ns;	  /* the run queue's clock: as of the last update */
+	u64 scx_clock_ns; /* the same for scx_bpf_now(), */
+	bool clock_valid; /* which reads it while it is this: SCX_RQ_CLK_VALID */
 	u64 busy_ns;	  /* work of the kernel's that is under way [instructions] */
 	u64 next_tick_ns; /* MODEL_NEVER: it has stopped */
 	u64 idle_ns;
@@ -132,6 +150,7 @@ struct model_timer {
 	const void *map;
 	u32 key;
 	u64 generation; /* of the start that counts; 0: not started */
+	bool lost;	/* it was started where no interrupt comes: bpf_async_schedule_op() */
 	u64 generations;
 };
 
@@ -145,7 +164,8 @@ struct machine {
 	/* Races are searched (race.c): at every lock and every call of the kernel's another CPU may
 	 * have its turn. */
 	void (*may_switch)(void);
-	bool loaded;  /* the scheduler is in charge */
+	bool loaded; /* the scheduler is in charge */
+	u64 bypass_ended_ns;
 	bool ejected; /* it was let go, and user space has not heard of it */
 	struct cpumask idle_cpus;
 	struct task_struct **tasks; /* by number */
@@ -193,6 +213,19 @@ static inline void kernel_waits(void)
 	this_rq()->waits = true;
 	m.may_switch();
 	this_rq()->waits = false;
+}
+
+/* By number, as user space says it. */
+static inline struct task_struct *task_of(u32 number)
+{
+	model_assert(number < m.task_count && m.tasks[number]);
+	return m.tasks[number];
+}
+
+static inline struct cgroup *cgroup_of(u32 number)
+{
+	model_assert(number < m.cgroup_count);
+	return m.cgroups[number];
 }
 
 static inline struct rq *task_rq(const struct task_struct *p)
@@ -261,6 +294,7 @@ void schedule(struct rq *rq, bool preempt);
 void update_curr(struct rq *rq);
 bool task_allowed(const struct task_struct *p, u32 cpu);
 u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync);
+u32 select_fallback_rq(struct task_struct *p);
 void set_task_cpu(struct task_struct *p, u32 cpu);
 void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next);
 void set_next_task(struct rq *rq, struct task_struct *p);
@@ -283,16 +317,17 @@ s32 idle_select(struct task_struct *p, u32 prev_cpu, bool sync);
 void interrupt_at(u64 at_ns, u32 cpu, enum interrupt_kind kind, u32 timer, u64 token);
 u64 interrupt_next_ns(void);
 void interrupts_arrive(void);
+void interrupts_move(struct rq *from, u32 to);
 bool timer_is_current(u32 timer, u64 generation);
 void kicks_run(struct rq *rq);
 void rq_tick(struct rq *rq);
 void tick_restart(struct rq *rq);
 void timer_expires(u32 timer, u64 generation);
 
-/* shell_*.c: has the scheduler several trees; what the options say goes to it; what is wrong with
- * its state, if anything: its trees, and whether its queues hold what it thinks, if quiet: nobody
- * is in the middle of changing that.
- */
+/* shell_*.c: the name of the scheduler's file in bpf/, and whether it has several trees; what the
+ * options say goes to it; what is wrong with its state, if anything: its trees, and whether its
+ * queues hold what it thinks, if quiet: nobody is in the middle of changing that. */
+extern const char model_scheduler[];
 extern const bool model_has_domains;
 /* What it has decided so far; does that CPU go on with its contract, without looking at others? */
 struct decisions {
@@ -303,10 +338,20 @@ struct decisions model_decisions(u32 cpu);
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 
+/* hotplug.c */
+void hotplug_acts(struct rq *rq);
+
 /* life.c */
 void task_dead(struct task_struct *p);
-u32 fair_weight(const struct task_struct *p);
 void model_ejects(const char *reason, const char *message);
+
+/* change.c */
+u32 scx_weight(const struct task_struct *p);
+u32 fair_weight(const struct task_struct *p);
+void set_affinity(struct task_struct *p, const u64 *mask);
+void pi_lock(struct task_struct *p);
+struct cgroup *cgroup_new(struct cgroup *parent, u32 weight);
+bool cgroup_begins(struct cgroup *c);
 
 /* Nice values end at 19; this one stands for SCHED_IDLE. */
 #define NICE_IDLE 20

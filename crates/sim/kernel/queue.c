@@ -190,15 +190,20 @@ static bool take_over(struct task_struct *p, struct rq *to, u64 flags)
 	p->in_transit = ours;
 	if (ours) {
 		p->holding_cpu = -1;
+		update_rq_clock(from); /* deactivate_task() */
 		from->ext_tasks--;
 		set_task_cpu(p, to->cpu);
+		p->migrating = true;
 	}
 	rq_unlock(from);
+	/* switch_rq_lock() does not unpin: what scx_bpf_now() reads there stands still until the
+	 * run queue's lock is taken and left in the usual way. */
+	from->clock_valid |= ours;
 	rq_lock(to);
 	if (!ours)
 		return false;
 	to->ext_tasks++;
-	p->in_transit = false;
+	p->migrating = p->in_transit = false;
 	into_local(p, to, flags);
 	return true;
 }

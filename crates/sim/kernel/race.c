@@ -11,7 +11,7 @@
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
  * line that replays it.
  */
-#include "model.h"
+#include "race.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,46 +19,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define MS 1000000ULL
 #define STACK_BYTES (256 << 10)
 #define SECONDS_MAX 300 /* of a trial, on the clock of the wall: longer, and it hangs */
 
-enum op {
-	OP_WORK,
-	OP_SLEEP,
-	OP_WAKE,
-	OP_WAIT,
-	OP_FORK,
-	OP_EXIT,
-	OP_YIELD,
-	OP_NICE,
-	OP_AFFINITY,
-	OP_MOVE,
-	OP_CGROUP,
-	OP_WEIGHT,
-	OP_PROMISE,
-	OP_SOCKET,
-	OP_REAL_TIME,
-	OP_STOP,
-	OP_KINDS,
-};
-
-static const char *const op_names[OP_KINDS] = {
-	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield", "nice",
-	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",    "stop",
-};
-
-/* What is tried. */
-struct trial {
-	u64 seed;
-	u64 steps;
-	u32 cpus;
-	u32 domain_cpus;
-	u32 tasks;
-	u32 ops; /* a bit each */
-};
-
-static struct trial trial;
+struct trial trial;
+u64 steps;
 static bool tells; /* what a trial came to */
 
 /* ---- chance ---- */
@@ -66,7 +31,7 @@ static bool tells; /* what a trial came to */
 static u64 state;
 
 /* splitmix64 */
-static u64 chance(u64 below)
+u64 chance(u64 below)
 {
 	u64 z = state += 0x9e3779b97f4a7c15ULL;
 
@@ -75,16 +40,15 @@ static u64 chance(u64 below)
 	return (z ^ z >> 31) % below;
 }
 
-static bool may(enum op op)
-{
-	return trial.ops >> op & 1;
-}
-
 /* ---- CPUs as coroutines ---- */
 
 static ucontext_t chooser, cpus[MODEL_CPUS];
 static bool at_rest[MODEL_CPUS]; /* it is in the middle of nothing */
-static u64 steps;
+
+bool is_at_rest(u32 cpu)
+{
+	return at_rest[cpu];
+}
 
 static void gives_way(void)
 {
@@ -102,9 +66,6 @@ static void may_switch(void)
 	if (this_rq()->waits || !chance(8))
 		gives_way();
 }
-
-static void user_step(u32 task);
-static void user_timer(u64 token);
 
 static void cpu_runs(u32 cpu)
 {
@@ -128,293 +89,6 @@ static void cpu_runs(u32 cpu)
 	}
 }
 
-/* ---- what must hold ---- */
-
-/* How long a CPU may be idle while a task waits that it could run [ns]. What is parked is looked at
- * again after 0.1 ms, a contract's task waits for its CPU while others serve contracts. */
-#define IDLE_BESIDE_WORK_NS (50 * MS)
-/* How long anybody may wait [ns]: the watchdog's time is 20 s. */
-#define WAITS_NS (10000 * MS)
-
-static void fails(const char *what, u32 task)
-{
-	printf("race: %s (task %u) at step %llu, %.3f ms\n", what, task, (unsigned long long)steps,
-	       (double)m.now_ns / 1e6);
-	fflush(stdout);
-	_exit(3);
-}
-
-static void check_task(struct task_struct *p)
-{
-	struct rq *rq = task_rq(p);
-	bool runs = rq->curr == p;
-
-	if (p->gone || p->class != CLASS_EXT || rq->locked || p->pi_locked)
-		return;
-	if (p->on_rq != !!(p->scx.flags & SCX_TASK_QUEUED))
-		fails("a runnable task is known as such", p->number);
-	if (p->on_rq && !runs && !p->in_transit && !p->scx.dsq)
-		fails("a runnable task is in a queue or on a CPU", p->number);
-	if (runs && p->scx.dsq)
-		fails("a task that runs is in no queue", p->number);
-	if (p->on_rq && !runs && m.now_ns > p->scx.runnable_at_ns + WAITS_NS)
-		fails("nobody waits for longer than the bound", p->number);
-}
-
-static u64 idle_since[MODEL_CPUS];
-
-static bool waits_for(const struct task_struct *p, const struct rq *rq)
-{
-	return !p->gone && p->class == CLASS_EXT && p->on_rq && p->scx.dsq && !p->scx.dsq->local &&
-	       task_allowed(p, rq->cpu);
-}
-
-static void check_idle(struct rq *rq)
-{
-	bool waits = false;
-
-	if (!task_is_idle(rq->curr) || cpu_has_something_to_do(rq) || !at_rest[rq->cpu]) {
-		idle_since[rq->cpu] = 0;
-		return;
-	}
-	for (u32 task = 0; !waits && task < m.task_count; task++)
-		waits = waits_for(m.tasks[task], rq);
-	if (!waits)
-		idle_since[rq->cpu] = 0;
-	else if (!idle_since[rq->cpu])
-		idle_since[rq->cpu] = m.now_ns;
-	else if (m.now_ns > idle_since[rq->cpu] + IDLE_BESIDE_WORK_NS)
-		fails("no CPU is idle beside work that it may do", rq->cpu);
-}
-
-static void check(void)
-{
-	bool quiet = true, under_lock = false;
-	const char *broken;
-
-	for (u32 cpu = 0; cpu < trial.cpus; cpu++) {
-		quiet &= at_rest[cpu];
-		under_lock |= m.rqs[cpu].under_lock;
-		check_idle(&m.rqs[cpu]);
-	}
-	for (u32 task = 0; task < m.task_count; task++)
-		check_task(m.tasks[task]);
-	broken = under_lock ? NULL : model_scheduler_broken(quiet);
-	if (broken)
-		fails(broken, 0);
-	if (!m.loaded)
-		fails(m.stats.message, 0);
-}
-
-/* ---- user space ---- */
-
-#define CGROUPS 12
-#define NAMES 16
-
-static u32 cgroups[CGROUPS], names[NAMES];
-static u32 alive;
-static bool calling; /* the daemon is one process, and asks for one thing at a time */
-static u32 sockets[NAMES];
-
-static struct task_struct *any_task(void)
-{
-	struct task_struct *p = m.tasks[chance(m.task_count)];
-
-	return p->life == TASK_DEAD || p->flags & PF_EXITING || p->changing ? NULL : p;
-}
-
-static void forks(bool real_time)
-{
-	struct sim_task how = {.process_of = ~0U, .nice = may(OP_NICE) ? (int)chance(40) - 20 : 0};
-	u32 task;
-
-	if (alive >= trial.tasks)
-		return;
-	alive++;
-	how.real_time = real_time ? 1 + chance(98) : 0;
-	how.affinity[0] =
-		may(OP_AFFINITY) && !chance(4) ? 1 + chance((1ULL << trial.cpus) - 1) : ~0ULL;
-	how.cgroup = may(OP_MOVE) ? cgroups[chance(CGROUPS)] : 0;
-	if (m.cgroups[how.cgroup]->gone)
-		how.cgroup = 0;
-	task = sim_fork(&how);
-	m.tasks[task]->work_ns = chance(2 * MS);
-	sim_wake_new(task);
-}
-
-static void sleeps(u32 task)
-{
-	u64 ns = chance(4) ? chance(5 * MS) : chance(40 * MS);
-
-	sim_timer(m.now_ns + ns, task);
-	sim_block(task);
-}
-
-/* Another one is changed, which nobody else is in the middle of. */
-static void changes_other(enum op op)
-{
-	struct task_struct *p = any_task();
-	u64 mask[4] = {0};
-
-	if (!p || p->class != CLASS_EXT)
-		return;
-	p->changing = true;
-	if (op == OP_NICE) {
-		sim_nice(p->number, (int)chance(40) - 20);
-	} else if (op == OP_AFFINITY) {
-		mask[0] = 1 + chance((1ULL << trial.cpus) - 1);
-		sim_affinity(p->number, chance(2) ? (u64[4]){~0ULL} : mask);
-	} else if (op == OP_MOVE) {
-		u32 to = cgroups[chance(CGROUPS)];
-
-		if (!m.cgroups[to]->gone && m.cgroups[to]->known)
-			sim_move(p->number, to);
-	} else {
-		sim_stop(p->number, chance(2));
-	}
-	p->changing = false;
-}
-
-static void changes_cgroup(enum op op)
-{
-	u32 *at = &cgroups[chance(CGROUPS)], parent = cgroups[chance(CGROUPS)];
-	u32 made;
-
-	if (calling)
-		return;
-	calling = true;
-	if (op == OP_WEIGHT && *at && !m.cgroups[*at]->gone) {
-		sim_cgroup_weight(*at, 1 + chance(chance(2) ? 10000 : 200));
-	} else if (op == OP_CGROUP) {
-		if (*at && !m.cgroups[*at]->gone)
-			sim_cgroup_remove(*at);
-		if (!*at || m.cgroups[*at]->gone) {
-			made = sim_cgroup(m.cgroups[parent]->gone ? 0 : parent, 1 + chance(1000));
-			*at = made == ~0U ? 0 : made;
-		}
-	}
-	calling = false;
-}
-
-static void promises(u32 task)
-{
-	/* Only CPUs of the first domain do; so the daemon asks for no others. */
-	u32 serves_contracts = trial.domain_cpus && trial.domain_cpus < trial.cpus
-				       ? trial.domain_cpus
-				       : trial.cpus;
-	u32 *name = &names[chance(NAMES)];
-	u64 period_ns = (1 + chance(20)) * MS;
-	struct {
-		u64 budget_ns, period_ns, deadline_ns;
-		u32 x, y, flags, cpu;
-	} promise = {period_ns / (2 + chance(20)), period_ns, period_ns, 0, 0, chance(2),
-		     (u32)chance(serves_contracts)};
-
-	if (calling)
-		return;
-	calling = true;
-	if (*name) {
-		sim_contract_remove(*name);
-		*name = 0;
-	} else {
-		*name = sim_contract_create(&promise, NULL, 0, -1);
-		if (*name)
-			sim_contract_bind(task, *name);
-	}
-	if (!chance(4))
-		sim_contract_sweep();
-	calling = false;
-}
-
-static void talks(u32 task)
-{
-	u32 *socket = &sockets[chance(NAMES)];
-	struct task_struct *p = any_task();
-
-	if (!*socket) {
-		if (p)
-			*socket = sim_socket(p->number, task) + 2;
-		return;
-	}
-	if (chance(2))
-		sim_data_ready(*socket - 2 + chance(2));
-	else
-		sim_received(*socket - 2);
-}
-
-static void one_op(enum op op, u32 task)
-{
-	struct task_struct *p;
-
-	switch (op) {
-	case OP_WAKE:
-	case OP_WAIT:
-		p = any_task();
-		if (p && p->life == TASK_ASLEEP)
-			sim_wake(p->number, chance(2));
-		break;
-	case OP_FORK:
-		forks(false);
-		break;
-	case OP_REAL_TIME:
-		forks(true);
-		break;
-	case OP_NICE:
-	case OP_AFFINITY:
-	case OP_MOVE:
-	case OP_STOP:
-		changes_other(op);
-		break;
-	case OP_CGROUP:
-	case OP_WEIGHT:
-		changes_cgroup(op);
-		break;
-	case OP_PROMISE:
-		promises(task);
-		break;
-	case OP_SOCKET:
-		talks(task);
-		break;
-	default:
-		break;
-	}
-}
-
-/* The task has done what it had to do: something happens, then it works, sleeps, yields or ends. */
-static void user_step(u32 task)
-{
-	struct task_struct *p = m.tasks[task];
-
-	if (p->killed || (may(OP_EXIT) && !p->changing && !chance(16) && alive > trial.tasks / 2)) {
-		alive--;
-		sim_exiting(task);
-		one_op(OP_WAKE, task);
-		sim_exit(task);
-		return;
-	}
-	for (u32 left = chance(4); left; left--) {
-		enum op op = chance(OP_KINDS);
-
-		if (may(op))
-			one_op(op, task);
-	}
-	/* Real-time tasks come in bursts, and then sleep. */
-	p->work_ns =
-		p->class == CLASS_REAL_TIME ? chance(MS) : chance(chance(4) ? 2 * MS : 20 * MS);
-	if (p->class == CLASS_REAL_TIME || (may(OP_SLEEP) && chance(2)))
-		sleeps(task);
-	else if (may(OP_YIELD) && !chance(8))
-		sim_yield(task);
-	else if (!may(OP_WORK))
-		sleeps(task);
-}
-
-static void user_timer(u64 token)
-{
-	if (m.tasks[token]->life == TASK_ASLEEP)
-		sim_wake((u32)token, false);
-}
-
 /* ---- a trial ---- */
 
 static void begin(void)
@@ -434,10 +108,7 @@ static void begin(void)
 
 	sim_begin(&options, &costs);
 	state = trial.seed;
-	for (u32 at = 1; may(OP_MOVE) && at < CGROUPS; at++)
-		cgroups[at] = sim_cgroup(cgroups[chance(at)], 1 + chance(500));
-	for (u32 task = 0; task < trial.tasks / 2; task++)
-		forks(false);
+	churn_begins();
 	m.may_switch = may_switch;
 	m.next_watch_ns = MODEL_NEVER; /* check_task() is stricter */
 	for (u32 cpu = 0; cpu < trial.cpus; cpu++) {
@@ -456,10 +127,73 @@ static bool may_go_on(u32 cpu)
 	return !at_rest[cpu] || cpu_has_something_to_do(&m.rqs[cpu]);
 }
 
+static void turn_of(u32 cpu)
+{
+	m.cpu = cpu;
+	steps++;
+	swapcontext(&chooser, &cpus[cpu]);
+	/* What it did took some time, during which the others went on. */
+	time_next_ns();
+	time_advance(m.now_ns + chance(300));
+}
+
+/*
+ * Now and then one CPU hardly has a turn: its virtual machine has lost it, or firmware holds it.
+ * Whatever it is in the middle of, the others go on for long, which turns by chance alone would
+ * give them once in 2 to the power of their number.
+ */
+#define STANDS_TURNS                                                                               \
+	400 /* on average as many as a CPU needs for some dozen calls of the kernel's */
+
+static u32 stands;	 /* that CPU */
+static u64 stands_until; /* turn */
+
+static u32 chosen(const u32 *ready, u32 count)
+{
+	u32 cpu = ready[chance(count)];
+
+	if (steps >= stands_until && !chance(200)) {
+		stands = (u32)chance(trial.cpus);
+		stands_until = steps + chance(2 * STANDS_TURNS);
+	}
+	while (cpu == stands && steps < stands_until && count > 1 && chance(64))
+		cpu = ready[chance(count)];
+	return cpu;
+}
+
+/* All CPUs end what they are in the middle of, and none begins anything: then what must hold while
+ * nobody is in the middle of changing it can be looked at. */
+static void comes_to_rest(void)
+{
+	u32 ready[MODEL_CPUS], count;
+
+	do {
+		count = 0;
+		for (u32 cpu = 0; cpu < trial.cpus; cpu++)
+			if (!at_rest[cpu])
+				ready[count++] = cpu;
+		if (count)
+			turn_of(ready[chance(count)]);
+	} while (count);
+}
+
+#define CHECK_STEPS 64 /* between two looks at what must hold */
+#define REST_CHECKS 16 /* of these, one is of a machine at rest */
+
+static void checks(void)
+{
+	static u64 checked, count;
+
+	if (steps < checked + CHECK_STEPS)
+		return;
+	checked = steps;
+	if (!(++count % REST_CHECKS))
+		comes_to_rest();
+	check();
+}
+
 static void run(void)
 {
-	u64 checked = 0;
-
 	begin();
 	while (steps < trial.steps) {
 		u32 ready[MODEL_CPUS], count = 0;
@@ -475,16 +209,8 @@ static void run(void)
 			time_advance(next_ns);
 			continue;
 		}
-		m.cpu = ready[chance(count)];
-		steps++;
-		swapcontext(&chooser, &cpus[m.cpu]);
-		/* What it did took some time, during which the others went on. */
-		time_next_ns();
-		time_advance(m.now_ns + chance(300));
-		if (steps >= checked + 64) {
-			checked = steps;
-			check();
-		}
+		turn_of(chosen(ready, count));
+		checks();
 	}
 }
 
@@ -556,8 +282,10 @@ static struct trial shrink(struct trial t)
 
 static void print_replay(const struct trial *t)
 {
-	printf("race%s --seed %llu --seeds 1 --steps %llu --cpus %u --tasks %u ",
-	       model_has_domains ? "-domains" : "", (unsigned long long)t->seed,
+	bool plain = !strcmp(model_scheduler, "sched");
+
+	printf("race%s%s --seed %llu --seeds 1 --steps %llu --cpus %u --tasks %u ",
+	       plain ? "" : "-", plain ? "" : model_scheduler, (unsigned long long)t->seed,
 	       (unsigned long long)t->steps, t->cpus, t->tasks);
 	if (t->domain_cpus)
 		printf("--domain-cpus %u ", t->domain_cpus);
@@ -603,8 +331,10 @@ static bool domains_fit(const struct trial *t)
 
 int main(int argc, char **argv)
 {
-	struct trial t = {.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = ~0U};
+	struct trial t = {
+		.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = (1U << OP_KINDS) - 1};
 	u64 seeds = 100;
+	bool shrinks = true;
 
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
@@ -625,6 +355,8 @@ int main(int argc, char **argv)
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))
 			tells = number;
+		else if (!strcmp(option, "--shrink"))
+			shrinks = number;
 		else if (!strcmp(option, "--ops"))
 			t.ops = ops_named(argv[at + 1]);
 		else
@@ -637,10 +369,10 @@ int main(int argc, char **argv)
 
 		if (!status)
 			continue;
-		printf("race: seed %llu fails (%d); looking for less\n", (unsigned long long)t.seed,
-		       status);
+		printf("race: seed %llu fails (%d)%s\n", (unsigned long long)t.seed, status,
+		       seeds > 1 && shrinks ? "; looking for less" : "");
 		fflush(stdout);
-		if (seeds > 1)
+		if (seeds > 1 && shrinks)
 			t = shrink(t);
 		print_replay(&t);
 		return 1;

@@ -32,6 +32,7 @@ void rq_unlock(struct rq *rq)
 {
 	model_assert(rq->locked && rq->locked_by == m.cpu);
 	rq->locked = false;
+	rq->clock_valid = false; /* rq_unpin_lock() */
 	if (m.may_switch)
 		m.may_switch();
 }
@@ -42,15 +43,18 @@ struct rq *task_rq_lock(struct task_struct *p)
 		struct rq *rq = task_rq(p);
 
 		rq_lock(rq);
-		if (rq == task_rq(p))
+		if (rq == task_rq(p) && !p->migrating)
 			return rq;
 		rq_unlock(rq);
+		while (p->migrating) {
+			kernel_waits();
+		}
 	}
 }
 
 bool task_allowed(const struct task_struct *p, u32 cpu)
 {
-	return mask_test(p->cpus_ptr, cpu) && rq_of(cpu)->online;
+	return mask_test(p->cpus_ptr, cpu) && rq_of(cpu)->active;
 }
 
 void set_task_cpu(struct task_struct *p, u32 cpu)
@@ -83,6 +87,21 @@ void wakeup_preempt(struct rq *rq, struct task_struct *p)
 	}
 }
 
+/* Any that it may use; if all of those are gone, any, from then on
+ * (cpuset_cpus_allowed_fallback()).
+ */
+u32 select_fallback_rq(struct task_struct *p)
+{
+	u64 all[MODEL_CPUS / 64];
+
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		if (task_allowed(p, cpu))
+			return cpu;
+	memset(all, 0xff, sizeof(all));
+	set_affinity(p, all);
+	return select_fallback_rq(p);
+}
+
 /* select_task_rq() */
 u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync)
 {
@@ -106,11 +125,7 @@ u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync)
 		for (cpu = 0; cpu + 1 < m.options.cpus && !mask_test(p->cpus_ptr, cpu);)
 			cpu++;
 	}
-	/* select_fallback_rq() */
-	if (!task_allowed(p, cpu))
-		for (cpu = 0; cpu + 1 < m.options.cpus && !task_allowed(p, cpu);)
-			cpu++;
-	return cpu;
+	return task_allowed(p, cpu) ? cpu : select_fallback_rq(p);
 }
 
 /* ---- CLASS_EXT: into and out of the scheduler's hands ---- */
@@ -174,6 +189,12 @@ static void calls_stopping(struct rq *rq, struct task_struct *p, bool runnable)
 	spend(m.costs.stopping + (rq->contract_picked ? m.costs.stopping_contract : 0));
 }
 
+/* scx_rq_online() */
+static bool rq_is_open(const struct rq *rq)
+{
+	return rq->online && rq->active;
+}
+
 /* do_enqueue_task(); sticky: it goes back to its CPU's local queue as it is. */
 void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool sticky)
 {
@@ -185,11 +206,17 @@ void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool s
 		insert_local(rq, p, flags);
 		return;
 	}
-	if (rq->online && p->scx.direct_dsq) {
+	if (rq_is_open(rq) && rq->bypassing) {
+		p->scx.slice = SCX_SLICE_DFL_NS;
+		p->scx.direct_dsq = p->scx.direct_flags = 0;
+		dsq_insert(&rq->bypass, p, flags & ~SCX_ENQ_DSQ_PRIQ);
+		return;
+	}
+	if (rq_is_open(rq) && p->scx.direct_dsq) {
 		direct_dispatch(rq, p, flags);
 		return;
 	}
-	if (!rq->online || skips) {
+	if (!rq_is_open(rq) || skips) {
 		p->scx.slice = SCX_SLICE_DFL_NS;
 		p->scx.direct_dsq = p->scx.direct_flags = 0;
 		insert_local(rq, p, flags);
@@ -337,7 +364,7 @@ void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *nex
 	/* put_prev_task_scx() */
 	calls_stopping(rq, p, true);
 	set_runnable(p);
-	if (p->scx.slice) {
+	if (p->scx.slice && !rq->bypassing) {
 		dsq_insert(&rq->local, p, SCX_ENQ_HEAD);
 		dsq_local_post_insert(rq, p, SCX_ENQ_HEAD);
 	} else {
@@ -373,6 +400,8 @@ static bool dispatch_finds(struct rq *rq, struct task_struct *prev, bool *goes_o
 	bool prev_is_ext = prev->class == CLASS_EXT;
 	struct task_struct *chosen;
 
+	if (rq->bypassing)
+		return dsq_consume(rq, &rq->bypass);
 	if (!rq->online)
 		return false;
 	this_rq()->dispatching = true;
@@ -396,7 +425,7 @@ static struct task_struct *pick_ext(struct rq *rq, struct task_struct *prev)
 
 	rq->in_balance = true;
 	update_curr(rq);
-	if (prev_runs && prev->scx.slice)
+	if (prev_runs && prev->scx.slice && !rq->bypassing)
 		goes_on = true;
 	else if (!rq->local.count && !dispatch_finds(rq, prev, &goes_on))
 		goes_on = prev_runs; /* nothing else: SCX_EV_DISPATCH_KEEP_LAST */

@@ -170,6 +170,7 @@ struct task_struct {
 	bool pi_locked;	 /* its pi_lock: whoever wakes it */
 	s32 holding_cpu; /* that is in the middle of taking it over; -1: none */
 	bool changing;	 /* race.c: somebody changes it */
+	bool migrating;	 /* TASK_ON_RQ_MIGRATING: on no run queue, until whoever moves it is done */
 	bool in_transit; /* on its way to a queue */
 	bool stopped;	 /* SIGSTOP: does not run, whatever it waits for */
 	bool wakes;	 /* when it may run again */
@@ -354,6 +355,7 @@ bool an_kmove_to_local(u64 dsq);
 void an_kset_slice(struct task_struct *p, u64 slice);
 void an_kpreempt(s32 cpu);
 u64 an_kclock_ns(void);
+u64 scx_bpf_now(void); /* what that is not: it may stand still */
 
 static inline u32 an_ktask_cpu(const struct task_struct *p)
 {

@@ -14,3 +14,8 @@ static void knob(const volatile void *at, const void *value, unsigned long size)
 	model_assert(!mprotect((void *)page, length, PROT_READ | PROT_WRITE));
 	memcpy((void *)at, value, size);
 }
+
+const char *sim_scheduler(void)
+{
+	return model_scheduler;
+}

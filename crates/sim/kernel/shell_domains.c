@@ -8,6 +8,7 @@
 
 _Static_assert(AN_TREES == AN_MAX_DOMAINS, "a tree for every domain that there may be");
 
+const char model_scheduler[] = "domains";
 const bool model_has_domains = true;
 
 /* As crates/sched/src/loader.rs sets them. */

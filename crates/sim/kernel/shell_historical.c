@@ -7,6 +7,7 @@
 #include "seam.h"
 #include "shell.h"
 
+const char model_scheduler[] = "historical";
 const bool model_has_domains = false;
 
 struct sched_ext_ops *model_ops = &historical_ops;

@@ -4,6 +4,7 @@
 #include "seam.h"
 #include "shell_trees.h"
 
+const char model_scheduler[] = "sched";
 const bool model_has_domains = false;
 
 static void knobs_of_domains(void)

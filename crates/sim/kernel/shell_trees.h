@@ -114,12 +114,49 @@ static const char *queue_broken(u32 domain, u32 leaf)
 	return NULL;
 }
 
+/*
+ * How late a CPU may look at its choice [ns]: before the next tick, at 4 ms, which would hide that
+ * it has not been asked; much later than interrupts wait for one another.
+ */
+#define LOOKS_LATE_NS 2000000
+
+static bool is_kicked(const struct rq *rq)
+{
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		if (m.rqs[cpu].kicks && mask_test(&m.rqs[cpu].to_kick, rq->cpu))
+			return true;
+	return rq->need_resched;
+}
+
+/* It was to look then, or is to, and goes on with the task that it had. */
+static const char *look_broken(u32 cpu)
+{
+	const struct cpu_state *c = cpu_state(cpu);
+	const struct rq *rq = rq_of(cpu);
+
+	if (!c->running || rq->curr->class != CLASS_EXT || rq->bypassing || !rq->online)
+		return NULL;
+	if (c->check_ns && m.now_ns > c->check_ns + LOOKS_LATE_NS)
+		return "a CPU looks at its choice when that is due";
+	/* But for who goes before everybody else for so long. */
+	if (c->check_ns && c->check_ns <= m.now_ns + AT_ONCE_NS)
+		return NULL;
+	/* A kick of a CPU that goes without the scheduler for a moment longer is not done. */
+	if (c->since_ns <= m.bypass_ended_ns)
+		return NULL;
+	if (c->asked && rq->curr->scx.slice && !is_kicked(rq))
+		return "a CPU that was asked looks at its choice anew";
+	return NULL;
+}
+
 const char *model_scheduler_broken(bool quiet)
 {
 	static struct invariants seen[AN_TREES];
 	const char *broken = NULL;
 	u32 index;
 
+	for (u32 cpu = 0; !broken && quiet && cpu < m.options.cpus; cpu++)
+		broken = look_broken(cpu);
 	for (u32 domain = 0; !broken && domain < nr_domains; domain++) {
 		struct an_tree *t = tree_of(domain);
 

@@ -98,6 +98,9 @@ struct sim_task {
 	uint32_t pad;
 };
 
+/* The name of the scheduler that this is a machine of: of its file in bpf/. */
+const char *sim_scheduler(void);
+
 void sim_begin(const struct sim_options *options, const struct sim_costs *costs);
 void sim_run(uint64_t until_ns, struct sim_event *event);
 uint64_t sim_now_ns(void);
@@ -124,6 +127,12 @@ void sim_interrupt(uint64_t at_ns, uint32_t cpu, uint64_t token);
 void sim_steal(uint32_t cpu, uint64_t ns);
 void sim_nice(uint32_t task, int32_t nice);
 void sim_affinity(uint32_t task, const uint64_t mask[4]);
+
+/* The CPU leaves, or comes back; the waiter, which goes to sleep now (sim_block()), is woken when
+ * it has. One at a time, and not the last. */
+void sim_cpu_off(uint32_t cpu, uint32_t waiter);
+void sim_cpu_on(uint32_t cpu, uint32_t waiter);
+void sim_bypass(uint32_t on); /* the kernel goes without the scheduler, as while it suspends */
 
 /* UNIX sockets, as far as tracepoints tell the scheduler of them: the current task sends to, or
  * has received from, this end of a connection. */

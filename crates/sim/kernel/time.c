@@ -23,9 +23,19 @@ u64 an_kclock_ns(void)
 	return model_clock_ns();
 }
 
+/* scx_bpf_now() */
+u64 scx_bpf_now(void)
+{
+	kernel_call();
+	return this_rq()->clock_valid ? this_rq()->scx_clock_ns : model_clock_ns();
+}
+
 void update_rq_clock(struct rq *rq)
 {
 	u64 now_ns = model_clock_ns();
+
+	rq->scx_clock_ns = now_ns; /* scx_rq_clock_update() */
+	rq->clock_valid = true;
 
 	/* Another CPU may have looked at it from the end of what it is in the middle of. */
 	if (now_ns > rq->clock_ns)
@@ -112,6 +122,10 @@ static u64 next_of_cpu_ns(const struct rq *rq)
 
 	if (rq->busy_ns)
 		return done_at_ns(rq->busy_ns);
+	if (rq->hotplug)
+		return m.now_ns;
+	if (rq->interrupts_off)
+		return MODEL_NEVER;
 	if (rq->pendings || rq->kicks || rq->need_resched || work_is_done(rq->curr))
 		return m.now_ns;
 	if (!task_is_idle(rq->curr) && rq->curr->work_ns != MODEL_NEVER)
@@ -179,6 +193,10 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 	struct task_struct *p = rq->curr;
 
 	m.cpu = rq->cpu;
+	if (rq->hotplug) {
+		hotplug_acts(rq);
+		return false;
+	}
 	if (rq->pendings)
 		return take_interrupt(rq, event);
 	if (alarm_ns(rq) <= m.now_ns) {
@@ -210,6 +228,8 @@ bool cpu_has_something_to_do(const struct rq *rq)
 {
 	if (rq->busy_ns)
 		return false;
+	if (rq->hotplug || rq->interrupts_off)
+		return rq->hotplug;
 	return rq->pendings || rq->kicks || rq->need_resched || alarm_ns(rq) <= m.now_ns ||
 	       work_is_done(rq->curr);
 }

@@ -12,6 +12,8 @@ use std::os::fd::AsRawFd;
 use andante_core_sys::{Kept, Piece, Promise};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
+use crate::object::Object;
+
 /// `kernel/sim.h`.
 pub(crate) mod raw {
     /// `struct sim_options`.
@@ -119,27 +121,6 @@ pub(crate) mod raw {
     }
 }
 
-/// Which of the objects in `bpf/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Object {
-    /// `sched.bpf.c`: the class tree.
-    Tree,
-    /// `domains.bpf.c`: a class tree for each domain of CPUs.
-    Domains,
-    /// `historical.bpf.c`: the historical policies.
-    Historical,
-}
-
-impl Object {
-    const fn bytes(self) -> &'static [u8] {
-        match self {
-            Self::Tree => include_bytes!(concat!(env!("OUT_DIR"), "/sched.so")),
-            Self::Domains => include_bytes!(concat!(env!("OUT_DIR"), "/domains.so")),
-            Self::Historical => include_bytes!(concat!(env!("OUT_DIR"), "/historical.so")),
-        }
-    }
-}
-
 macro_rules! calls {
     (
         safe { $($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)* }
@@ -155,17 +136,18 @@ macro_rules! calls {
         }
 
         impl Calls {
-            fn of(library: &Library) -> Self {
+            /// Those of this object; the name of one that it lacks.
+            pub fn of(library: &Library) -> Result<Self, String> {
                 // SAFETY: the names and types are those of `kernel/sim.h`; the tests call each.
                 unsafe {
-                    Self {
+                    Ok(Self {
                         $($name: *library
                             .get(concat!("sim_", stringify!($name)).as_bytes())
-                            .expect("the object has all of sim.h"),)*
+                            .map_err(|_| concat!("sim_", stringify!($name)))?,)*
                         $($by_pointer: *library
                             .get(concat!("sim_", stringify!($by_pointer)).as_bytes())
-                            .expect("the object has all of sim.h"),)*
-                    }
+                            .map_err(|_| concat!("sim_", stringify!($by_pointer)))?,)*
+                    })
                 }
             }
         }
@@ -231,7 +213,7 @@ impl Shell {
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let library = library.expect("the object links against libc alone");
         Self {
-            calls: Calls::of(&library),
+            calls: Calls::of(&library).expect("the object has all of sim.h"),
             _library: library,
             _file: file,
         }

@@ -89,6 +89,7 @@ impl SweepOptions {
 /// If the family is wrong, or a draw cannot be simulated. A sweep that is interrupted has written what
 /// was known by then.
 pub fn run(options: &SweepOptions, count: &mut Count) -> Result<SweepResult, LabError> {
+    andante_sim::check_shell()?;
     let family = Family::load(&options.family, &options.set)?;
     let drawn: Vec<Drawn> = (0..options.draws)
         .map(|number| {

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is changed about tasks and classes: weights, affinity, moves; cgroups come and go. What user
+ * space may call is in sim.h.
+ */
+#include "model.h"
+
+#include <string.h>
+
+/* The kernel's weights of nice values: sched_prio_to_weight; the last is SCHED_IDLE's. */
+static const u32 weights[41] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548,
+	7620,  6100,  4904,  3906,  3121,  2501,  1991,	 1586,	1277,  1024,  820,
+	655,   526,   423,   335,   272,   215,	  172,	 137,	110,   87,    70,
+	56,    45,    36,    29,    23,	   18,	  15,	 3,
+};
+
+u32 scx_weight(const struct task_struct *p)
+{
+	/* sched_weight_to_cgroup() */
+	u64 weight = (weights[p->static_prio - 100] * 100ULL + 512) / 1024;
+
+	return weight < 1 ? 1 : weight > 10000 ? 10000 : (u32)weight;
+}
+
+/* Of one that is not a group: its nice value's. */
+u32 fair_weight(const struct task_struct *p)
+{
+	return weights[p->static_prio - 100];
+}
+
+/* ---- what is changed about a task ---- */
+
+void set_affinity(struct task_struct *p, const u64 *mask)
+{
+	memcpy(p->cpus_mask.bits, mask, sizeof(p->cpus_mask.bits));
+	p->nr_cpus_allowed = 0;
+	for (u32 cpu = 0; cpu < MODEL_CPUS; cpu++) {
+		if (cpu >= m.options.cpus)
+			mask_clear(&p->cpus_mask, cpu);
+		p->nr_cpus_allowed += mask_test(&p->cpus_mask, cpu);
+	}
+	model_assert(p->nr_cpus_allowed);
+	p->cpus_ptr = &p->cpus_mask;
+}
+
+void pi_lock(struct task_struct *p)
+{
+	while (p->pi_locked) {
+		kernel_waits();
+	}
+	p->pi_locked = true;
+}
+
+/* sched_change_begin() and _end(): a task is taken out, changed and put back. */
+struct change {
+	struct rq *rq;
+	bool queued, running;
+};
+
+static struct change change_begins(struct task_struct *p)
+{
+	struct change c = {.rq = task_rq_lock(p)};
+
+	c.queued = p->on_rq;
+	c.running = c.rq->curr == p && p->on_rq;
+	update_rq_clock(c.rq);
+	fair_leaves(c.rq, &p->fair);
+	if (c.queued)
+		dequeue_task(c.rq, p, false);
+	if (c.running)
+		put_prev_task(c.rq, p, NULL);
+	return c;
+}
+
+static void change_ends(struct task_struct *p, const struct change *c)
+{
+	if (c->queued)
+		enqueue_task(c->rq, p, 0);
+	if (c->running)
+		set_next_task(c->rq, p);
+	rq_unlock(c->rq);
+}
+
+void sim_nice(u32 number, int32_t nice)
+{
+	struct task_struct *p = task_of(number);
+	struct change c = change_begins(p);
+
+	p->static_prio = AN_NICE_0_PRIO + nice;
+	p->scx.weight = scx_weight(p); /* reweight_task_scx() */
+	if (m.loaded && model_ops->set_weight)
+		model_ops->set_weight(p, p->scx.weight);
+	change_ends(p, &c);
+}
+
+/* set_cpus_allowed_ptr(): one that waits where it may not goes elsewhere; one that runs there does
+ * so when it is queued next. */
+void sim_affinity(u32 number, const u64 mask[4])
+{
+	struct task_struct *p = task_of(number);
+	struct change c;
+
+	pi_lock(p);
+	c = change_begins(p);
+	set_affinity(p, mask);
+	if (c.queued && !c.running && !mask_test(p->cpus_ptr, p->cpu)) {
+		/* __migrate_task() */
+		rq_unlock(c.rq);
+		set_task_cpu(p, select_task_rq(p, p->cpu, false));
+		p->scx.direct_dsq = p->scx.direct_flags = 0;
+		c.rq = task_rq(p);
+		rq_lock(c.rq);
+	}
+	change_ends(p, &c);
+	p->pi_locked = false;
+}
+
+/* sched_move_task() */
+void sim_move(u32 number, u32 cgroup)
+{
+	struct task_struct *p = task_of(number);
+	struct cgroup *from = p->cgroup, *to = cgroup_of(cgroup);
+	struct change c = change_begins(p);
+
+	from->tasks--;
+	to->tasks++;
+	p->cgroup = to;
+	if (m.loaded && model_ops->cgroup_move)
+		model_ops->cgroup_move(p, from, to);
+	if (c.running)
+		resched_curr(c.rq);
+	else if (c.queued)
+		wakeup_preempt(c.rq, p);
+	change_ends(p, &c);
+}
+
+/* ---- cgroups ---- */
+
+struct cgroup *cgroup_new(struct cgroup *parent, u32 weight)
+{
+	struct cgroup *c = calloc(1, sizeof(*c));
+
+	model_assert(c);
+	model_room_for(m.cgroups, m.cgroup_count, m.cgroup_room);
+	m.cgroups[m.cgroup_count++] = c;
+	c->parent = parent;
+	c->level = parent ? parent->level + 1 : 0;
+	c->node.id = m.cgroup_count;
+	c->kn = &c->node;
+	c->weight = weight;
+	return c;
+}
+
+bool cgroup_begins(struct cgroup *c)
+{
+	struct scx_cgroup_init_args args = {.weight = c->weight};
+
+	c->known = m.loaded && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
+	return !m.loaded || c->known;
+}
+
+u32 sim_cgroup(u32 parent, u32 weight)
+{
+	struct cgroup *c;
+
+	c = cgroup_new(cgroup_of(parent), weight);
+	c->parent->children++;
+	return cgroup_begins(c) ? m.cgroup_count - 1 : ~0U;
+}
+
+void sim_cgroup_weight(u32 cgroup, u32 weight)
+{
+	struct cgroup *c = cgroup_of(cgroup);
+
+	c->weight = weight;
+	fair_group_weight(c);
+	if (m.loaded && c->known && model_ops->cgroup_set_weight)
+		model_ops->cgroup_set_weight(c, weight);
+}
+
+int sim_cgroup_remove(u32 cgroup)
+{
+	struct cgroup *c = cgroup_of(cgroup);
+
+	if (!cgroup || c->gone || c->tasks || c->children)
+		return -16; /* EBUSY */
+	if (m.loaded && c->known && model_ops->cgroup_exit)
+		model_ops->cgroup_exit(c);
+	fair_group_gone(c);
+	c->gone = true;
+	c->parent->children--;
+	free(c->storage.value);
+	c->storage.value = NULL;
+	return 0;
+}

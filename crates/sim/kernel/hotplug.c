@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * CPUs leave and come back, and the kernel goes without the scheduler for a while (scx_bypass(), as
+ * it does while it suspends).
+ *
+ * A CPU that leaves does so itself, in its hotplug thread and its stopper:
+ *
+ *      sched_cpu_deactivate()  it takes no new tasks; those that wait for it go to its local queue
+ *                              (rq_offline_scx()); ops.cpu_offline
+ *      balance_push()          one after the other goes to another CPU, as if it had been woken
+ *      take_cpu_down()         its irq_work is done, its timers go to another CPU, its interrupt
+ *                              controller is off
+ *      multi_cpu_stop()        it wakes whoever waits for it to leave. What the scheduler asks for
+ *                              there that needs an interrupt of the CPU's own, kicks
+ *                              (kick_cpus_irq_work) and timers (bpf_async_schedule_op()), is not
+ *                              done; and since the kernel takes that interrupt to be pending, nor
+ * is any later one: irq_work_queue() and llist_add() do not raise another.
+ *
+ * Not modelled: threads that are parked, the stopper as a task, cpusets.
+ */
+#include "model.h"
+
+/* As the CPU's stopper, or its hotplug thread, when it next has a turn. */
+static void asks(u32 cpu, u32 waiter, enum hotplug what)
+{
+	struct rq *rq = rq_of(cpu);
+
+	model_assert(rq->hotplug == HOTPLUG_NONE);
+	model_assert(rq->active == (what == HOTPLUG_LEAVES));
+	rq->hotplug_waiter = waiter;
+	rq->hotplug = what;
+}
+
+void sim_cpu_off(u32 cpu, u32 waiter)
+{
+	asks(cpu, waiter, HOTPLUG_LEAVES);
+}
+
+void sim_cpu_on(u32 cpu, u32 waiter)
+{
+	asks(cpu, waiter, HOTPLUG_RETURNS);
+}
+
+/* synchronize_rcu() of sched_cpu_deactivate(): whoever has chosen this CPU for a task has queued
+ * it. */
+static void waits_for_wakers(const struct rq *rq)
+{
+	for (u32 task = 0; task < m.task_count; task++)
+		while (m.tasks[task]->pi_locked && m.tasks[task]->cpu == rq->cpu) {
+			kernel_waits();
+		}
+}
+
+/* The stopper takes the CPU from whoever runs; the idle task stands for it here. */
+static void stopper_runs(struct rq *rq)
+{
+	struct task_struct *curr = rq->curr;
+
+	rq_lock(rq);
+	update_rq_clock(rq);
+	rq->next_class = CLASS_DEADLINE; /* nothing preempts it */
+	if (curr != &rq->idle) {
+		put_prev_task(rq, curr, &rq->idle);
+		rq->curr = &rq->idle;
+		curr->on_cpu = false;
+	} else {
+		idle_update(rq, false);
+	}
+	rq_unlock(rq);
+}
+
+/* rq_offline_scx() */
+static void goes_offline(struct rq *rq)
+{
+	rq_lock(rq);
+	update_rq_clock(rq);
+	rq->online = false;
+	for (u32 task = m.task_count; task--;) {
+		struct task_struct *p = m.tasks[task];
+
+		if (p->class != CLASS_EXT || !p->on_rq || task_rq(p) != rq || p->migrating ||
+		    p->scx.dsq == &rq->local)
+			continue;
+		dequeue_task(rq, p, false);
+		enqueue_task(rq, p, 0);
+	}
+	rq_unlock(rq);
+}
+
+static struct task_struct *any_queued(const struct rq *rq)
+{
+	for (u32 task = 0; task < m.task_count; task++)
+		if (m.tasks[task]->on_rq && task_rq(m.tasks[task]) == rq)
+			return m.tasks[task];
+	return NULL;
+}
+
+/* __balance_push_cpu_stop(), move_queued_task() */
+static void pushes(struct rq *rq, struct task_struct *p)
+{
+	struct rq *to;
+
+	pi_lock(p);
+	rq_lock(rq);
+	if (p->migrating || !p->on_rq || task_rq(p) != rq) {
+		rq_unlock(rq);
+		p->pi_locked = false;
+		return;
+	}
+	update_rq_clock(rq);
+	dequeue_task(rq, p, false);
+	p->migrating = true;
+	set_task_cpu(p, select_fallback_rq(p));
+	to = task_rq(p);
+	rq_unlock(rq);
+	rq_lock(to);
+	update_rq_clock(to);
+	p->migrating = false;
+	enqueue_task(to, p, 0);
+	wakeup_preempt(to, p);
+	rq_unlock(to);
+	p->pi_locked = false;
+}
+
+/* take_cpu_down(): smpcfd_dying_cpu(), tick_cpu_dying(), hrtimers_cpu_dying() */
+static void dies(struct rq *rq)
+{
+	u32 heir = 0;
+
+	while (!rq_of(heir)->active)
+		heir++;
+	if (rq->kicks && !rq->irq_work_lost)
+		kicks_run(rq);
+	interrupts_move(rq, heir);
+	rq->next_tick_ns = rq->hrtick_ns = MODEL_NEVER;
+	rq->server.timer_ns = MODEL_NEVER;
+	rq->need_resched = rq->resched_when_in_kernel = false;
+	rq->interrupts_off = true;
+	/* It picks its idle task for good, which says so (__scx_update_idle()). */
+	rq->next_class = CLASS_IDLE;
+	idle_update(rq, true);
+}
+
+static void leaves(struct rq *rq)
+{
+	struct task_struct *p;
+
+	rq->active = false;
+	stopper_runs(rq);
+	waits_for_wakers(rq);
+	goes_offline(rq);
+	if (m.loaded && model_ops->cpu_offline)
+		model_ops->cpu_offline((s32)rq->cpu);
+	while ((p = any_queued(rq)))
+		pushes(rq, p);
+	dies(rq);
+}
+
+/* sched_cpu_activate() */
+static void returns(struct rq *rq)
+{
+	rq->interrupts_off = false;
+	rq->active = true;
+	if (m.loaded && model_ops->cpu_online)
+		model_ops->cpu_online((s32)rq->cpu);
+	rq_lock(rq);
+	rq->online = true;
+	idle_update(rq, true);
+	resched_curr(rq);
+	rq_unlock(rq);
+}
+
+/* What was asked of this CPU is done, and whoever waits for that is woken from here. */
+void hotplug_acts(struct rq *rq)
+{
+	if (rq->hotplug == HOTPLUG_LEAVES)
+		leaves(rq);
+	else
+		returns(rq);
+	rq->hotplug = HOTPLUG_NONE;
+	sim_wake(rq->hotplug_waiter, false);
+}
+
+/* ---- scx_bypass() ---- */
+
+/*
+ * All queued tasks are taken out and put back: into a queue of each CPU's, first in, first out, or
+ * into the scheduler's again. Meanwhile it is not asked: not in enqueue, not in dispatch, and kicks
+ * are not done.
+ */
+void sim_bypass(u32 on)
+{
+	for (u32 cpu = 0; m.loaded && cpu < m.options.cpus; cpu++) {
+		struct rq *rq = rq_of(cpu);
+
+		rq_lock(rq);
+		update_rq_clock(rq);
+		rq->bypassing = on;
+		for (u32 task = m.task_count; task--;) {
+			struct task_struct *p = m.tasks[task];
+			bool running = rq->curr == p;
+
+			if (p->class != CLASS_EXT || !p->on_rq || task_rq(p) != rq || p->migrating)
+				continue;
+			dequeue_task(rq, p, false);
+			if (running)
+				put_prev_task(rq, p, NULL);
+			enqueue_task(rq, p, 0);
+			if (running)
+				set_next_task(rq, p);
+		}
+		if (!rq->interrupts_off)
+			resched_curr(rq);
+		rq_unlock(rq);
+	}
+	m.bypass_ended_ns = on ? MODEL_NEVER : m.now_ns;
+}
