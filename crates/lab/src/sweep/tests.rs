@@ -5,7 +5,6 @@ use crate::result::Verdict;
 use crate::scenario::Kind;
 
 const FAMILY: &str = r#"
-require = [{ share = 1, draws = 13 }]
 title = "Films"
 duration_s = 2
 [draw]
@@ -281,6 +280,8 @@ fn a_sweep_that_does_not_show_what_is_required_fails() {
             bounds: texts(bounds),
             ..options(folder.path())
         };
+        let family = format!("require = [{{ share = 1, draws = 13 }}]\n{FAMILY}");
+        std::fs::write(&options.family, family).unwrap();
         run(&options, &mut Count::on_stderr())
     };
     // Whatever comes, it is good.
