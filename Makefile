@@ -44,8 +44,8 @@ perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
-# a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and forks of
-# domains), for the emulator gives those CPUs parts of a speed that are not equal.
+# a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
+# forks of domains), 4 to 6 % off for a cause that has not been measured.
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-cost \
              contract-soft desktop desktop-late learnt-imitators
 SIMULATED_FILMS   := desktop-films --case four-of-24
