@@ -79,11 +79,14 @@ impl fmt::Display for ShellError {
 
 impl std::error::Error for ShellError {}
 
+/// An object from outside, if one is given: which scheduler's, and its bytes.
+type Given = Option<(Object, Vec<u8>)>;
+
 /// What is given from outside is read once.
-static GIVEN: LazyLock<Result<Option<(Object, Vec<u8>)>, ShellError>> =
+static GIVEN: LazyLock<Result<Given, ShellError>> =
     LazyLock::new(|| given(env::var_os(SHELL_VARIABLE).as_deref()));
 
-fn given(variable: Option<&OsStr>) -> Result<Option<(Object, Vec<u8>)>, ShellError> {
+fn given(variable: Option<&OsStr>) -> Result<Given, ShellError> {
     let Some(file) = variable.map(PathBuf::from) else {
         return Ok(None);
     };
