@@ -27,11 +27,12 @@ ONLY    :=
 # Scenarios that make test runs, each in a virtual machine at a time, two of them at once: those that take
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
-SCENARIOS := stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft film-loops desktop-films \
-             qlinux-3-film desktop-scripts learnt-imitators starving desktop-real desktop-others affinity \
+SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft film-loops desktop-films \
+             qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
+with_domains         := --case two-of-two,bound
 with_qlinux-5-depth  := --case depth-1,depth-16
 with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
 # Beside 128 jobs, on four CPUs.
@@ -39,7 +40,7 @@ with_desktop-others  := --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.
 # What must not depend on the image or the evening: under a few perturbations here, and in the simulator
 # under hundreds. Of sound its first seconds, when nothing has been learnt yet.
 PERTURBED         := audio desktop
-with_audio        := --perturb 2 --set 'duration_s = 10'
+with_audio        := --perturb 1 --set 'duration_s = 10'
 perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
@@ -49,7 +50,7 @@ PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 SIMULATED := shares shares-smp affinity wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-cost \
              contract-soft desktop desktop-late learnt-imitators
 SIMULATED_FILMS   := desktop-films --case four-of-24
-SIMULATED_DOMAINS := domains --case two-of-one,two-of-two,bound
+SIMULATED_DOMAINS := domains $(with_domains)
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
 
 # Runs a part, and keeps what it took: dist/timed.sh.
