@@ -37,7 +37,7 @@ with_qlinux-5-depth  := --case depth-1,depth-16
 with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
 # Beside 128 jobs, on four CPUs.
 with_desktop-others  := --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.25'
-# What must not depend on the image or the evening: under a few perturbations here, and in the simulator
+# These must not depend on the image or the evening: they run under a few perturbations here, and in the simulator
 # under hundreds. Of sound its first seconds, when nothing has been learnt yet.
 PERTURBED         := audio desktop
 with_audio        := --perturb 1 --set 'duration_s = 10'

@@ -33,7 +33,7 @@ enum op {
 	OP_KINDS,
 };
 
-/* What is tried. */
+/* A trial. */
 struct trial {
 	u64 seed;
 	u64 steps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What must hold at every step of the search for races. */
+/* The invariants that hold at every step of the search for races. */
 #include "race.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What user space does in the search for races: what is worst, at random. Whoever has done its work
+ * User space in the search for races does the worst, at random. A task that has done its work
  * wakes, forks, ends, changes others, makes contracts and lets them go, and sleeps or works again.
  */
 #include "race.h"

@@ -26,7 +26,7 @@ const WAKE_SCAN_CPUS: usize = 16;
 /// No instant: nothing is going to happen.
 const NEVER: Ns = Ns::MAX;
 
-/// What running costs beside the work [ns], where nothing else does. Charged to the task that comes.
+/// Costs of running beside the work [ns], where nothing else costs. Charged to the task that comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
     /// A switch to another task.

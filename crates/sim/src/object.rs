@@ -82,7 +82,7 @@ impl std::error::Error for ShellError {}
 /// An object from outside, if one is given: which scheduler's, and its bytes.
 type Given = Option<(Object, Vec<u8>)>;
 
-/// What is given from outside is read once.
+/// The object from outside, read once.
 static GIVEN: LazyLock<Result<Given, ShellError>> =
     LazyLock::new(|| given(env::var_os(SHELL_VARIABLE).as_deref()));
 

@@ -17,7 +17,7 @@ struct Entry {
     gone: bool,
 }
 
-/// What a CPU serves.
+/// The task that a CPU serves.
 #[derive(Default)]
 struct Service {
     /// The task in service.

@@ -24,7 +24,7 @@ struct Held {
     serving: Option<TaskId>,
 }
 
-/// Who has the CPU, if not one of the queue.
+/// The contract that has the CPU; none: one of the queue.
 #[derive(Debug, Clone, Copy, Default)]
 struct Service {
     /// The contract whose task runs.
@@ -33,7 +33,7 @@ struct Service {
     charge: Option<Contract>,
 }
 
-/// What is to run.
+/// The choice of a pick.
 #[derive(Debug, Clone, Copy)]
 struct Chosen {
     /// The contract; none: best effort, in the task server's slot.

@@ -63,7 +63,7 @@ fn periodic(first_ns: Ns, task: &andante_admission::Task, jobs: Arc<Jobs>) -> im
     }
 }
 
-/// What a task is promised where admission has placed it.
+/// The promise to a task where admission has placed it.
 fn promise(task: &andante_admission::Task, placement: &Placement) -> (Promise, Vec<Piece>) {
     let pieces: Vec<Piece> = match placement {
         Placement::Whole { .. } => Vec::new(),

@@ -108,7 +108,7 @@ fn who_stays_within_its_budget_never_misses() {
         m.run_until(1000 * MS);
         for (id, _, _, overruns) in parts {
             let kept = outcome(&mut m, id);
-            // Who is always behind never sleeps, so that its jobs do not end for a kernel.
+            // A task that is always behind never sleeps, so that its jobs do not end for a kernel.
             assert!(overruns || kept.deadlines > 10, "seed {seed}: {kept:?}");
             assert!(overruns || kept.misses == 0, "seed {seed}: {kept:?}");
         }

@@ -103,7 +103,7 @@ fn affinity_keeps_tasks_on_their_cpus() {
     let usage = m.usage();
     assert_eq!(usage.idle, 0);
     assert_eq!(usage.instances[3], 60 * NS_PER_S);
-    // Who may run on one CPU only is a bounded time behind its classmates on the others.
+    // A task that may run on one CPU only is a bounded time behind its classmates on the others.
     for ns in &usage.instances[..3] {
         assert!(ns.abs_diff(20 * NS_PER_S) <= NS_PER_S / 5, "{usage:?}");
     }

@@ -77,7 +77,7 @@ impl Smp {
         assert_eq!(self.kernel.ejected(), None);
     }
 
-    /// What a class, without those below it, gets in the next while.
+    /// The service of each class, without those below it, in the next while [ns].
     fn given(&mut self, ns: Ns) -> impl Fn(ClassId) -> Ns + use<> {
         let before = self.kernel.usage().classes;
         self.run(ns);

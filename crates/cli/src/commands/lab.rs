@@ -244,12 +244,7 @@ impl Run {
             verdicts.push(andante_lab::verdict(&runs));
             results.extend(runs);
         }
-        if self.json {
-            output::print_json(&results)?;
-        }
-        // A scenario that failed is no reason to keep the others from running.
-        verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(Status::Ok)
+        self.finish(&results, verdicts)
     }
 
     /// All of it perturbed.
@@ -276,10 +271,19 @@ impl Run {
             verdicts.push(perturb::verdict(&result));
             results.push(result);
         }
+        self.finish(&results, verdicts)
+    }
+
+    /// Prints the results where JSON is asked for. A scenario that failed has not kept the others from
+    /// running; the first failure is told now.
+    fn finish(
+        &self,
+        results: &[impl Serialize],
+        verdicts: Vec<Result<(), andante_lab::LabError>>,
+    ) -> Result<Status> {
         if self.json {
             output::print_json(&results)?;
         }
-        // A scenario that failed is no reason to keep the others from running.
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
     }

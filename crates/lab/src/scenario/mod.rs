@@ -146,6 +146,12 @@ impl Class {
 }
 
 impl Workload {
+    /// The program of each instance, in the order of the scenario and of results.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = &Program> {
+        let programs = self.programs.iter();
+        programs.flat_map(|program| std::iter::repeat_n(program, program.count as usize))
+    }
+
     /// What the weights give the class `path` while all of its siblings want to run [ratio].
     pub fn share_asked(&self, path: &str) -> f64 {
         let Some(class) = self.classes.iter().find(|class| class.path == path) else {

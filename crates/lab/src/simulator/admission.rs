@@ -28,7 +28,7 @@ pub(super) struct Promised {
     pub pieces: Vec<Piece>,
 }
 
-/// What every instance is promised, in the scenario's order: as on a kernel, or as it is asked for where
+/// The promise to every instance, in the scenario's order: as on a kernel, or as it is asked for where
 /// the scenario wants no admission.
 ///
 /// # Errors
@@ -43,9 +43,7 @@ pub(super) fn promised(workload: &Workload) -> Result<Vec<Option<Promised>>, Lab
 /// On the CPUs in turn, if the contract names none.
 fn as_asked_for(workload: &Workload) -> Vec<Option<Promised>> {
     let mut in_turn = (0..workload.cpus).cycle();
-    let instances = workload.programs.iter();
-    let instances = instances.flat_map(|program| (0..program.count).map(move |_| program));
-    let promised = instances.map(|program| {
+    let promised = workload.instances().map(|program| {
         let contract = program.contract.as_ref()?;
         let next = || in_turn.next().expect("a machine has a CPU");
         Some(Promised {

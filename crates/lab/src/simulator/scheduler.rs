@@ -29,7 +29,7 @@ pub(super) struct Made {
     pub contracts: Vec<Option<ContractId>>,
 }
 
-/// Who is in charge of a modelled kernel for this choice; none: the choice has a machine of its own.
+/// The scheduler of a modelled kernel under this choice; none: the choice has a machine of its own.
 fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
     match choice {
         Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Some(InCharge::Stock),
@@ -105,7 +105,7 @@ pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError
     }
 }
 
-/// What of the workload the scheduler that users run does not have.
+/// The part of the workload that the scheduler of users does not have.
 fn asks_for_events(workload: &Workload) -> Option<String> {
     let has_events = |program: &&Program| {
         let contract = program.contract.as_ref();
@@ -168,7 +168,7 @@ fn event_contracts(
     workload: &Workload,
     servers: &mut Servers,
 ) -> Result<Vec<Option<ContractId>>, LabError> {
-    let made = instances(workload).zip(promised(workload)?);
+    let made = workload.instances().zip(promised(workload)?);
     let made = made.map(|(program, promised)| {
         let (Some(contract), Some(promised)) = (&program.contract, promised) else {
             return Ok(None);
@@ -196,12 +196,6 @@ fn no_room_for(program: &Program) -> LabError {
         program: program.name.clone(),
         reason: "the scheduler has no room for it, or its class has one".to_owned(),
     }
-}
-
-/// Every instance's program, in the scenario's order.
-fn instances(workload: &Workload) -> impl Iterator<Item = &Program> {
-    let programs = workload.programs.iter();
-    programs.flat_map(|program| (0..program.count).map(move |_| program))
 }
 
 /// A machine on which a scheduler of its own decides, at no cost but what the scenario says.
@@ -266,7 +260,8 @@ fn promises(
     kernel: &mut Kernel,
     classes: &[(String, ClassId)],
 ) -> Result<Vec<Option<ContractId>>, LabError> {
-    instances(workload)
+    workload
+        .instances()
         .zip(promised(workload)?)
         .map(|(program, promised)| {
             let Some(Promised { promise, pieces }) = promised else {
@@ -295,7 +290,7 @@ fn without_contracts(
     Made {
         machine,
         classes,
-        contracts: vec![None; instances(workload).count()],
+        contracts: vec![None; workload.instances().count()],
     }
 }
 

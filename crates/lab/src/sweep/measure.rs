@@ -135,12 +135,6 @@ fn worst(programs: &[ProgramResult], of: fn(&ProgramResult) -> Option<f64>) -> O
     programs.iter().filter_map(of).reduce(f64::max)
 }
 
-/// The programs of the workload as often as they run: in the order of their results.
-fn instances(workload: &Workload) -> impl Iterator<Item = &Program> {
-    let programs = workload.programs.iter();
-    programs.flat_map(|program| std::iter::repeat_n(program, program.count as usize))
-}
-
 fn xrun_share(workload: &Workload, programs: &[ProgramResult]) -> Option<f64> {
     let share = |(program, result): (&Program, &ProgramResult)| {
         let Kind::Audio {
@@ -152,7 +146,8 @@ fn xrun_share(workload: &Workload, programs: &[ProgramResult]) -> Option<f64> {
         let periods = Kind::periods_per_s(*frames, *rate_hz) * measured_s(workload, program);
         Some((result.xruns? as f64 / periods.max(1.0)).min(1.0))
     };
-    instances(workload)
+    workload
+        .instances()
         .zip(programs)
         .filter_map(share)
         .reduce(f64::max)
@@ -178,7 +173,8 @@ fn keys(
         },
         _ => None,
     };
-    instances(workload)
+    workload
+        .instances()
         .zip(programs)
         .filter_map(figure)
         .reduce(f64::max)

@@ -7,7 +7,7 @@ use andante_sim::{
 };
 
 pub const ROOT: ClassId = ClassId(0);
-/// What a class gets at a pick, as users have it.
+/// The service that a class gets at a pick, as users have it [ns].
 pub const QUANTUM_NS: Ns = 2 * NS_PER_MS;
 
 /// With nothing learnt, and as much promised as is asked for: tests say what is to be.
@@ -64,7 +64,7 @@ pub fn server(budget_ns: Ns, period_ns: Ns, flags: u32, cpu: u32) -> Promise {
     }
 }
 
-/// Who had the CPU in each unit of time, by name; idle ones are dots.
+/// The name of the task that had the CPU in each unit of time; idle units are dots.
 pub fn order(runs: &[Ran], names: &[&str], unit_ns: Ns) -> String {
     let mut order = String::new();
     let mut at_ns = 0;
