@@ -169,12 +169,11 @@ static __always_inline void contract_gather(struct bpf_iter_scx_dsq *it, struct 
 					    u32 index)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
+	u32 leaf = an_holder(index)->waits_in;
+	bool counted = queue_leave(lock, &trees[0], leaf);
 
 	if (!scx_bpf_dsq_move_vtime(it, p, contract_queue(index), 0))
-		return;
-	bpf_spin_lock(lock);
-	an_queue_withdraw(&trees[0], an_holder(index)->waits_in);
-	bpf_spin_unlock(lock);
+		queue_stay(lock, &trees[0], leaf, counted);
 }
 
 /* Tasks of the contract that wait in the queue of their class go to the contract's. */
@@ -505,8 +504,7 @@ an_global int contract_missed(u32 cpu, u32 index)
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf = an_holder(index)->leaf;
 
-	/* Its quantum may have been ended since: see take_task(). */
-	if (c->serving != leaf)
+	if (pick_ended(c, leaf))
 		leaf = AN_NONE;
 	bpf_spin_lock(lock);
 	if (leaf)

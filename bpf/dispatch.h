@@ -124,9 +124,7 @@ an_global bool take_task(u32 cpu, u32 wanting)
 			return true;
 		}
 		stats.missed_picks++;
-		/* A move unlocks the run queue, and whoever changes the task that runs here then
-		 * (its weight, its class) puts it into service anew: that has ended this pick. */
-		if (c->serving != leaf)
+		if (pick_ended(c, leaf))
 			return false;
 		bpf_spin_lock(lock);
 		an_unpick(t, leaf);
@@ -313,7 +311,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
 	if (c->serving != old) {
 		bpf_spin_lock(at.lock);
-		quantum_ends(at.tree, c); /* one that was begun meanwhile: see take_task() */
+		quantum_ends(at.tree, c); /* one that was begun meanwhile: see pick_ended() */
 		domain_serve_unpicked(at.tree, old);
 		bpf_spin_unlock(at.lock);
 		c->serving = old;

@@ -43,6 +43,15 @@ static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_sta
 		an_debt_limit(t, c->serving);
 }
 
+/*
+ * Has the pick of this leaf been ended since? A move unlocks the run queue, and whoever changes the
+ * task that runs here then (its weight, its class) puts it into service anew.
+ */
+static __always_inline bool pick_ended(const struct cpu_state *c, u32 leaf)
+{
+	return c->serving != leaf;
+}
+
 /* The task comes to this domain: in the one that it was in last, its classmates may have been
  * further on. */
 static __always_inline void task_arrives(const struct task_struct *p, struct task_state *ts,
@@ -66,6 +75,32 @@ an_global bool queue_grows(u32 queue)
 		cpu++;
 	}
 	return false;
+}
+
+/*
+ * A task in the leaf's queue is about to be moved out of it. It is counted out before it moves: in
+ * between, queue_check() on another CPU would find it missing, and count it out once more (race
+ * --seed 436). False: every task of the queue is claimed, and whoever fails to take it counts anew.
+ */
+static __always_inline bool queue_leave(struct bpf_spin_lock *lock, struct an_tree *t, u32 leaf)
+{
+	bool counted;
+
+	bpf_spin_lock(lock);
+	counted = an_queue_withdraw(t, leaf);
+	bpf_spin_unlock(lock);
+	return counted;
+}
+
+/* It did not move: if it was counted out (queue_leave()) it is counted again. */
+static __always_inline void queue_stay(struct bpf_spin_lock *lock, struct an_tree *t, u32 leaf,
+				       bool counted)
+{
+	if (!counted)
+		return;
+	bpf_spin_lock(lock);
+	an_queue_add(t, leaf);
+	bpf_spin_unlock(lock);
 }
 
 /*

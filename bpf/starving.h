@@ -32,6 +32,19 @@ struct {
 	__type(value, struct starving_timer);
 } starving_timers SEC(".maps");
 
+/* The task, which is gone through in the queue of this leaf, goes to the queue of those that
+ * starve; false: it has just been taken from there. */
+static __always_inline bool starving_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					  struct bpf_spin_lock *lock, struct an_tree *t, u32 leaf)
+{
+	bool counted = queue_leave(lock, t, leaf);
+
+	if (scx_bpf_dsq_move(it, p, STARVING_QUEUE, 0))
+		return true;
+	queue_stay(lock, t, leaf, counted);
+	return false;
+}
+
 /* Those in the queue of this leaf that have waited too long; the last in the queue come first. */
 an_global int starving_in(u32 queue)
 {
@@ -54,11 +67,7 @@ an_global int starving_in(u32 queue)
 
 		if (!ts)
 			break;
-		if (ts->queued_ns + STARVING_NS < now_ns &&
-		    scx_bpf_dsq_move(&it, p, STARVING_QUEUE, 0)) {
-			bpf_spin_lock(lock);
-			an_queue_withdraw(t, leaf);
-			bpf_spin_unlock(lock);
+		if (ts->queued_ns + STARVING_NS < now_ns && starving_move(&it, p, lock, t, leaf)) {
 			/* Its turn comes now, and is not to be where the others' is yet to come. */
 			if (an_tag_diff(ts->sfq.start, vtime) > 0)
 				ts->sfq.start = vtime;
