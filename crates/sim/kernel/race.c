@@ -8,6 +8,9 @@
  *      race --seed 1 --seeds 100 --cpus 4 --steps 1000000
  *      race-domains --cpus 4 --domain-cpus 2
  *
+ * Each seed has its own kinds of operations and number of tasks, unless --ops names them: what many
+ * kinds together hardly ever do, few do soon (A. Groce et al., "Swarm testing", ISSTA 2012).
+ *
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
  * line that replays it.
  */
@@ -316,6 +319,21 @@ static u32 ops_named(char *list)
 	return ops;
 }
 
+/* Of every other seed each kind of operations with a chance of a half; few tasks as often as many.
+ */
+static struct trial drawn(struct trial t)
+{
+	if (t.seed % 2)
+		return t;
+	state = ~t.seed;
+	for (u32 op = OP_SLEEP + 1; op < OP_KINDS; op++)
+		if (chance(2))
+			t.ops &= ~(1U << op);
+	t.tasks >>= chance(4);
+	t.tasks = t.tasks < 4 ? 4 : t.tasks;
+	return t;
+}
+
 /* Is the scheduler compiled with this search one for such domains? */
 static bool domains_fit(const struct trial *t)
 {
@@ -334,7 +352,7 @@ int main(int argc, char **argv)
 	struct trial t = {
 		.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = (1U << OP_KINDS) - 1};
 	u64 seeds = 100;
-	bool shrinks = true;
+	bool shrinks = true, draws = true;
 
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
@@ -358,14 +376,15 @@ int main(int argc, char **argv)
 		else if (!strcmp(option, "--shrink"))
 			shrinks = number;
 		else if (!strcmp(option, "--ops"))
-			t.ops = ops_named(argv[at + 1]);
+			t.ops = ops_named(argv[at + 1]), draws = false;
 		else
 			return fprintf(stderr, "race: there is no option `%s`\n", option), 2;
 	}
 	if (!domains_fit(&t))
 		return 2;
 	for (u64 end = t.seed + seeds; t.seed < end; t.seed++) {
-		int status = tries(&t, false);
+		struct trial one = draws ? drawn(t) : t;
+		int status = tries(&one, false);
 
 		if (!status)
 			continue;
@@ -373,8 +392,8 @@ int main(int argc, char **argv)
 		       seeds > 1 && shrinks ? "; looking for less" : "");
 		fflush(stdout);
 		if (seeds > 1 && shrinks)
-			t = shrink(t);
-		print_replay(&t);
+			one = shrink(one);
+		print_replay(&one);
 		return 1;
 	}
 	printf("race: %llu seeds, %llu steps each, %u CPUs: nothing found\n",
