@@ -31,19 +31,6 @@ u32 fair_weight(const struct task_struct *p)
 
 /* ---- what is changed about a task ---- */
 
-void set_affinity(struct task_struct *p, const u64 *mask)
-{
-	memcpy(p->cpus_mask.bits, mask, sizeof(p->cpus_mask.bits));
-	p->nr_cpus_allowed = 0;
-	for (u32 cpu = 0; cpu < MODEL_CPUS; cpu++) {
-		if (cpu >= m.options.cpus)
-			mask_clear(&p->cpus_mask, cpu);
-		p->nr_cpus_allowed += mask_test(&p->cpus_mask, cpu);
-	}
-	model_assert(p->nr_cpus_allowed);
-	p->cpus_ptr = &p->cpus_mask;
-}
-
 void pi_lock(struct task_struct *p)
 {
 	while (p->pi_locked) {
@@ -52,13 +39,9 @@ void pi_lock(struct task_struct *p)
 	p->pi_locked = true;
 }
 
-/* sched_change_begin() and _end(): a task is taken out, changed and put back. */
-struct change {
-	struct rq *rq;
-	bool queued, running;
-};
-
-static struct change change_begins(struct task_struct *p)
+/* sched_change_begin() and _end(): a task is taken out, changed and put back. With the lock of its
+ * run queue. */
+struct change change_begins(struct task_struct *p)
 {
 	struct change c = {.rq = task_rq_lock(p)};
 
@@ -73,13 +56,12 @@ static struct change change_begins(struct task_struct *p)
 	return c;
 }
 
-static void change_ends(struct task_struct *p, const struct change *c)
+void change_ends(struct task_struct *p, const struct change *c)
 {
 	if (c->queued)
 		enqueue_task(c->rq, p, 0);
 	if (c->running)
 		set_next_task(c->rq, p);
-	rq_unlock(c->rq);
 }
 
 void sim_nice(u32 number, int32_t nice)
@@ -92,28 +74,7 @@ void sim_nice(u32 number, int32_t nice)
 	if (m.loaded && model_ops->set_weight)
 		model_ops->set_weight(p, p->scx.weight);
 	change_ends(p, &c);
-}
-
-/* set_cpus_allowed_ptr(): one that waits where it may not goes elsewhere; one that runs there does
- * so when it is queued next. */
-void sim_affinity(u32 number, const u64 mask[4])
-{
-	struct task_struct *p = task_of(number);
-	struct change c;
-
-	pi_lock(p);
-	c = change_begins(p);
-	set_affinity(p, mask);
-	if (c.queued && !c.running && !mask_test(p->cpus_ptr, p->cpu)) {
-		/* __migrate_task() */
-		rq_unlock(c.rq);
-		set_task_cpu(p, select_task_rq(p, p->cpu, false));
-		p->scx.direct_dsq = p->scx.direct_flags = 0;
-		c.rq = task_rq(p);
-		rq_lock(c.rq);
-	}
-	change_ends(p, &c);
-	p->pi_locked = false;
+	rq_unlock(c.rq);
 }
 
 /* sched_move_task() */
@@ -133,6 +94,7 @@ void sim_move(u32 number, u32 cgroup)
 	else if (c.queued)
 		wakeup_preempt(c.rq, p);
 	change_ends(p, &c);
+	rq_unlock(c.rq);
 }
 
 /* ---- cgroups ---- */

@@ -7,16 +7,15 @@
  *
  *      sched_cpu_deactivate()  it takes no new tasks; those that wait for it go to its local queue
  *                              (rq_offline_scx()); ops.cpu_offline
- *      balance_push()          one after the other goes to another CPU, as if it had been woken
- *      take_cpu_down()         its irq_work is done, its timers go to another CPU, its interrupt
- *                              controller is off
- *      multi_cpu_stop()        it wakes whoever waits for it to leave. What the scheduler asks for
- *                              there that needs an interrupt of the CPU's own, kicks
- *                              (kick_cpus_irq_work) and timers (bpf_async_schedule_op()), is not
- *                              done; and since the kernel takes that interrupt to be pending, nor
- * is any later one: irq_work_queue() and llist_add() do not raise another.
+ *      balance_push()          one after the other goes to another CPU, as if it had been woken;
+ * who may not be moved (migrate.c) goes on here first take_cpu_down()         its irq_work is done,
+ * its timers go to another CPU, its interrupt controller is off multi_cpu_stop()        it wakes
+ * whoever waits for it to leave. What the scheduler asks for there that needs an interrupt of the
+ * CPU's own, kicks (kick_cpus_irq_work) and timers (bpf_async_schedule_op()), is not done; and
+ * since the kernel takes that interrupt to be pending, nor is any later one: irq_work_queue() and
+ * llist_add() do not raise another.
  *
- * Not modelled: threads that are parked, the stopper as a task, cpusets.
+ * Not modelled: threads that are parked, cpusets.
  */
 #include "model.h"
 
@@ -51,24 +50,6 @@ static void waits_for_wakers(const struct rq *rq)
 		}
 }
 
-/* The stopper takes the CPU from whoever runs; the idle task stands for it here. */
-static void stopper_runs(struct rq *rq)
-{
-	struct task_struct *curr = rq->curr;
-
-	rq_lock(rq);
-	update_rq_clock(rq);
-	rq->next_class = CLASS_DEADLINE; /* nothing preempts it */
-	if (curr != &rq->idle) {
-		put_prev_task(rq, curr, &rq->idle);
-		rq->curr = &rq->idle;
-		curr->on_cpu = false;
-	} else {
-		idle_update(rq, false);
-	}
-	rq_unlock(rq);
-}
-
 /* rq_offline_scx() */
 static void goes_offline(struct rq *rq)
 {
@@ -87,39 +68,18 @@ static void goes_offline(struct rq *rq)
 	rq_unlock(rq);
 }
 
-static struct task_struct *any_queued(const struct rq *rq)
+/* Whoever balance_push() sends away. */
+static bool is_movable(const struct rq *rq, const struct task_struct *p)
 {
-	for (u32 task = 0; task < m.task_count; task++)
-		if (m.tasks[task]->on_rq && task_rq(m.tasks[task]) == rq)
-			return m.tasks[task];
-	return NULL;
+	return p->on_rq && task_rq(p) == rq && !p->migration_disabled;
 }
 
-/* __balance_push_cpu_stop(), move_queued_task() */
-static void pushes(struct rq *rq, struct task_struct *p)
+static struct task_struct *any_movable(const struct rq *rq)
 {
-	struct rq *to;
-
-	pi_lock(p);
-	rq_lock(rq);
-	if (p->migrating || !p->on_rq || task_rq(p) != rq) {
-		rq_unlock(rq);
-		p->pi_locked = false;
-		return;
-	}
-	update_rq_clock(rq);
-	dequeue_task(rq, p, false);
-	p->migrating = true;
-	set_task_cpu(p, select_fallback_rq(p));
-	to = task_rq(p);
-	rq_unlock(rq);
-	rq_lock(to);
-	update_rq_clock(to);
-	p->migrating = false;
-	enqueue_task(to, p, 0);
-	wakeup_preempt(to, p);
-	rq_unlock(to);
-	p->pi_locked = false;
+	for (u32 task = 0; task < m.task_count; task++)
+		if (is_movable(rq, m.tasks[task]))
+			return m.tasks[task];
+	return NULL;
 }
 
 /* take_cpu_down(): smpcfd_dying_cpu(), tick_cpu_dying(), hrtimers_cpu_dying() */
@@ -134,26 +94,38 @@ static void dies(struct rq *rq)
 	interrupts_move(rq, heir);
 	rq->next_tick_ns = rq->hrtick_ns = MODEL_NEVER;
 	rq->server.timer_ns = MODEL_NEVER;
-	rq->need_resched = rq->resched_when_in_kernel = false;
 	rq->interrupts_off = true;
 	/* It picks its idle task for good, which says so (__scx_update_idle()). */
-	rq->next_class = CLASS_IDLE;
-	idle_update(rq, true);
+	rq->stopper.on_rq = false;
+	schedule(rq, true);
+	rq->need_resched = rq->resched_when_in_kernel = false;
 }
 
-static void leaves(struct rq *rq)
+/* sched_cpu_deactivate() */
+static void deactivates(struct rq *rq)
 {
-	struct task_struct *p;
-
 	rq->active = false;
-	stopper_runs(rq);
+	stopper_begins(rq);
 	waits_for_wakers(rq);
 	goes_offline(rq);
 	if (m.loaded && model_ops->cpu_offline)
 		model_ops->cpu_offline((s32)rq->cpu);
-	while ((p = any_queued(rq)))
-		pushes(rq, p);
-	dies(rq);
+}
+
+/* balance_hotplug_wait(): all are sent away but those that are pinned, which go on here until they
+ * are not. */
+static bool empties(struct rq *rq)
+{
+	struct task_struct *p;
+
+	if (!rq->stopper.on_rq)
+		stopper_begins(rq);
+	while ((p = any_movable(rq)))
+		push_task(rq, p);
+	if (!rq->pinned)
+		return true;
+	stopper_ends(rq);
+	return false;
 }
 
 /* sched_cpu_activate() */
@@ -170,13 +142,28 @@ static void returns(struct rq *rq)
 	rq_unlock(rq);
 }
 
+/* Is it to leave or return now? A CPU that waits for pinned tasks goes on otherwise. */
+bool hotplug_is_due(const struct rq *rq)
+{
+	if (rq->hotplug != HOTPLUG_EMPTIES)
+		return rq->hotplug;
+	return !rq->pinned || is_movable(rq, rq->curr);
+}
+
 /* What was asked of this CPU is done, and whoever waits for that is woken from here. */
 void hotplug_acts(struct rq *rq)
 {
-	if (rq->hotplug == HOTPLUG_LEAVES)
-		leaves(rq);
-	else
+	if (rq->hotplug == HOTPLUG_RETURNS) {
 		returns(rq);
+	} else {
+		if (rq->hotplug == HOTPLUG_LEAVES)
+			deactivates(rq);
+		rq->hotplug = HOTPLUG_EMPTIES;
+		if (!empties(rq))
+			return;
+		stopper_works(rq);
+		dies(rq);
+	}
 	rq->hotplug = HOTPLUG_NONE;
 	sim_wake(rq->hotplug_waiter, false);
 }

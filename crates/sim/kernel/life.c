@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Machines and tasks come and go: fork, wake-ups, exit; what user space may call (sim.h). What is
- * changed about tasks and classes is change.c's.
+ * changed about tasks and classes is change.c's and migrate.c's.
  */
 #include "model.h"
 
@@ -27,9 +27,16 @@ static void rq_init(u32 cpu)
 					.cpu = cpu,
 					.flags = PF_KTHREAD,
 					.work_ns = MODEL_NEVER};
+	rq->stopper = (struct task_struct){.class = CLASS_DEADLINE,
+					   .life = TASK_RUNNABLE,
+					   .number = ~0U,
+					   .cpu = cpu,
+					   .ran_on = cpu,
+					   .flags = PF_KTHREAD,
+					   .work_ns = MODEL_NEVER};
 	rq->curr = &rq->idle;
 	mask_set(&rq->mask_of_cpu, cpu);
-	rq->idle.cpus_ptr = &rq->mask_of_cpu;
+	rq->idle.cpus_ptr = rq->stopper.cpus_ptr = &rq->mask_of_cpu;
 	mask_set(&m.idle_cpus, cpu);
 }
 
@@ -182,7 +189,7 @@ void sim_wake(u32 number, u32 sync)
 	struct task_struct *p = task_of(number);
 
 	pi_lock(p);
-	if (p->life == TASK_ASLEEP && p->stopped) {
+	if (p->life == TASK_ASLEEP && p->stopped && !p->migration_disabled) {
 		p->wakes = true;
 	} else if (p->life == TASK_ASLEEP) {
 		m.stats.wakeups++;
@@ -222,6 +229,7 @@ void sim_exit(u32 number)
 	struct task_struct *p = task_of(number);
 
 	model_assert(this_rq()->curr == p && !this_rq()->in_interrupt);
+	model_assert(!p->migration_disabled);
 	p->flags |= PF_EXITING;
 	p->life = TASK_DEAD;
 }

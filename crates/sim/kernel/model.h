@@ -12,7 +12,8 @@
  *      idle.c     idle masks, the default selection of an idle CPU kernel/sched/ext/idle.c
  *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
  *      life.c     fork, wake-ups, exit
- *      change.c   weights, affinity, classes (cgroups) and moves
+ *      migrate.c  which CPU a task gets; affinity, and tasks that may not be moved
+ *      change.c   weights, classes (cgroups) and moves
  *      storage.c  locks, maps, local storage, BPF timers
  *      hotplug.c  CPUs leave and come back; the kernel goes without the scheduler
  *      contract.c, socket.c  what not every scheduler has
@@ -59,6 +60,7 @@ struct dsq {
 enum hotplug {
 	HOTPLUG_NONE,
 	HOTPLUG_LEAVES,
+	HOTPLUG_EMPTIES, /* it has left for all but pinned tasks */
 	HOTPLUG_RETURNS,
 };
 
@@ -78,6 +80,10 @@ struct rq {
 	u32 cpu;
 	struct task_struct *curr;
 	struct task_struct idle;
+	struct task_struct stopper; /* on_rq: it has something to do */
+	u32 stops;		    /* tasks that it is to move */
+	u32 pinned;		    /* nr_pinned: tasks that migrate_disable() keeps here */
+	u32 distributed;	    /* distribute_cpu_mask_prev */
 	struct dsq local;
 	struct cpumask mask_of_cpu;
 	bool active;	     /* cpu_active(): it takes tasks */
@@ -292,12 +298,23 @@ void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps);
 void do_enqueue_task_scx(struct rq *rq, struct task_struct *p, u64 flags, bool sticky);
 void schedule(struct rq *rq, bool preempt);
 void update_curr(struct rq *rq);
+void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next);
+void set_next_task(struct rq *rq, struct task_struct *p);
+
+/* migrate.c */
 bool task_allowed(const struct task_struct *p, u32 cpu);
 u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync);
 u32 select_fallback_rq(struct task_struct *p);
 void set_task_cpu(struct task_struct *p, u32 cpu);
-void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *next);
-void set_next_task(struct rq *rq, struct task_struct *p);
+void set_affinity(struct task_struct *p, const u64 *mask);
+s32 mask_any_distributed(const struct cpumask *a,
+			 const struct cpumask *b); /* -1: none is in both */
+void stopper_begins(struct rq *rq);
+void stopper_acts(struct rq *rq);
+void stopper_works(struct rq *rq);
+void stopper_ends(struct rq *rq);
+void push_task(struct rq *rq, struct task_struct *p);
+void migrate_disable_switch(struct rq *rq, struct task_struct *p);
 
 /* storage.c */
 u32 model_map_key(const void *map, const void *value);
@@ -339,6 +356,7 @@ const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 
 /* hotplug.c */
+bool hotplug_is_due(const struct rq *rq);
 void hotplug_acts(struct rq *rq);
 
 /* life.c */
@@ -348,8 +366,13 @@ void model_ejects(const char *reason, const char *message);
 /* change.c */
 u32 scx_weight(const struct task_struct *p);
 u32 fair_weight(const struct task_struct *p);
-void set_affinity(struct task_struct *p, const u64 *mask);
 void pi_lock(struct task_struct *p);
+struct change {
+	struct rq *rq;
+	bool queued, running;
+};
+struct change change_begins(struct task_struct *p);
+void change_ends(struct task_struct *p, const struct change *c);
 struct cgroup *cgroup_new(struct cgroup *parent, u32 weight);
 bool cgroup_begins(struct cgroup *c);
 

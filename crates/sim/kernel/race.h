@@ -30,6 +30,7 @@ enum op {
 	OP_CPU,
 	OP_FREEZE,
 	OP_BYPASS,
+	OP_PIN,
 	OP_KINDS,
 };
 

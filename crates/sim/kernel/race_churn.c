@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const op_names[OP_KINDS] = {
-	"work", "sleep",    "wake",    "wait",	 "fork",   "exit",    "yield",
-	"nice", "affinity", "move",    "cgroup", "weight", "promise", "socket",
-	"rt",	"stop",	    "kthread", "exec",	 "cpu",	   "freeze",  "bypass",
+	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield", "nice",
+	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",    "stop",
+	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",
 };
 
 #define CGROUPS 12
@@ -165,7 +165,7 @@ static bool switches_cpu(u32 task)
 	u32 cpu = 1 + (u32)chance(trial.cpus);
 
 	if (switching || cpu >= trial.cpus || m.tasks[task]->class != CLASS_EXT ||
-	    m.tasks[task]->changing)
+	    m.tasks[task]->changing || m.tasks[task]->migration_disabled)
 		return false;
 	switching = true;
 	switcher = task;
@@ -248,6 +248,13 @@ static void one_op(enum op op, u32 task)
 	}
 }
 
+/* A pinned task lets itself be moved again, at once or when it has worked or slept once more. */
+static void releases(struct task_struct *p)
+{
+	if (p->killed || chance(2))
+		sim_migrate_enable(p->number);
+}
+
 /* The task has done what it had to do: something happens, then it works, sleeps, yields or ends. */
 void user_step(u32 task)
 {
@@ -257,7 +264,12 @@ void user_step(u32 task)
 		switching = false;
 		p->changing = false;
 	}
-	if (p->killed || (may(OP_EXIT) && !p->changing && !chance(16) && alive > trial.tasks / 2)) {
+	if (p->migration_disabled)
+		releases(p);
+	else if (!p->killed && may(OP_PIN) && !chance(16))
+		sim_migrate_disable(task);
+	if (p->killed || (may(OP_EXIT) && !p->changing && !p->migration_disabled && !chance(16) &&
+			  alive > trial.tasks / 2)) {
 		alive--;
 		sim_exiting(task);
 		one_op(OP_WAKE, task);

@@ -52,16 +52,6 @@ struct rq *task_rq_lock(struct task_struct *p)
 	}
 }
 
-bool task_allowed(const struct task_struct *p, u32 cpu)
-{
-	return mask_test(p->cpus_ptr, cpu) && rq_of(cpu)->active;
-}
-
-void set_task_cpu(struct task_struct *p, u32 cpu)
-{
-	p->cpu = cpu;
-}
-
 /* resched_curr(): the CPU looks when it returns to user space; another one is sent an interrupt. */
 void resched_curr(struct rq *rq)
 {
@@ -85,47 +75,6 @@ void wakeup_preempt(struct rq *rq, struct task_struct *p)
 		resched_curr(rq);
 		rq->next_class = p->class;
 	}
-}
-
-/* Any that it may use; if all of those are gone, any, from then on
- * (cpuset_cpus_allowed_fallback()).
- */
-u32 select_fallback_rq(struct task_struct *p)
-{
-	u64 all[MODEL_CPUS / 64];
-
-	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
-		if (task_allowed(p, cpu))
-			return cpu;
-	memset(all, 0xff, sizeof(all));
-	set_affinity(p, all);
-	return select_fallback_rq(p);
-}
-
-/* select_task_rq() */
-u32 select_task_rq(struct task_struct *p, u32 cpu, bool sync)
-{
-	s32 idle;
-
-	if (p->nr_cpus_allowed > 1 && !p->migration_disabled) {
-		if (p->class == CLASS_EXT) {
-			/* select_task_rq_scx(), without a select_cpu of the scheduler's */
-			idle = idle_select(p, cpu, sync);
-			if (idle >= 0) {
-				p->scx.slice = SCX_SLICE_DFL_NS;
-				p->scx.direct_dsq = SCX_DSQ_LOCAL;
-				cpu = idle;
-			}
-		} else if (p->class == CLASS_REAL_TIME) {
-			cpu = rt_select_cpu(p, cpu);
-		} else if (p->class == CLASS_FAIR) {
-			cpu = fair_select_cpu(p, cpu, sync);
-		}
-	} else {
-		for (cpu = 0; cpu + 1 < m.options.cpus && !mask_test(p->cpus_ptr, cpu);)
-			cpu++;
-	}
-	return task_allowed(p, cpu) ? cpu : select_fallback_rq(p);
 }
 
 /* ---- CLASS_EXT: into and out of the scheduler's hands ---- */
@@ -438,7 +387,7 @@ static struct task_struct *pick_ext(struct rq *rq, struct task_struct *prev)
 
 static struct task_struct *pick_task(struct rq *rq, struct task_struct *prev)
 {
-	struct task_struct *p = server_pick(rq);
+	struct task_struct *p = rq->stopper.on_rq ? &rq->stopper : server_pick(rq);
 
 	if (!p)
 		p = rt_pick(rq);
@@ -464,7 +413,7 @@ static void trace_run(struct rq *rq, struct task_struct *p)
 {
 	struct sim_run *run;
 
-	if (!m.options.trace || task_is_idle(p) || p->ran_since_ns >= rq->clock_ns)
+	if (!m.options.trace || p->number == ~0U || p->ran_since_ns >= rq->clock_ns)
 		return;
 	model_room_for(m.runs, m.run_count, m.run_room);
 	run = &m.runs[m.run_count++];
@@ -492,6 +441,7 @@ void schedule(struct rq *rq, bool preempt)
 	bool loaded = m.loaded;
 
 	model_assert(m.cpu == rq->cpu && !this_rq()->in_interrupt && !this_rq()->under_lock);
+	migrate_disable_switch(rq, prev);
 	rq_lock(rq);
 	update_rq_clock(rq);
 	trace_run(rq, prev);

@@ -177,10 +177,13 @@ struct task_struct {
 	u32 rt_prio;
 	u64 rt_order;
 	struct fair_entity fair;
-	u64 work_ns; /* instructions left of its step; MODEL_NEVER: endless */
-	bool killed; /* SIGKILL: it ends when it has the CPU */
-	bool gone;   /* nothing is left of it but its figures */
-	bool migration_disabled;
+	u64 work_ns;		/* instructions left of its step; MODEL_NEVER: endless */
+	bool killed;		/* SIGKILL: it ends when it has the CPU */
+	bool gone;		/* nothing is left of it but its figures */
+	u32 migration_disabled; /* so many times over */
+	bool moves;		/* migration_pending: its mask has been changed, and it has to go */
+	bool stop_pending;	/* this CPU's stopper was asked to move it: */
+	u32 stop_cpu;
 	u64 worked_ns; /* instructions of its own that it has done */
 	u64 switches;
 	u64 ran_since_ns; /* for the trace */

@@ -127,6 +127,8 @@ void sim_interrupt(uint64_t at_ns, uint32_t cpu, uint64_t token);
 void sim_steal(uint32_t cpu, uint64_t ns);
 void sim_nice(uint32_t task, int32_t nice);
 void sim_affinity(uint32_t task, const uint64_t mask[4]);
+void sim_migrate_disable(uint32_t task); /* the task that runs here; it may nest */
+void sim_migrate_enable(uint32_t task);
 
 /* The CPU leaves, or comes back; the waiter, which goes to sleep now (sim_block()), is woken when
  * it has. One at a time, and not the last. */

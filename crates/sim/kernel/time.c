@@ -103,9 +103,15 @@ void time_advance(u64 to_ns)
 
 /* ---- what a CPU does next ---- */
 
+/* It is stopped on its way to user space; whoever is pinned is in the kernel. */
+static bool stops_now(const struct task_struct *p)
+{
+	return p->stopped && !p->migration_disabled;
+}
+
 static bool work_is_done(const struct task_struct *p)
 {
-	return !task_is_idle(p) && (!p->work_ns || p->stopped || p->killed);
+	return !task_is_idle(p) && (!p->work_ns || stops_now(p) || p->killed);
 }
 
 /* The next of a CPU's own timers: the tick, HRTICK, the fair server's. */
@@ -122,11 +128,11 @@ static u64 next_of_cpu_ns(const struct rq *rq)
 
 	if (rq->busy_ns)
 		return done_at_ns(rq->busy_ns);
-	if (rq->hotplug)
+	if (hotplug_is_due(rq))
 		return m.now_ns;
 	if (rq->interrupts_off)
 		return MODEL_NEVER;
-	if (rq->pendings || rq->kicks || rq->need_resched || work_is_done(rq->curr))
+	if (rq->pendings || rq->kicks || rq->stops || rq->need_resched || work_is_done(rq->curr))
 		return m.now_ns;
 	if (!task_is_idle(rq->curr) && rq->curr->work_ns != MODEL_NEVER)
 		next_ns = done_at_ns(rq->curr->work_ns);
@@ -193,7 +199,7 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 	struct task_struct *p = rq->curr;
 
 	m.cpu = rq->cpu;
-	if (rq->hotplug) {
+	if (hotplug_is_due(rq)) {
 		hotplug_acts(rq);
 		return false;
 	}
@@ -205,6 +211,8 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 		this_rq()->in_interrupt = true;
 		spend(m.costs.interrupt);
 		kicks_run(rq);
+	} else if (rq->stops) {
+		stopper_acts(rq);
 	} else if (rq->need_resched) {
 		if (!task_is_idle(p))
 			spend(m.costs.preempt);
@@ -213,7 +221,7 @@ bool cpu_acts(struct rq *rq, struct sim_event *event)
 		*event = (struct sim_event){
 			.kind = SIM_STEP, .cpu = rq->cpu, .task = p->number, .token = 1};
 		return true;
-	} else if (p->stopped) {
+	} else if (stops_now(p)) {
 		p->life = TASK_ASLEEP;
 		p->wakes = true;
 		schedule(rq, false);
@@ -228,10 +236,12 @@ bool cpu_has_something_to_do(const struct rq *rq)
 {
 	if (rq->busy_ns)
 		return false;
-	if (rq->hotplug || rq->interrupts_off)
-		return rq->hotplug;
-	return rq->pendings || rq->kicks || rq->need_resched || alarm_ns(rq) <= m.now_ns ||
-	       work_is_done(rq->curr);
+	if (hotplug_is_due(rq))
+		return true;
+	if (rq->interrupts_off)
+		return false;
+	return rq->pendings || rq->kicks || rq->stops || rq->need_resched ||
+	       alarm_ns(rq) <= m.now_ns || work_is_done(rq->curr);
 }
 
 /* What was under way when user space was asked is over. */
