@@ -263,9 +263,7 @@ void kicks_run(struct rq *rq)
 			kick_one(rq, cpu);
 		} else if (mask_test(&rq->to_kick_if_idle, cpu)) {
 			spend(m.costs.kick);
-			if (!goes_through_a_cycle(rq_of(cpu)) &&
-			    (!rq_of(cpu)->interrupts_off || cpu == rq->cpu))
-				resched_curr(rq_of(cpu));
+			kick_if_idle(rq, cpu);
 		}
 		mask_clear(&rq->to_kick, cpu);
 		mask_clear(&rq->to_kick_if_idle, cpu);
