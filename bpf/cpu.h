@@ -164,4 +164,21 @@ static __always_inline bool cpus_idle(void)
 	return any;
 }
 
+/*
+ * Tasks are left, and CPUs may be idle: those look. A CPU that takes a task has perhaps not taken
+ * the one that it was woken for.
+ */
+an_global int kick_idle_cpus(void)
+{
+	bool any = cpus_idle();
+	u32 cpu = 0;
+
+	an_while(any && cpu < nr_cpus) {
+		if (scx_bpf_test_and_clear_cpu_idle(cpu))
+			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+		cpu++;
+	}
+	return 0;
+}
+
 #endif

@@ -34,23 +34,6 @@ an_global int kick_for_queue(u64 queue)
 	return 0;
 }
 
-/*
- * This CPU has taken a task, perhaps not the one it was woken for. If tasks are left and CPUs are
- * idle, wake those.
- */
-an_global int kick_idle_cpus(void)
-{
-	bool any = cpus_idle();
-	u32 cpu = 0;
-
-	an_while(any && cpu < nr_cpus) {
-		if (scx_bpf_test_and_clear_cpu_idle(cpu))
-			scx_bpf_kick_cpu(cpu, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
-		cpu++;
-	}
-	return 0;
-}
-
 /* A task of the running one's own class takes its place in the same quantum, if there is one. */
 static __always_inline bool take_classmate(struct cpu_state *c, const struct place *at)
 {

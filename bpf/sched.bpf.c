@@ -49,6 +49,12 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	if (!ts || !place_of(&at, cpu))
 		return;
 	task_settles(p, ts);
+	if (c->gone) {
+		/* It may not be moved, and the CPU waits for it before it leaves: nobody would end
+		 * a quantum that began now (race --seed 246). */
+		contract_uncount(ts);
+		return;
+	}
 	leaf = task_leaf(p, ts);
 	contract = task_contract(ts, leaf);
 	if (contract != (c->contract & 0xffff))

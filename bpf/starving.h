@@ -104,6 +104,8 @@ static int starving_look(void *map, u32 *key, struct starving_timer *t)
 		starving_among(domain);
 		domain++;
 	}
+	if (starving)
+		kick_idle_cpus();
 	bpf_timer_start(&t->timer, STARVING_LOOK_NS, 0);
 	return 0;
 }
