@@ -147,7 +147,7 @@ core-test:
 
 # The scheduler's shell on the model of the kernel, natively: any CPU at any time (crates/sim/kernel/race.c).
 race:
-	$(MAKE) -s -C crates/sim/kernel race $(if $(SEEDS),SEEDS=$(SEEDS)) $(if $(STEPS),STEPS=$(STEPS))
+	$(MAKE) -s -C crates/sim/kernel test race $(if $(SEEDS),SEEDS=$(SEEDS)) $(if $(STEPS),STEPS=$(STEPS))
 
 # Minutes; the simulator must be built, and is not built again.
 faults:

@@ -9,31 +9,6 @@
 #include "pull.h"
 #include "service.h"
 
-/*
- * While this CPU held the pick of a class it cannot serve, a CPU that can may have found nothing
- * and gone idle: wake it.
- */
-an_global int kick_for_queue(u64 queue)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-	u32 looks = QUEUE_LOOK;
-
-	bpf_iter_scx_dsq_new(&it, queue, 0);
-	an_while(looks--) {
-		s32 idle;
-
-		p = bpf_iter_scx_dsq_next(&it);
-		if (!p)
-			break;
-		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-		if (idle >= 0)
-			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return 0;
-}
-
 /* A task of the running one's own class takes its place in the same quantum, if there is one. */
 static __always_inline bool take_classmate(struct cpu_state *c, const struct place *at)
 {
@@ -51,6 +26,8 @@ static __always_inline bool take_classmate(struct cpu_state *c, const struct pla
 	an_queue_add(at->tree, leaf);
 	bpf_spin_unlock(at->lock);
 	queue_check(queue);
+	if (nr_cpus > 1)
+		kick_for_queue(queue);
 	return false;
 }
 

@@ -34,6 +34,7 @@ an_global bool pull(u32 cpu, u32 from, u32 leaf, u32 apart)
 	an_queue_add(there, leaf);
 	bpf_spin_unlock(lock);
 	queue_check(queue_of(from, leaf));
+	kick_for_queue(queue_of(from, leaf));
 	return false;
 }
 

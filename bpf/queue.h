@@ -159,4 +159,29 @@ an_global int queue_check(u32 queue)
 	return 0;
 }
 
+/*
+ * While this CPU had claimed a task of a class that it cannot serve, a CPU that can may have found
+ * nothing and gone idle: wake it.
+ */
+an_global int kick_for_queue(u64 queue)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 looks = QUEUE_LOOK;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(looks--) {
+		s32 idle;
+
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p)
+			break;
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return 0;
+}
+
 #endif

@@ -50,14 +50,17 @@ fn build(root: &Path, name: &str) {
     );
 }
 
-/// The files of the model, see `kernel/model.h`: all but the schedulers and the search for races.
+/// The files of the model, see `kernel/model.h`: all but the schedulers, the search for races and tests.
 fn model() -> Vec<PathBuf> {
     let files = fs::read_dir("kernel").expect("the model is a folder of this one");
     let files = files.map(|file| file.expect("the folder can be read").path());
     let mut files: Vec<PathBuf> = files
         .filter(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".c") && !name.starts_with("race") && !name.starts_with("shell_")
+            name.ends_with(".c")
+                && ["race", "shell_", "test_"]
+                    .iter()
+                    .all(|other| !name.starts_with(other))
         })
         .collect();
     files.sort();

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use andante_vm::{
     Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, PassingImage, Qemu,
+    Topology,
 };
 
 use crate::assets;
@@ -293,6 +294,11 @@ impl Machine<'_> {
             kernel: &self.kernel,
             qemu: &self.qemu,
             cpus: workload.cpus,
+            topology: Topology {
+                threads_of_core: workload.topology.threads_of_core,
+                cpus_of_cache: workload.topology.cpus_of_cache,
+                cpus_of_node: workload.topology.cpus_of_node,
+            },
             memory_mib: workload.memory_mib,
             image: image.or(usual).map(PathBuf::as_path),
             layout,

@@ -108,6 +108,7 @@ static void deactivates(struct rq *rq)
 	stopper_begins(rq);
 	waits_for_wakers(rq);
 	goes_offline(rq);
+	topology_changes(); /* scx_rq_deactivate(), sched_smt_present_dec() */
 	if (m.loaded && model_ops->cpu_offline)
 		model_ops->cpu_offline((s32)rq->cpu);
 }
@@ -133,6 +134,7 @@ static void returns(struct rq *rq)
 {
 	rq->interrupts_off = false;
 	rq->active = true;
+	topology_changes(); /* cpuset_cpu_active(), scx_rq_activate() */
 	if (m.loaded && model_ops->cpu_online)
 		model_ops->cpu_online((s32)rq->cpu);
 	rq_lock(rq);

@@ -37,7 +37,6 @@ static void rq_init(u32 cpu)
 	rq->curr = &rq->idle;
 	mask_set(&rq->mask_of_cpu, cpu);
 	rq->idle.cpus_ptr = rq->stopper.cpus_ptr = &rq->mask_of_cpu;
-	mask_set(&m.idle_cpus, cpu);
 }
 
 void sim_begin(const struct sim_options *options, const struct sim_costs *costs)
@@ -47,6 +46,8 @@ void sim_begin(const struct sim_options *options, const struct sim_costs *costs)
 	model_assert(options->cpus && options->cpus <= MODEL_CPUS);
 	for (u32 cpu = 0; cpu < options->cpus; cpu++)
 		rq_init(cpu);
+	topology_begins();
+	idle_begins();
 	cgroup_new(NULL, 100);
 	if (!options->load)
 		return;

@@ -9,18 +9,15 @@
  *
  *      rq.c       wake-ups, __schedule(), the callbacks in their order       kernel/sched/core.c,
  *      queue.c    DSQs, iterators, moves that fail                           kernel/sched/ext/ext.c
- *      idle.c     idle masks, the default selection of an idle CPU kernel/sched/ext/idle.c
- *      interrupt.c  timers, the tick, kicks and IPIs                         kernel/time, ext.c
- *      life.c     fork, wake-ups, exit
- *      migrate.c  which CPU a task gets; affinity, and tasks that may not be moved
- *      change.c   weights, classes (cgroups) and moves
- *      storage.c  locks, maps, local storage, BPF timers
- *      hotplug.c  CPUs leave and come back; the kernel goes without the scheduler
- *      contract.c, socket.c  what not every scheduler has
- *      shell_*.c  one of the three objects in bpf/, and what user space does to it
- *      rt.c, server.c  real-time tasks, and what they leave
- *      fair*.c    the stock scheduler (fair.h)
- *      time.c     the event loop: whose turn it is, and what it costs
+ *      topology.c threads of cores, caches, nodes kernel/sched/topology.c idle.c     idle masks,
+ * the default selection of an idle CPU kernel/sched/ext/idle.c interrupt.c  timers, the tick, kicks
+ * and IPIs                         kernel/time, ext.c life.c     fork, wake-ups, exit migrate.c
+ * which CPU a task gets; affinity, and tasks that may not be moved change.c   weights, classes
+ * (cgroups) and moves storage.c  locks, maps, local storage, BPF timers hotplug.c  CPUs leave and
+ * come back; the kernel goes without the scheduler contract.c, socket.c  what not every scheduler
+ * has shell_*.c  one of the three objects in bpf/, and what user space does to it rt.c, server.c
+ * real-time tasks, and what they leave fair*.c    the stock scheduler (fair.h) time.c     the event
+ * loop: whose turn it is, and what it costs
  *
  * References are to Linux 7.2.13, by function. A machine is all state of this library: whoever
  * wants several loads several copies (src/shell.rs).
@@ -173,8 +170,10 @@ struct machine {
 	bool loaded; /* the scheduler is in charge */
 	u64 bypass_ended_ns;
 	bool ejected; /* it was let go, and user space has not heard of it */
-	struct cpumask idle_cpus;
-	struct task_struct **tasks; /* by number */
+	struct cpumask idle_cpus, idle_cores; /* of the latter all threads of each */
+	bool smt;			      /* sched_smt_active() */
+	bool by_cache, by_node;		      /* scx_selcpu_topo_llc, scx_selcpu_topo_numa */
+	struct task_struct **tasks;	      /* by number */
 	u32 task_count, task_room;
 	struct cgroup **cgroups;
 	u32 cgroup_count, cgroup_room;
@@ -268,6 +267,44 @@ static inline bool mask_empty(const struct cpumask *mask)
 	return !any;
 }
 
+static inline bool mask_intersects(const struct cpumask *a, const struct cpumask *b)
+{
+	u64 both = 0;
+
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		both |= a->bits[word] & b->bits[word];
+	return both;
+}
+
+static inline bool mask_subset(const struct cpumask *of, const struct cpumask *all)
+{
+	u64 beside = 0;
+
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		beside |= of->bits[word] & ~all->bits[word];
+	return !beside;
+}
+
+/* Is anything left? */
+static inline bool mask_and(struct cpumask *mask, const struct cpumask *with)
+{
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		mask->bits[word] &= with->bits[word];
+	return !mask_empty(mask);
+}
+
+static inline void mask_or(struct cpumask *mask, const struct cpumask *with)
+{
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		mask->bits[word] |= with->bits[word];
+}
+
+static inline void mask_and_not(struct cpumask *mask, const struct cpumask *without)
+{
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		mask->bits[word] &= ~without->bits[word];
+}
+
 /* Memory for one more of an array that grows. */
 void *model_grow(void *array, u32 count, u32 *room, u64 size);
 #define model_room_for(array, count, room)                                                         \
@@ -326,7 +363,16 @@ void dsq_remove(struct dsq *dsq, struct task_struct *p);
 void dsq_local_post_insert(struct rq *rq, struct task_struct *p, u64 flags);
 bool dsq_consume(struct rq *rq, struct dsq *dsq);
 
+/* topology.c: masks, and how many CPUs are in each; 0: there is no such part */
+void topology_begins(void);
+void topology_changes(void);
+u32 smt_mask(u32 cpu, struct cpumask *siblings);
+u32 llc_span(u32 cpu, struct cpumask *span);
+u32 numa_span(u32 cpu, struct cpumask *span);
+bool share_cache(u32 a, u32 b);
+
 /* idle.c */
+void idle_begins(void);
 void idle_update(struct rq *rq, bool idle);
 s32 idle_select(struct task_struct *p, u32 prev_cpu, bool sync);
 

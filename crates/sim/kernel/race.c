@@ -106,6 +106,8 @@ static void begin(void)
 		.learn_bound = 512,
 		.bindings = 1,
 		.domain_cpus = trial.domain_cpus,
+		.threads_of_core = trial.threads_of_core,
+		.cpus_of_cache = trial.cpus_of_cache,
 	};
 	struct sim_costs costs = {0};
 
@@ -292,6 +294,10 @@ static void print_replay(const struct trial *t)
 	       (unsigned long long)t->steps, t->cpus, t->tasks);
 	if (t->domain_cpus)
 		printf("--domain-cpus %u ", t->domain_cpus);
+	if (t->threads_of_core)
+		printf("--threads-of-core %u ", t->threads_of_core);
+	if (t->cpus_of_cache)
+		printf("--cpus-of-cache %u ", t->cpus_of_cache);
 	printf("--ops ");
 	for (u32 op = 0, first = 1; op < OP_KINDS; op++)
 		if (t->ops >> op & 1) {
@@ -369,6 +375,10 @@ int main(int argc, char **argv)
 			t.cpus = (u32)number;
 		else if (!strcmp(option, "--domain-cpus"))
 			t.domain_cpus = (u32)number;
+		else if (!strcmp(option, "--threads-of-core"))
+			t.threads_of_core = (u32)number;
+		else if (!strcmp(option, "--cpus-of-cache"))
+			t.cpus_of_cache = (u32)number;
 		else if (!strcmp(option, "--tasks"))
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))

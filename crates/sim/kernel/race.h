@@ -40,6 +40,7 @@ struct trial {
 	u64 steps;
 	u32 cpus;
 	u32 domain_cpus;
+	u32 threads_of_core, cpus_of_cache; /* 0: one thread, one cache */
 	u32 tasks;
 	u32 ops; /* a bit each */
 };

@@ -30,7 +30,7 @@ static void check_task(struct task_struct *p)
 		fails("a runnable task is known as such", p->number);
 	if (p->on_rq && !runs && !p->in_transit && !p->scx.dsq)
 		fails("a runnable task is in a queue or on a CPU", p->number);
-	if (p->migration_disabled && p->on_rq && !runs && !mask_test(p->cpus_ptr, p->cpu))
+	if (p->on_rq && p->cpus_ptr != &p->cpus_mask && !mask_test(p->cpus_ptr, p->cpu))
 		fails("a pinned task keeps its CPU", p->number);
 	if (runs && p->scx.dsq)
 		fails("a task that runs is in no queue", p->number);

@@ -158,6 +158,7 @@ static void talks(u32 task)
 
 static bool switching; /* a CPU is: one at a time (cpu_hotplug_lock) */
 static u32 switcher;   /* task that waits for it */
+static u32 switched;   /* that CPU */
 
 /* The first CPU stays, as on most machines. The task waits until it is done. */
 static bool switches_cpu(u32 task)
@@ -169,6 +170,7 @@ static bool switches_cpu(u32 task)
 		return false;
 	switching = true;
 	switcher = task;
+	switched = cpu;
 	m.tasks[task]->changing = true;
 	if (m.rqs[cpu].active)
 		sim_cpu_off(cpu, task);
@@ -260,6 +262,10 @@ void user_step(u32 task)
 {
 	struct task_struct *p = m.tasks[task];
 
+	if (switching && task == switcher && m.rqs[switched].hotplug) {
+		sim_block(task); /* something else has woken it (wait_for_completion()) */
+		return;
+	}
 	if (switching && task == switcher) {
 		switching = false;
 		p->changing = false;

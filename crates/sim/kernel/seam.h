@@ -269,6 +269,12 @@ enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
 };
+enum scx_pick_idle_cpu_flags {
+	SCX_PICK_IDLE_CORE = 1,
+};
+enum scx_wake_flags {
+	SCX_WAKE_SYNC = 0x10,
+};
 #define an_kconst(type, name) ((u64)(name))
 
 /* ---- what the scheduler may call ---- */
@@ -325,6 +331,10 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u64 flags);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags);
+s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			   const struct cpumask *cpus_allowed, u64 flags);
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle);
+const struct cpumask *scx_bpf_get_idle_smtmask(void);
 const struct cpumask *scx_bpf_get_idle_cpumask(void);
 void scx_bpf_put_idle_cpumask(const struct cpumask *mask);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);

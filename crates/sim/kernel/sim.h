@@ -30,6 +30,11 @@ struct sim_options {
 	uint32_t domain_cpus; /* of each domain, a power of two; 0: one tree */
 	uint32_t policy_kind; /* enum an_policy_kind */
 	uint32_t nice_is_real_time;
+	/* CPUs that are threads of one core, share the last cache, or belong to one node, by their
+	 * numbers; 0: one thread, and one cache and one node for all. Each divides the next. */
+	uint32_t threads_of_core;
+	uint32_t cpus_of_cache;
+	uint32_t cpus_of_node;
 };
 
 /* What ways through the kernel cost [instructions]: costs.toml, which says how each is measured. */

@@ -62,6 +62,28 @@ pub struct Settings {
     pub bindings: bool,
 }
 
+/// Which CPUs are near one another, by their numbers; each part is some of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// CPUs that are threads of one core. None is slower for it; the kernel prefers cores that are idle.
+    pub threads_of_core: u32,
+    /// CPUs that share the last cache.
+    pub cpus_of_cache: u32,
+    /// CPUs of a node, with memory of its own.
+    pub cpus_of_node: u32,
+}
+
+impl Default for Topology {
+    /// Cores of one thread, of which any number share a cache.
+    fn default() -> Self {
+        Self {
+            threads_of_core: 1,
+            cpus_of_cache: 0,
+            cpus_of_node: 0,
+        }
+    }
+}
+
 /// What a kernel is, beside who is in charge.
 #[derive(Debug, Clone, Copy)]
 pub struct Hardware {
@@ -76,6 +98,8 @@ pub struct Hardware {
     /// power of two says. None: as on a kernel, all CPUs up to 32, and 16
     /// where there are more.
     pub domain_cpus: Option<u32>,
+    /// What the kernel's selection of an idle CPU goes by.
+    pub topology: Topology,
     /// An ideal kernel, in which these take time and nothing else does. None: everything takes what
     /// it was measured to take.
     pub ideal: Option<Costs>,
@@ -120,6 +144,7 @@ impl Default for Hardware {
             shared_budget: false,
             tick_ns: 4 * NS_PER_MS,
             domain_cpus: None,
+            topology: Topology::default(),
             ideal: None,
         }
     }
@@ -506,6 +531,9 @@ fn begins_with(hardware: &Hardware, in_charge: InCharge, trace: bool) -> (Object
         shared_budget: u32::from(hardware.shared_budget),
         trace: u32::from(trace),
         tick_ns: hardware.tick_ns,
+        threads_of_core: hardware.topology.threads_of_core,
+        cpus_of_cache: hardware.topology.cpus_of_cache,
+        cpus_of_node: hardware.topology.cpus_of_node,
         ..raw::Options::default()
     };
     match in_charge {

@@ -33,6 +33,9 @@ pub(crate) mod raw {
         pub domain_cpus: u32,
         pub policy_kind: u32,
         pub nice_is_real_time: u32,
+        pub threads_of_core: u32,
+        pub cpus_of_cache: u32,
+        pub cpus_of_node: u32,
     }
 
     /// `struct sim_costs`: instructions that ways through the kernel take.

@@ -1,14 +1,15 @@
 //! Boots the virtual machine, runs a command in it and reports how long that took.
 //!
 //! ```text
-//! cargo run -p andante-vm --example boot -- [--cpus N] [--image] COMMAND [ARGUMENT]…
+//! cargo run -p andante-vm --example boot -- [--cpus N] [--threads-of-core N] [--cpus-of-cache N]
+//!     [--cpus-of-node N] [--image] COMMAND [ARGUMENT]…
 //! ```
 
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use andante_vm::{Boot, Cache, Event, ImageSpec, build_image, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Event, ImageSpec, Topology, build_image, find_kernel, find_qemu};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
@@ -20,9 +21,22 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
     let (mut cpus, mut with_image) = (1, false);
+    let mut topology = Topology::default();
     while let Some(option) = arguments.next_if(|argument| argument.starts_with("--")) {
         match option.as_str() {
             "--cpus" => cpus = arguments.next().ok_or("--cpus needs a number")?.parse()?,
+            "--threads-of-core" => {
+                let threads = arguments.next().ok_or("--threads-of-core needs a number")?;
+                topology.threads_of_core = threads.parse()?;
+            }
+            "--cpus-of-cache" => {
+                let cpus = arguments.next().ok_or("--cpus-of-cache needs a number")?;
+                topology.cpus_of_cache = cpus.parse()?;
+            }
+            "--cpus-of-node" => {
+                let cpus = arguments.next().ok_or("--cpus-of-node needs a number")?;
+                topology.cpus_of_node = cpus.parse()?;
+            }
             "--image" => with_image = true,
             other => return Err(format!("unknown option {other}").into()),
         }
@@ -48,6 +62,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         kernel: &kernel,
         qemu: &qemu,
         cpus,
+        topology,
         memory_mib: 512,
         image: image.as_deref(),
         layout: None,

@@ -27,6 +27,27 @@ pub struct InitrdFile {
     pub mode: u32,
 }
 
+/// Which virtual CPUs are near one another, by their numbers; each part is some of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// Threads of one core.
+    pub threads_of_core: u32,
+    /// CPUs that share the last cache; 0: all.
+    pub cpus_of_cache: u32,
+    /// CPUs of a node, which has its part of the memory; 0: all.
+    pub cpus_of_node: u32,
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Self {
+            threads_of_core: 1,
+            cpus_of_cache: 0,
+            cpus_of_node: 0,
+        }
+    }
+}
+
 /// One run of the virtual machine: it boots, runs one command as root, and switches off.
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
@@ -36,6 +57,8 @@ pub struct Boot<'a> {
     pub qemu: &'a Qemu,
     /// Virtual CPUs, at least 1. All share one instruction per virtual nanosecond.
     pub cpus: u32,
+    /// Which of them are near one another.
+    pub topology: Topology,
     /// Memory [MiB]. The image does not count.
     pub memory_mib: u32,
     /// The root file system; without one the RAM disk is the root. What the guest writes there

@@ -48,7 +48,7 @@
 //! which the kernel measures its local timer.
 //!
 //! ```no_run
-//! use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
+//! use andante_vm::{Boot, Cache, Event, Topology, find_kernel, find_qemu};
 //! use std::time::Duration;
 //!
 //! let cache = Cache::open()?;
@@ -57,6 +57,7 @@
 //!     kernel: &find_kernel(&cache, &progress)?,
 //!     qemu: &find_qemu(&cache, 1, &progress)?,
 //!     cpus: 1,
+//!     topology: Topology::default(),
 //!     memory_mib: 512,
 //!     image: None,
 //!     layout: None,
@@ -88,7 +89,7 @@ mod tree;
 mod vmlinux;
 
 pub use apt::AptError;
-pub use boot::{Boot, BootError, Event, InitrdFile, Outcome};
+pub use boot::{Boot, BootError, Event, InitrdFile, Outcome, Topology};
 pub use cache::{Cache, CacheError};
 pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_image};
 pub use kernel::{Kernel, KernelError, KernelSearch, find_kernel};

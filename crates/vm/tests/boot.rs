@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use andante_vm::{
-    Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu,
+    Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu, Topology,
     build_image, find_kernel, find_qemu,
 };
 
@@ -24,6 +24,7 @@ impl Machine {
             kernel: find_kernel(&cache, &progress).unwrap(),
             qemu: find_qemu(&cache, cpus, &progress).unwrap(),
             cpus,
+            topology: Topology::default(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -33,6 +34,7 @@ impl Machine {
             kernel: &self.kernel,
             qemu: &self.qemu,
             cpus: self.cpus,
+            topology: Topology::default(),
             memory_mib: 512,
             image: None,
             layout: None,

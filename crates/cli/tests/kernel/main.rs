@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Content, InitrdFile, Topology, find_kernel, find_qemu};
 
 /// A machine that takes longer hangs. How fast it is depends on what else its host does, and decides
 /// nothing; the longest script takes ninety seconds of its time.
@@ -50,6 +50,7 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
         kernel: &kernel,
         qemu: &qemu,
         cpus,
+        topology: Topology::default(),
         memory_mib: 1024, // of which the verifier of 6.18 takes half for a while
         image: None,
         layout: None,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Event, Topology, find_kernel, find_qemu};
 
 use super::*;
 use crate::scenario::Display;
@@ -48,6 +48,7 @@ fn in_vm(name: &str) {
         kernel: &find_kernel(&cache, &quiet).expect("a kernel"),
         qemu: &find_qemu(&cache, 1, &quiet).expect("QEMU"),
         cpus: 1,
+        topology: Topology::default(),
         memory_mib: 512,
         image: None,
         layout: None,

@@ -43,6 +43,7 @@ mod simulator;
 #[cfg(test)]
 mod tests;
 mod time;
+mod topology;
 mod tuned;
 
 use std::path::{Path, PathBuf};
@@ -56,6 +57,7 @@ pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
+use andante_sim::Topology;
 
 /// Longest path a class may have, in steps; what the scheduler supports.
 pub const MAX_DEPTH: usize = 16;
@@ -111,6 +113,8 @@ pub struct Workload {
     pub binding: bool,
     /// CPUs of each of Andante's domains; none: as it divides them by itself.
     pub domain_cpus: Option<u32>,
+    /// Threads of its cores, its caches and nodes.
+    pub topology: Topology,
     /// Record who runs when for this long from the beginning of the measurement [s].
     pub trace_s: f64,
     /// Parents before children, in the order of the file.
@@ -309,6 +313,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         learn_percent,
         binding: root.get("binding")?.unwrap_or(true),
         domain_cpus: read_domain_cpus(root, cpus)?,
+        topology: topology::read(root, cpus)?,
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,

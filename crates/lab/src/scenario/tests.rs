@@ -78,6 +78,13 @@ fn names_line_and_key_of_mistakes() {
         "x.toml:4: domain_cpus: 3 is no power of two up to the 1 CPUs there are"
     );
     assert_eq!(
+        broken(
+            "duration_s = 10",
+            "duration_s = 10\ncpus = 4\nthreads_of_core = 3"
+        ),
+        "x.toml:5: threads_of_core: the 4 CPUs of a cache are no whole number of 3"
+    );
+    assert_eq!(
         broken("duration_s = 10", "duration_s = -1"),
         "x.toml:3: duration_s: -1 is out of range: give 0.1 to 3600"
     );

@@ -225,6 +225,7 @@ fn on_kernel(
         cpus: workload.cpus as usize,
         shared_budget: workload.cpus > 1 && !simulator.ideal,
         domain_cpus: workload.domain_cpus,
+        topology: workload.topology,
         ..match simulator.ideal {
             true => Hardware::ideal(simulator.costs),
             false => Hardware::default(),

@@ -77,7 +77,8 @@ fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
     qemu.args(["-cpu", &processor(boot.qemu), "-seed", "1"]);
     qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
     qemu.arg("-no-reboot");
-    qemu.arg("-smp").arg(boot.cpus.to_string());
+    qemu.arg("-smp").arg(processors(boot));
+    qemu.args(nodes(boot));
     if boot.cpus > 1 {
         qemu.args(["-netdev", "hubport,id=turns,hubid=0", "-object"]);
         qemu.arg(format!(
@@ -116,6 +117,51 @@ fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
         }
     }
     Ok(qemu)
+}
+
+/// Sockets are what shares a cache. As QEMU does where nothing is named, if nothing is.
+fn processors(boot: &Boot) -> String {
+    let (cpus, topology) = (boot.cpus, boot.topology);
+    let each = match topology.cpus_of_cache {
+        0 => cpus,
+        each => each,
+    };
+    match (topology.threads_of_core, cpus / each) {
+        (1, 1) => cpus.to_string(),
+        (threads, sockets) => {
+            let cores = each / threads;
+            format!("{cpus},sockets={sockets},cores={cores},threads={threads}")
+        }
+    }
+}
+
+/// Nodes with the same part of the memory each; none, if there is one.
+fn nodes(boot: &Boot) -> Vec<String> {
+    let each = boot.topology.cpus_of_node;
+    if each == 0 || each == boot.cpus {
+        return Vec::new();
+    }
+    let count = boot.cpus / each;
+    let memory_mib = boot.memory_mib / count;
+    let arguments = (0..count).flat_map(|node| {
+        // The first has what does not divide.
+        let rest_mib = if node == 0 {
+            boot.memory_mib % count
+        } else {
+            0
+        };
+        let (first, last) = (node * each, node * each + each - 1);
+        [
+            "-object".to_owned(),
+            format!(
+                "memory-backend-ram,id=node{node},size={}M",
+                memory_mib + rest_mib
+            ),
+            "-numa".to_owned(),
+            format!("node,nodeid={node},cpus={first}-{last},memdev=node{node}"),
+        ]
+    });
+    arguments.collect()
 }
 
 /// The processor: all that QEMU can do, but for what is random, and for the promise that its string
