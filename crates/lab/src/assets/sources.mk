@@ -7,7 +7,7 @@
 
 ROUNDS := 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20 \
           21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40
-CFLAGS := -O0 -w -I$(SOURCES)/zlib -I$(SOURCES)/libbpf/src -I$(SOURCES)/libbpf/include \
+CFLAGS := -O0 -w -DHAVE_UNISTD_H -I$(SOURCES)/zlib -I$(SOURCES)/libbpf/src -I$(SOURCES)/libbpf/include \
           -I$(SOURCES)/libbpf/include/uapi -I$(SOURCES)/libelf
 UNITS  := $(sort $(notdir $(basename $(wildcard $(SOURCES)/zlib/*.c $(SOURCES)/libbpf/src/*.c))))
 
