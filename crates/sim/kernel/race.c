@@ -200,6 +200,7 @@ static void checks(void)
 static void run(void)
 {
 	begin();
+	check(); /* before a CPU leaves: what comes of there having been more stays for a while */
 	while (steps < trial.steps) {
 		u32 ready[MODEL_CPUS], count = 0;
 

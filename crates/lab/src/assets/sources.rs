@@ -91,7 +91,8 @@ pub(super) fn headers(assets: &Path) -> Result<Vec<PathBuf>, LabError> {
     let folder = assets.join("sources");
     let gcc = tool("gcc", "to compile the sources", "gcc")?;
     let mut command = Command::new(gcc);
-    command.arg("-M");
+    // As they are asked for: some are links (all of asm/, on Debian 13), and the image needs those and what they name.
+    command.args(["-M", "-fno-canonical-system-headers"]);
     for include in [
         "zlib",
         "libbpf/src",
@@ -110,7 +111,8 @@ pub(super) fn headers(assets: &Path) -> Result<Vec<PathBuf>, LabError> {
     let words = rules.split_whitespace().map(Path::new);
     let mut headers: Vec<PathBuf> = words
         .filter(|word| word.is_absolute() && !word.starts_with(assets))
-        .map(Path::to_owned)
+        .flat_map(|word| [Some(word.to_owned()), word.canonicalize().ok()])
+        .flatten()
         .collect();
     headers.sort();
     headers.dedup();
