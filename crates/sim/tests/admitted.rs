@@ -45,7 +45,7 @@ struct Jobs {
 /// A job every period from `first_ns` on, each with the whole budget. It looks at the clock itself: a
 /// scheduler's own count does not know of jobs that end by their class's share on another CPU.
 fn periodic(first_ns: Ns, task: &andante_admission::Task, jobs: Arc<Jobs>) -> impl Program + use<> {
-    let (period_ns, work_ns) = (task.period_ns(), task.budget_ns());
+    let (period_ns, work_ns) = (task.period_ns(), task.budget_ns() - 1);
     let deadline_ns = task.deadline_ns();
     let (mut release_ns, mut works) = (first_ns, false);
     move |world: &mut World<'_>| {
@@ -111,8 +111,8 @@ fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
     for (id, task) in ids.iter().zip(&set.tasks) {
         // Released together, which is worst on one CPU, or at random: for pieces that may be worse.
         let first_ns = match together {
-            true => 0,
-            false => random.within(0, task.period_ns() - 1),
+            true => 1,
+            false => random.within(1, task.period_ns()),
         };
         let program = periodic(first_ns, task, Arc::clone(&of_all));
         m.start(first_ns, instance, under(*id), Box::new(program));
