@@ -14,7 +14,8 @@
  *
  * A contract is runnable while a task of it is queued, or runs on its CPU; what another CPU has
  * taken runs there on its class's share. Of one that threads hold they are counted; of one that a
- * class holds it is enough to look at its queue when a task is queued, and when one stops.
+ * class holds it is enough to look at its queue when a task is queued, and when one stops. When a
+ * thread that holds one comes back its job goes on as of when it woke (holder_of_job()).
  *
  * Most of the core's calls are made when a CPU turns to its contracts: they are large, and the
  * verifier looks at them anew in every program that makes them. What happens elsewhere is noted:

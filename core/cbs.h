@@ -241,7 +241,7 @@ an_inline enum an_rule an_server_was_away(struct an_contract *c, enum an_rule ru
 	if (!an_server_exceeds(c, now_ns))
 		return rule;
 	an_server_revise(c, now_ns);
-	return AN_RULE_REVISED;
+	return rule == AN_RULE_CAUGHT_UP ? rule : AN_RULE_REVISED;
 }
 
 /* Rule 1, and what follows when the budget is used up. */
