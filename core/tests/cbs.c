@@ -221,7 +221,8 @@ TEST(cbs_exhaustive)
 	CHECK_EQ(c->exhaustions, 1);
 }
 
-/* A job that has run elsewhere is due when it would be, and has no more budget than it would have. */
+/* A job that has run elsewhere is due when it would be, and has no more budget than it would have.
+ */
 TEST(cbs_job_was_elsewhere)
 {
 	struct an_contract *c = lone_server(4, 10, 0, AN_EXHAUSTIVE);

@@ -206,7 +206,8 @@ TEST(edfwm_sleeping_is_charged)
 	CHECK_EQ(c->deadline_ns, 26);
 }
 
-/* So is what has run elsewhere; pieces go by the clock from when the job woke, and those of the next. */
+/* So is what has run elsewhere; pieces go by the clock from when the job woke, and those of the
+ * next. */
 TEST(edfwm_job_was_elsewhere)
 {
 	struct an_contract *c;
