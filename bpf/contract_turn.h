@@ -98,10 +98,16 @@ an_global u32 contract_update(u32 cpu)
 		h->active = 0;
 	if (h->ended)
 		an_contract_end(&contracts, index, now_ns);
-	else if (h->active)
-		an_contract_wake(&contracts, index, now_ns);
-	else
+	else if (!h->active || h->ran_ns) /* or it has been away, and is back */
 		an_contract_sleep(&contracts, index, now_ns);
+	if (h->active && !h->ended) {
+		u64 released_ns = h->released_ns ? h->released_ns : now_ns;
+
+		an_contract_wake_since(&contracts, index,
+				       released_ns < now_ns ? released_ns : now_ns, h->ran_ns,
+				       now_ns);
+		h->ran_ns = 0;
+	}
 	if (h->inherited_ns)
 		an_contract_inherit_deadline(&contracts, index, h->inherited_ns);
 	h->inherited_ns = 0;
@@ -212,6 +218,23 @@ an_global int contract_gathers_one(u32 index)
 	return 0;
 }
 
+/* Tasks of the contract may wait in the queue of their class: if so, true, and in the contract's
+ * now.
+ */
+an_global bool contract_finds(u32 index)
+{
+	struct an_holder *h = an_holder(index);
+
+	if (h->leaf || !h->waits)
+		return false;
+	h->waits = 0;
+	if (h->kind == AN_LEARNT_OF_THREAD)
+		contract_gathers_one(index);
+	else
+		contract_gathers(index);
+	return true;
+}
+
 /* This CPU has changed something about the contract: its tasks wait where they should. */
 static __always_inline void contract_requeue(u32 cpu, u32 index)
 {
@@ -229,15 +252,10 @@ static __always_inline void contract_requeue(u32 cpu, u32 index)
 		kick_contract_cpu(k->cpu);
 	if (h->leaf)
 		return;
-	if (!budget && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0) {
+	if (budget)
+		contract_finds(index);
+	else if (scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
 		contract_lets_go(index);
-	} else if (budget && h->waits) {
-		h->waits = 0;
-		if (h->kind == AN_LEARNT_OF_THREAD)
-			contract_gathers_one(index);
-		else
-			contract_gathers(index);
-	}
 }
 
 /* Tasks that wait for this CPU go to the queues of their classes; if learnt, those of learnt ones.
@@ -533,6 +551,8 @@ static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 ind
 	bool here = index && h->cpu == cpu;
 	bool news;
 
+	if (!ts->job_ns)
+		job_begins(ts, an_kclock_ns()); /* it woke here, without having been queued */
 	if (h->leaf && !here)
 		return class_contract_ends(h->leaf);
 	if (h->leaf && h->active)
@@ -540,6 +560,8 @@ static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 ind
 	bpf_spin_lock(lock);
 	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
 	bpf_spin_unlock(lock);
+	if (!here && ts->away_ns == AN_NEVER)
+		ts->away_ns = ts->charged_ns;
 	if (news)
 		kick_contract_cpu(cpu);
 }

@@ -14,7 +14,8 @@
  *
  * A contract is runnable while a task of it is queued, or runs on its CPU; what another CPU has
  * taken runs there on its class's share. Of one that threads hold they are counted; of one that a
- * class holds it is enough to look at its queue when a task is queued, and when one stops.
+ * class holds it is enough to look at its queue when a task is queued, and when one stops. When a
+ * thread that holds one comes back its job goes on as of when it woke (holder_of_job()).
  *
  * Most of the core's calls are made when a CPU turns to its contracts: they are large, and the
  * verifier looks at them anew in every program that makes them. What happens elsewhere is noted:
@@ -104,6 +105,17 @@ static __always_inline void contract_note(u32 index)
 	c->sees_to = 1;
 }
 
+/* The task's job is that of the contract, whose CPU is told when it woke, and what it has run
+ * elsewhere since, as far as that CPU has not charged it yet. */
+static __always_inline void holder_of_job(struct an_holder *h, const struct task_state *ts)
+{
+	if (h->released_ns != ts->job_ns)
+		h->ran_ns = 0;
+	h->released_ns = ts->job_ns;
+	if (ts->away_ns != AN_NEVER)
+		h->ran_ns += ts->charged_ns - ts->away_ns;
+}
+
 /*
  * The task is active under this contract (AN_NONE: under none), and under no other. True if that
  * is news to the contract's CPU. With the lock held.
@@ -118,9 +130,21 @@ static __always_inline bool contract_count(struct task_state *ts, u32 index)
 	if (ts->counted && contract_name(old) == ts->counted && h->active && !--h->active)
 		contract_note(old);
 	ts->counted = name;
-	if (index && !an_holder(index)->active++)
+	h = an_holder(index);
+	if (index && !h->active++) {
+		if (h->kind != AN_LEARNT_OF_THREAD)
+			holder_of_job(h, ts);
 		contract_note(index);
+	}
+	ts->away_ns = AN_NEVER;
 	return index != AN_NONE;
+}
+
+/* A task that holds a contract has woken: a job begins. */
+static __always_inline void job_begins(struct task_state *ts, u64 now_ns)
+{
+	ts->job_ns = now_ns;
+	ts->away_ns = AN_NEVER;
 }
 
 /* A task of the class that holds this contract is active. True if that is news to the contract's
@@ -132,6 +156,7 @@ static __always_inline bool class_contract_begins(u32 index)
 	if (h->active)
 		return false;
 	h->active = 1;
+	h->released_ns = h->ran_ns = 0;
 	contract_note(index);
 	return true;
 }
@@ -184,16 +209,19 @@ static __always_inline void kick_contract_cpu(u32 cpu)
 }
 
 /*
- * A task of the contract, which sleeps and would have no budget, is queued for its class's share:
- * the contract's CPU is to wake it when it has, or it would not learn of it before it has something
- * else to do. It hears of all others at once.
+ * A task of the contract, which sleeps, is queued for its class's share: it would have no budget,
+ * and the contract's CPU is to wake it when it has; or an idle CPU should take it, and the
+ * contract's CPU is to look soon whether that has (a learnt one may wait). It would not learn of it
+ * before it has something else to do. It hears of all others at once.
  */
 static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
 	u64 from_ns = an_contract_budget_from_ns(an_contract(&contracts, index), now_ns);
 
-	if (from_ns > now_ns && from_ns != AN_NEVER)
+	if (from_ns == AN_NEVER)
+		return;
+	if (from_ns > now_ns || an_holder(index)->kind != AN_LEARNT_OF_THREAD)
 		cpu_check_at(cpu_state(cpu), cpu, now_ns, from_ns);
 }
 
@@ -224,13 +252,15 @@ static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 /*
  * May a task of the contract that is queued now, and may run on the contract's CPU, wait in the
  * contract's queue? Not without budget, nor for a CPU that is gone, and not where it would wait for
- * another contract while a CPU has nothing to do.
+ * another contract while a CPU that it may use has nothing to do.
  */
-static __always_inline bool contract_takes(u32 index, bool served, u64 now_ns)
+static __always_inline bool contract_takes(const struct task_struct *p, u32 index, bool served,
+					   u64 now_ns)
 {
 	if (!served && !contract_would_run(index, now_ns))
 		return false;
-	return nr_cpus == 1 || !cpu_state(an_holder(index)->cpu)->contract || !cpus_idle();
+	return nr_cpus == 1 || !cpu_state(an_holder(index)->cpu)->contract ||
+	       !cpus_idle_among(p->cpus_ptr);
 }
 
 #endif

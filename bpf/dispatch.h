@@ -153,9 +153,14 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, u32 cpu,
  * choice has been made (a task that is moved has the run queue unlocked meanwhile).
  */
 static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct place *at,
-				 struct task_struct *prev, const struct task_state *ts)
+				 struct task_struct *prev, struct task_state *ts)
 {
+	u32 counted = c->contract ? AN_NONE : contract_named(ts->counted);
+
 	stats.kept++;
+	if (counted && an_holder(counted)->cpu != cpu &&
+	    an_holder(counted)->kind != AN_LEARNT_OF_THREAD)
+		contract_unpicked(ts, cpu, counted); /* its contract has changed CPUs */
 	an_kset_slice(prev, quantum_ns);
 	service_begins(c, cpu, at, prev, ts);
 	if (c->asked)
@@ -194,7 +199,10 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, u32
 	an_while(index) {
 		if (index == goes_on)
 			return CONTRACT_GOES_ON;
-		if (an_kmove_to_local(contract_queue(index))) {
+		/* One that was to run on a CPU that was idle, and is not any more, waits for its
+		 * share. */
+		if (an_kmove_to_local(contract_queue(index)) ||
+		    (contract_finds(index) && an_kmove_to_local(contract_queue(index)))) {
 			stats.contract_picks++;
 			if (nr_cpus > 1 && an_root(&trees[0])->ready)
 				kick_idle_cpus();

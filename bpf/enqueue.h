@@ -65,7 +65,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool served = contract_is_served(contract), news;
 
-	if (!contract_is_for(p, contract) || !contract_takes(contract, served, now_ns))
+	if (!contract_is_for(p, contract) || !contract_takes(p, contract, served, now_ns))
 		return false;
 	cpu_state(bpf_get_smp_processor_id())->inserting = leaf;
 	bpf_spin_lock(lock);
@@ -106,11 +106,13 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
-	bool takes = here && contract_takes(contract, served, now_ns);
+	bool takes = here && contract_takes(p, contract, served, now_ns);
 	u32 weight = task_weight(p); /* under the lock nothing of the task's may be read */
 	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
+	if (!ts->job_ns || enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
+		job_begins(ts, now_ns);
 	bpf_spin_lock(lock);
 	news = contract_count(ts, here ? contract : AN_NONE);
 	if (news)

@@ -42,6 +42,8 @@ struct an_holder {
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
 	u32 pid;    /* learnt: the thread that holds it */
 	u32 around; /* the contract that this one is nested in: contract_name(); 0: in none */
+	u64 released_ns;  /* when the job woke that makes it active; 0: now */
+	u64 ran_ns;	  /* what that has run elsewhere since */
 	u64 inherited_ns; /* learnt: deadline for its job to inherit, once seen to; 0: none */
 	struct an_promise next;
 };

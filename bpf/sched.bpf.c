@@ -105,8 +105,10 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!ts)
 		return;
 	task_settles(p, ts);
-	if (!runnable)
+	if (!runnable) {
+		ts->job_ns = 0;
 		contract_uncount(ts);
+	}
 }
 
 /* ---- the scheduler as a whole ---- */

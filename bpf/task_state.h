@@ -13,6 +13,8 @@ struct task_state {
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
 	u64 queued_ns;	/* when it was queued last */
+	u64 job_ns;	/* of one that holds a contract: when it woke; 0: it sleeps */
+	u64 away_ns;	/* its charged_ns when it went to run without that; AN_NEVER: it has not */
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
 	u32 home_generation;
 	u32 asked_by; /* process that has woken it with a request, unanswered so far; 0: none */

@@ -173,11 +173,19 @@ an_inline enum an_rule an_server_wake_late(struct an_contract *c, u64 now_ns)
 	return AN_RULE_WAITS;
 }
 
+/* Of c it keeps what it may use by d, which is ahead, at C/D from now on. */
+an_inline void an_server_revise(struct an_contract *c, u64 now_ns)
+{
+	u64 ahead_ns = c->deadline_ns - now_ns;
+
+	c->left_ns = ahead_ns * c->promise.budget_ns / c->promise.deadline_rel_ns;
+	if (!c->left_ns)
+		c->left_ns = 1; /* nothing that a CPU can run is worth throttling for */
+}
+
 /* Rule 4: a job arrives and none is in service. */
 an_inline enum an_rule an_server_wake(struct an_contract *c, u64 now_ns)
 {
-	u64 ahead_ns;
-
 	if (an_has(c, AN_EXHAUSTIVE)) {
 		an_server_renew(c, now_ns);
 		return AN_RULE_RELEASED;
@@ -202,11 +210,38 @@ an_inline enum an_rule an_server_wake(struct an_contract *c, u64 now_ns)
 		an_server_renew(c, now_ns);
 		return AN_RULE_RELEASED;
 	}
-	ahead_ns = c->deadline_ns - now_ns;
-	c->left_ns = ahead_ns * c->promise.budget_ns / c->promise.deadline_rel_ns;
-	if (!c->left_ns)
-		c->left_ns = 1; /* nothing that a CPU can run is worth throttling for */
+	an_server_revise(c, now_ns);
 	return AN_RULE_REVISED;
+}
+
+/*
+ * When the job of a contract that wakes counts as released: not before the release that its present
+ * budget belongs to, for it has been here since.
+ */
+an_inline u64 an_server_released_ns(const struct an_contract *c, u64 released_ns, u64 now_ns)
+{
+	u64 begin_ns = an_server_begin_ns(c);
+
+	if (c->started && released_ns < begin_ns)
+		released_ns = begin_ns;
+	return released_ns < now_ns ? released_ns : now_ns;
+}
+
+/*
+ * A job that rule 4 has let begin in the past has been elsewhere until now. Of its budget it keeps
+ * what it may use by d at C/D from now on [2]: no less than a job needs that has been running, and
+ * needs C in all. After d it begins anew.
+ */
+an_inline enum an_rule an_server_was_away(struct an_contract *c, enum an_rule rule, u64 now_ns)
+{
+	if (an_has(c, AN_EXHAUSTIVE) || c->throttled)
+		return rule;
+	if (c->deadline_ns <= now_ns)
+		return an_server_wake_late(c, now_ns);
+	if (!an_server_exceeds(c, now_ns))
+		return rule;
+	an_server_revise(c, now_ns);
+	return rule == AN_RULE_CAUGHT_UP ? rule : AN_RULE_REVISED;
 }
 
 /* Rule 1, and what follows when the budget is used up. */

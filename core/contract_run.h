@@ -45,10 +45,18 @@
 #define AN_MAX_EXPIRED 1024u
 
 /*
- * The contract has something to run, and had nothing: a job arrives at now_ns. Of one that has
- * something already nothing changes. A split contract may now be on another CPU.
+ * The contract has something to run, and had nothing: a job that was released at released_ns <=
+ * now_ns, and has run for ran_ns of the time since, elsewhere and without the contract. Of one that
+ * has something already nothing changes. A split contract may now be on another CPU.
+ *
+ * The job is due when it would be had it never been away, and what it ran there does not come on
+ * top of its budget. On this CPU nobody is worse off for it: everybody else has had the CPU
+ * meanwhile, and what is left of the job is less than it would be, and due at the same time. So
+ * where nobody is late if all jobs run where they are promised to, nobody is if some run elsewhere
+ * for a while.
  */
-an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64 now_ns)
+an_outline enum an_rule an_contract_wake_since(struct an_contracts *cs, u32 index, u64 released_ns,
+					       u64 ran_ns, u64 now_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
@@ -58,26 +66,35 @@ an_outline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64
 		return AN_RULE_NONE;
 	an_contracts_note_idle(cs, c->cpu, now_ns);
 	c->overran = 0;
-	c->job_deadline_ns = now_ns + c->job_rel_ns;
+	c->job_deadline_ns = released_ns + c->job_rel_ns;
 	if (an_has(c, AN_WINDOW)) {
 		rule = an_window_wake(c, now_ns);
 	} else if (c->split) {
-		rule = an_split_wake(cs, c, now_ns);
+		rule = an_split_wake(cs, c, released_ns, ran_ns, now_ns);
 	} else {
+		released_ns = an_server_released_ns(c, released_ns, now_ns);
 		if (an_has(c, AN_RECLAIM))
 			an_residual_take_back(q, c, index);
 		if (an_has(c, AN_LEARNT))
 			an_learnt_wake(cs, c, now_ns);
 		c->throttled &= !an_server_is_held_back(c);
-		if (an_server_catches_up(q, c, now_ns))
-			an_server_renew(c, now_ns);
+		if (an_server_catches_up(q, c, released_ns))
+			an_server_renew(c, released_ns);
 		else
-			rule = an_server_wake(c, now_ns);
+			rule = an_server_wake(c, released_ns);
+		if (ran_ns)
+			rule = an_server_was_away(c, rule, now_ns);
 	}
 	c->started = c->runnable = 1;
 	rule = an_opaque(rule);
 	an_contract_place(cs, index);
 	return rule;
+}
+
+/* The same of a job that arrives now. */
+an_inline enum an_rule an_contract_wake(struct an_contracts *cs, u32 index, u64 now_ns)
+{
+	return an_contract_wake_since(cs, index, now_ns, 0, now_ns);
 }
 
 /* Counts a job that ends. Those of AN_WINDOW have no deadline of their own: periods count. */

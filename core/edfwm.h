@@ -139,12 +139,15 @@ an_inline void an_split_slept(struct an_contract *c, u64 slept_ns)
 	an_server_throttle(c, c->due_ns);
 }
 
-/* Wakes before the next release: goes on with the piece in whose window it is. */
-an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
+/*
+ * Goes on with the piece in whose window it is, before the next release, after it has slept, or run
+ * elsewhere, for slept_ns.
+ */
+an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contract *c, u64 slept_ns,
+				       u64 now_ns)
 {
 	u32 at = c->piece, count = an_split(cs, c->split)->count;
 	s64 left_ns = c->left_ns;
-	u64 slept_ns = now_ns - c->debt_ns;
 	u64 next_release_ns = c->release_ns + c->promise.period_ns;
 
 	an_while(at < count && at < AN_MAX_PIECES) {
@@ -163,8 +166,12 @@ an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contra
 		an_split_begin(cs, c, at, now_ns);
 		c->left_ns = left_ns;
 	} else {
+		u64 since_ns;
+
 		an_split_begin(cs, c, at, now_ns);
-		slept_ns = now_ns - (c->deadline_ns - an_piece(cs, c->split, at)->window_ns);
+		since_ns = now_ns - (c->deadline_ns - an_piece(cs, c->split, at)->window_ns);
+		if (slept_ns > since_ns)
+			slept_ns = since_ns;
 	}
 	if (c->throttled) /* between two windows */
 		return AN_RULE_KEPT;
@@ -178,20 +185,29 @@ an_inline enum an_rule an_split_resume(struct an_contracts *cs, struct an_contra
 }
 
 /*
- * A job arrives. The heaps do not have the contract: its CPU may change. If it went to sleep before
- * the release that it waited for, that release is still to come.
+ * A job arrives, or one that arrived at arrived_ns and has run for ran_ns since, elsewhere. The
+ * heaps do not have the contract: its CPU may change. If it went to sleep before the release that
+ * it waited for, that release is still to come. Pieces go by the clock from the job's release on,
+ * wherever it was meanwhile, and so do those of later jobs.
  */
-an_inline enum an_rule an_split_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
+an_inline enum an_rule an_split_wake(struct an_contracts *cs, struct an_contract *c, u64 arrived_ns,
+				     u64 ran_ns, u64 now_ns)
 {
-	u64 release_ns = now_ns;
+	u64 release_ns = arrived_ns, next_ns = c->release_ns;
 
-	if (c->started && c->debt_ns < c->release_ns) {
-		if (now_ns < c->release_ns)
-			release_ns = c->release_ns;
-	} else if (c->started && now_ns < c->release_ns + c->promise.period_ns) {
-		return an_split_resume(cs, c, now_ns);
+	if (c->started && c->debt_ns >= c->release_ns) {
+		next_ns += c->promise.period_ns;
+		if (arrived_ns < next_ns && now_ns < next_ns) {
+			u64 slept_ns = arrived_ns > c->debt_ns ? arrived_ns - c->debt_ns : 0;
+
+			return an_split_resume(cs, c, slept_ns + ran_ns, now_ns);
+		}
 	}
+	if (c->started && arrived_ns < next_ns)
+		release_ns = next_ns;
 	an_split_release(cs, c, release_ns, now_ns);
+	if (release_ns < now_ns)
+		return an_split_resume(cs, c, ran_ns, now_ns);
 	return c->throttled ? AN_RULE_WAITS : AN_RULE_RELEASED;
 }
 

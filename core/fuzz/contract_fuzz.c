@@ -363,7 +363,16 @@ static void wake(void)
 	an_contract_budget_from_ns(contract(index), shell.now_ns); /* a hint; it may be past */
 	if (!contract(index)->started) /* split after it had been: it begins anew */
 		shell.jumps = index;
-	rule = an_contract_wake(&set, index, shell.now_ns);
+	if (shell.now_ns & 4) { /* it has run elsewhere since */
+		u64 ago_ns = shell.now_ns / 2 % (contract(index)->promise.period_ns * 2);
+
+		if (ago_ns > shell.now_ns)
+			ago_ns = shell.now_ns;
+		rule = an_contract_wake_since(&set, index, shell.now_ns - ago_ns,
+					      shell.now_ns & 8 ? ago_ns : 0, shell.now_ns);
+	} else {
+		rule = an_contract_wake(&set, index, shell.now_ns);
+	}
 	if (rule == AN_RULE_RELEASED && an_has(contract(index), AN_WINDOW))
 		CHECK_EQ(contract(index)->deadline_ns % contract(index)->promise.period_ns, 0);
 	if (rule == AN_RULE_CAUGHT_UP || an_has(contract(index), AN_EXHAUSTIVE))

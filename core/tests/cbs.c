@@ -221,6 +221,40 @@ TEST(cbs_exhaustive)
 	CHECK_EQ(c->exhaustions, 1);
 }
 
+/* A job that has run elsewhere is due when it would be, and has no more budget than it would have.
+ */
+TEST(cbs_job_was_elsewhere)
+{
+	struct an_contract *c = lone_server(4, 10, 0, AN_EXHAUSTIVE);
+
+	CHECK_EQ(an_contract_wake_since(&set, 1, 2, 3, 5), AN_RULE_RELEASED);
+	CHECK_EQ(c->deadline_ns, 12);
+	CHECK_EQ(c->job_deadline_ns, 12);
+	/* Of 4 in 10 what may be used in 5. */
+	c = lone_server(4, 10, 0, AN_HARD);
+	CHECK_EQ(an_contract_wake_since(&set, 1, 2, 3, 7), AN_RULE_REVISED);
+	CHECK_EQ(c->deadline_ns, 12);
+	CHECK_EQ(c->left_ns, 2);
+	/* It has only waited for its CPU to hear of it. */
+	c = lone_server(4, 10, 0, AN_HARD);
+	CHECK_EQ(an_contract_wake_since(&set, 1, 2, 0, 7), AN_RULE_RELEASED);
+	CHECK_EQ(c->deadline_ns, 12);
+	CHECK_EQ(c->left_ns, 4);
+	/* Another job of the contract has begun the budget since. */
+	c = lone_server(4, 10, 0, 0);
+	an_contract_wake(&set, 1, 5);
+	an_contract_charge(&set, 1, 1, 6);
+	an_contract_sleep(&set, 1, 6);
+	CHECK_EQ(an_contract_wake_since(&set, 1, 3, 1, 8), AN_RULE_REVISED);
+	CHECK_EQ(c->deadline_ns, 15);
+	CHECK_EQ(c->left_ns, 2);
+	/* When it is late already it begins anew. */
+	c = lone_server(4, 10, 0, AN_HARD);
+	CHECK_EQ(an_contract_wake_since(&set, 1, 2, 9, 13), AN_RULE_RELEASED);
+	CHECK_EQ(c->deadline_ns, 23);
+	CHECK_EQ(c->left_ns, 4);
+}
+
 /* Rule 5: the next job goes on with what there is. Its own deadline is its release + D. */
 TEST(cbs_rule_5)
 {

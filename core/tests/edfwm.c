@@ -206,6 +206,29 @@ TEST(edfwm_sleeping_is_charged)
 	CHECK_EQ(c->deadline_ns, 26);
 }
 
+/* So is what has run elsewhere; pieces go by the clock from when the job woke, and those of the
+ * next. */
+TEST(edfwm_job_was_elsewhere)
+{
+	struct an_contract *c;
+
+	machine_begin(2, 0);
+	c = of(split(&whole, halves, 2));
+	CHECK_EQ(an_contract_wake_since(&set, 1, 0, 3, 5), AN_RULE_KEPT);
+	CHECK_EQ(c->left_ns, 1);
+	CHECK_EQ(c->deadline_ns, 6);
+	an_contract_charge(&set, 1, 1, 6);
+	an_contract_sleep(&set, 1, 6);
+	CHECK_EQ(an_contract_wake(&set, 1, 12), AN_RULE_RELEASED);
+	CHECK_EQ(c->deadline_ns, 18);
+	an_contract_sleep(&set, 1, 13);
+	/* It comes back in the second window, of which it can have used 1 at most. */
+	CHECK_EQ(an_contract_wake_since(&set, 1, 24, 7, 31), AN_RULE_KEPT);
+	CHECK_EQ(c->cpu, 1);
+	CHECK_EQ(c->left_ns, 1);
+	CHECK_EQ(c->deadline_ns, 36);
+}
+
 /* An end of a window concerns two CPUs, and the caller is told. */
 TEST(edfwm_kicks_both_cpus)
 {

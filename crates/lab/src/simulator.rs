@@ -447,7 +447,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             work_ms,
             display,
             drops,
-            by_clock: _, // the simulator's instructions take the time they stand for
+            by_clock,
         } = kind
         else {
             unreachable!("asked for a player");
@@ -458,6 +458,10 @@ impl<'a, 'm> Starter<'a, 'm> {
         let player = match drops {
             true => player,
             false => player.never_dropping(),
+        };
+        let player = match by_clock {
+            true => player.by_clock(),
+            false => player,
         };
         let asked = display.server.as_ref().filter(|_| display.work_ms > 0.0);
         let player = self.asks(asked, Box::new(player));

@@ -21,6 +21,7 @@ pub(crate) const MAX_CPUS: usize = 1024;
 pub const NEEDED_KFUNCS: &[&str] = &[
     "bpf_cgroup_ancestor",
     "bpf_cgroup_release",
+    "bpf_cpumask_intersects",
     "bpf_cpumask_test_cpu",
     "bpf_iter_scx_dsq_destroy",
     "bpf_iter_scx_dsq_new",

@@ -225,6 +225,15 @@ bool bpf_cpumask_empty(const struct cpumask *mask)
 	return mask_empty(mask);
 }
 
+bool bpf_cpumask_intersects(const struct cpumask *one, const struct cpumask *other)
+{
+	u64 both = 0;
+
+	for (u32 word = 0; word < MODEL_CPUS / 64; word++)
+		both |= one->bits[word] & other->bits[word];
+	return both;
+}
+
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
 {
 	return cpu < m.options.cpus && mask_test(mask, cpu);

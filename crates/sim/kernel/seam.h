@@ -339,6 +339,7 @@ const struct cpumask *scx_bpf_get_idle_cpumask(void);
 void scx_bpf_put_idle_cpumask(const struct cpumask *mask);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 bool bpf_cpumask_empty(const struct cpumask *mask);
+bool bpf_cpumask_intersects(const struct cpumask *one, const struct cpumask *other);
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p);
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);

@@ -28,6 +28,8 @@ use crate::{NS_PER_MS, NS_PER_S, Ns};
 
 /// Steps without work that a program may take in one go.
 const MAX_IDLE_STEPS: u32 = 100_000;
+/// Who works by the clock looks at it no more often [ns].
+const CLOCK_LOOK_NS: Ns = 5_000;
 /// Tokens from here on are not a sleeping task's.
 const EVENT: u64 = 1 << 63;
 
@@ -169,6 +171,8 @@ struct Task {
     spec: Spec,
     parent: Option<u32>,
     children_ended: u32,
+    /// Until it has used so much it works by its clock; 0: it does not [ns].
+    works_until_ns: Ns,
 }
 
 /// Something that happens to the machine at an instant, by its place in a list.

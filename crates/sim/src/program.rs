@@ -9,6 +9,9 @@ use crate::spec::{InstanceId, Spec, TaskId};
 pub enum Step {
     /// Works for so long on a CPU at full speed.
     Compute(Ns),
+    /// Works until it has used so much CPU time by its thread's clock, which goes on while the machine is
+    /// slower, as that of a virtual CPU is while others are busy.
+    ComputeByClock(Ns),
     /// Works for ever.
     ComputeForever,
     /// Sleeps to this instant; no sleep at all if it has passed.

@@ -2,11 +2,8 @@
 //! Sets of tasks that admission places, EDF-WM and our zero-laxity splitting, under the scheduler that
 //! users run, on an ideal kernel.
 //!
-//! The core keeps every promise (`core/tests/edfwm.c`: none of 3,000 sets is late). The shell does not,
-//! where CPUs have so much promised. One way was traced: `contract_takes()` in `bpf/contracts.h` lets a task run
-//! by its class's share on an idle CPU while its contract's CPU serves another contract, even one that is due
-//! later; the contract's job then begins when the task comes back. Until all ways are mended the test holds the
-//! part that is late to [`LATE`].
+//! Nobody may be late: neither under the core alone (`core/tests/edfwm.c`) nor here, where tasks also run on
+//! CPUs that are idle, by their class's share, and come back to that of their contract in the middle of a job.
 //!
 //! By default a few hundred sets. The whole of it, 10,000 sets of 1,000 jobs each:
 //!
@@ -20,13 +17,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use andante_admission::Placement;
 use andante_admission::experiment::{AdmittedSet, Random};
 use andante_admission::experiment::{Algorithm, Deadlines, Generator, LoadClass, admitted_sets};
-use andante_sim::{ContractId, Ns, Piece, Program, Promise, Simulation, Step, World};
+use andante_sim::{ContractId, Ns, Piece, Program, Promise, Simulation, Spec, Step, World};
 use ideal::under;
 
 /// Sets run if ADMITTED_SETS does not say.
 const SETS: u32 = 120;
-/// Jobs that may be late, of all; 0.013 of those of the default sets are.
-const LATE: f64 = 0.02;
+/// Of so many jobs one may be late where some tasks may use one CPU only and others any: one of these that an
+/// idle CPU should have taken, which something else was quicker to use. Its contract's CPU looks for it 50 µs
+/// later (`AN_TIMER_MIN_NS` in bpf/), and there are jobs with less to spare.
+const ONE_LATE_OF: u64 = 50_000;
+/// What jobs need less than their budgets: who needs all of it is stopped in the instant in which it ends.
+const LEFT_NS: Ns = 1;
+/// When the machine's first jobs come; 0 is no instant, to the scheduler.
+const FIRST_NS: Ns = 1;
 /// Jobs of all tasks of a set, if ADMITTED_JOBS does not say.
 const JOBS: u64 = 1000;
 
@@ -45,7 +48,7 @@ struct Jobs {
 /// A job every period from `first_ns` on, each with the whole budget. It looks at the clock itself: a
 /// scheduler's own count does not know of jobs that end by their class's share on another CPU.
 fn periodic(first_ns: Ns, task: &andante_admission::Task, jobs: Arc<Jobs>) -> impl Program + use<> {
-    let (period_ns, work_ns) = (task.period_ns(), task.budget_ns());
+    let (period_ns, work_ns) = (task.period_ns(), task.budget_ns() - LEFT_NS);
     let deadline_ns = task.deadline_ns();
     let (mut release_ns, mut works) = (first_ns, false);
     move |world: &mut World<'_>| {
@@ -93,8 +96,9 @@ fn promise(task: &andante_admission::Task, placement: &Placement) -> (Promise, V
     (promise, pieces)
 }
 
-/// Runs a set until it has had about `jobs` jobs; how many it had, and how many were late.
-fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
+/// Runs a set until it has had about `jobs` jobs; how many it had, and how many were late. `bound`: tasks
+/// that are not split may use the CPU of their contract only.
+fn run(set: &AdmittedSet, cpus: u32, jobs: u64, bound: bool) -> (u64, u64) {
     let mut m = ideal::untraced(cpus as usize);
     let pairs = || set.tasks.iter().zip(&set.placements);
     let ids: Vec<ContractId> = pairs()
@@ -108,14 +112,22 @@ fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
     let instance = m.instance();
     let mut random = Random::new(set.seed);
     let together = random.bits() & 1 == 0;
-    for (id, task) in ids.iter().zip(&set.tasks) {
+    for (id, (task, placement)) in ids.iter().zip(pairs()) {
         // Released together, which is worst on one CPU, or at random: for pieces that may be worse.
         let first_ns = match together {
-            true => 0,
-            false => random.within(0, task.period_ns() - 1),
+            true => FIRST_NS,
+            false => random.within(FIRST_NS, task.period_ns()),
+        };
+        let affinity = match placement {
+            Placement::Whole { cpu } if bound => 1 << cpu,
+            _ => u64::MAX,
+        };
+        let spec = Spec {
+            affinity,
+            ..under(*id)
         };
         let program = periodic(first_ns, task, Arc::clone(&of_all));
-        m.start(first_ns, instance, under(*id), Box::new(program));
+        m.start(first_ns, instance, spec, Box::new(program));
     }
     let rate_per_s: f64 = set
         .tasks
@@ -135,7 +147,18 @@ fn run(set: &AdmittedSet, cpus: u32, jobs: u64) -> (u64, u64) {
 }
 
 #[test]
-fn few_jobs_of_admitted_sets_are_late() {
+fn no_job_of_an_admitted_set_is_late() {
+    assert_eq!(late_jobs(false).1, 0);
+}
+
+#[test]
+fn nor_where_tasks_may_use_one_cpu_only() {
+    let (ended, late) = late_jobs(true);
+    assert!(late <= ended / ONE_LATE_OF, "{late} of {ended} jobs");
+}
+
+/// How many jobs the sets have had, and how many were late.
+fn late_jobs(bound: bool) -> (u64, u64) {
     let (sets, jobs) = (
         setting("ADMITTED_SETS", SETS.into()),
         setting("ADMITTED_JOBS", JOBS),
@@ -198,7 +221,7 @@ fn few_jobs_of_admitted_sets_are_late() {
         let admitted = admitted_sets(&generator, &algorithm.policy(), each, 1, true);
         assert_eq!(admitted.len(), each as usize, "sets enough are admitted");
         for set in admitted {
-            let (deadlines, missed) = run(&set, cpus, jobs);
+            let (deadlines, missed) = run(&set, cpus, jobs, bound);
             assert!(
                 deadlines >= jobs * 9 / 10,
                 "seed {}: {deadlines} jobs",
@@ -212,8 +235,8 @@ fn few_jobs_of_admitted_sets_are_late() {
         }
     }
     println!("{ran} sets, {split} split tasks; late: {late} of {ended} jobs, in {late_sets} sets");
-    assert!(late as f64 <= LATE * ended as f64, "{late} of {ended} jobs");
     assert!(split >= ran, "each set has a split task");
+    (ended, late)
 }
 
 /// The same harness sees misses where admission would have said no.
@@ -230,6 +253,6 @@ fn a_set_beyond_the_cpus_misses() {
     for placement in &mut set.placements {
         *placement = Placement::Whole { cpu: 0 };
     }
-    let (deadlines, missed) = run(&set, 2, 200);
+    let (deadlines, missed) = run(&set, 2, 200, false);
     assert!(missed > 0, "of {deadlines} jobs on one CPU of two");
 }

@@ -84,8 +84,9 @@ impl<S: Scheduler> Machine<S> {
         let now_ns = self.now_ns;
         let t = &mut self.tasks[task.0 as usize];
         match step {
-            Step::Compute(0) => return None,
-            Step::Compute(work_ns) => {
+            Step::Compute(0) | Step::ComputeByClock(0) => return None,
+            // Its CPUs are equally fast at all times.
+            Step::Compute(work_ns) | Step::ComputeByClock(work_ns) => {
                 t.work_ns = work_ns;
                 t.worked = true;
             }

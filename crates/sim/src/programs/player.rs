@@ -16,6 +16,8 @@ pub struct Player {
     exchanges: u32,
     /// Whether frames that are a period late are given up.
     drops: bool,
+    /// Whether work is CPU time by its clock.
+    by_clock: bool,
     frame: Option<i64>,
     /// Exchanges with the display server for this frame.
     exchanged: u32,
@@ -43,6 +45,7 @@ impl Player {
             display,
             exchanges: 1,
             drops: true,
+            by_clock: false,
             frame: None,
             exchanged: 0,
             phase: Phase::Waits,
@@ -60,6 +63,14 @@ impl Player {
     pub fn never_dropping(self) -> Self {
         Self {
             drops: false,
+            ..self
+        }
+    }
+
+    /// The same player, whose work is CPU time by its thread's clock, however fast its CPU is.
+    pub fn by_clock(self) -> Self {
+        Self {
+            by_clock: true,
             ..self
         }
     }
@@ -115,7 +126,13 @@ impl Program for Player {
                 self.exchanged = 0;
                 (Step::Compute(0), Phase::Works)
             }
-            Phase::Works => (Step::Compute(self.work_ns(frame)), Phase::Turns),
+            Phase::Works => {
+                let work = match self.by_clock {
+                    true => Step::ComputeByClock,
+                    false => Step::Compute,
+                };
+                (work(self.work_ns(frame)), Phase::Turns)
+            }
             Phase::Turns => (self.with_display(Client::begin), Phase::Asks),
             Phase::Asks => {
                 self.exchanged += 1;
