@@ -174,6 +174,26 @@ static __always_inline s32 trees_create(void)
 	return err;
 }
 
+/* CPUs that are offline as we begin, or are none yet, serve nobody until they come (cpu_online).
+ * The kernel sees to it that none does meanwhile. */
+static __noinline void cpus_begin(void)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	u32 cpu = 0;
+
+	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
+		struct an_tree *t = tree_of(cpu_domain(cpu));
+
+		if (!bpf_cpumask_test_cpu(cpu, online)) {
+			cpu_state(cpu)->gone = 1;
+			if (t->own_cpus > 1)
+				t->own_cpus--;
+		}
+		cpu++;
+	}
+	scx_bpf_put_cpumask(online);
+}
+
 SEC("struct_ops.s/andante_init")
 s32 BPF_PROG(andante_init)
 {
@@ -183,6 +203,7 @@ s32 BPF_PROG(andante_init)
 	err = trees_create();
 	if (err)
 		return err;
+	cpus_begin();
 	err = contracts_begin();
 	if (err)
 		return err;

@@ -41,7 +41,10 @@ fn build(root: &Path, name: &str) {
         .arg("-o")
         .arg(&object);
     command.args(model());
-    command.arg(format!("kernel/shell_{name}.c"));
+    // In this order: the outer two say where what the scheduler keeps begins and ends.
+    for part in ["first", name, "last"] {
+        command.arg(format!("kernel/shell_{part}.c"));
+    }
     let output = command.output().expect("the compiler that cc found runs");
     assert!(
         output.status.success(),

@@ -71,7 +71,7 @@ void sim_nice(u32 number, int32_t nice)
 
 	p->static_prio = AN_NICE_0_PRIO + nice;
 	p->scx.weight = scx_weight(p); /* reweight_task_scx() */
-	if (m.loaded && model_ops->set_weight)
+	if (p->scx.state == SCX_TASK_ENABLED && model_ops->set_weight)
 		model_ops->set_weight(p, p->scx.weight);
 	change_ends(p, &c);
 	rq_unlock(c.rq);
@@ -81,13 +81,21 @@ void sim_nice(u32 number, int32_t nice)
 void sim_move(u32 number, u32 cgroup)
 {
 	struct task_struct *p = task_of(number);
-	struct cgroup *from = p->cgroup, *to = cgroup_of(cgroup);
-	struct change c = change_begins(p);
+	struct cgroup *from, *to = cgroup_of(cgroup);
+	struct change c;
 
+	lock_waits(&m.cgroups_locked); /* cgroup_attach_lock() */
+	from = p->cgroup;
+	if (to->gone) {
+		m.cgroups_locked = 0;
+		return;
+	}
+	c = change_begins(p);
 	from->tasks--;
 	to->tasks++;
+	fair_detach(p);
 	p->cgroup = to;
-	if (m.loaded && model_ops->cgroup_move)
+	if (m.cgroups_known && from != to && model_ops->cgroup_move)
 		model_ops->cgroup_move(p, from, to);
 	if (c.running)
 		resched_curr(c.rq);
@@ -95,6 +103,7 @@ void sim_move(u32 number, u32 cgroup)
 		wakeup_preempt(c.rq, p);
 	change_ends(p, &c);
 	rq_unlock(c.rq);
+	m.cgroups_locked = 0;
 }
 
 /* ---- cgroups ---- */
@@ -118,41 +127,53 @@ bool cgroup_begins(struct cgroup *c)
 {
 	struct scx_cgroup_init_args args = {.weight = c->weight};
 
-	c->known = m.loaded && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
-	return !m.loaded || c->known;
+	c->known =
+		m.cgroups_known && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
+	return !m.cgroups_known || c->known;
 }
 
 u32 sim_cgroup(u32 parent, u32 weight)
 {
 	struct cgroup *c;
+	u32 number;
 
+	lock_waits(&m.cgroups_locked); /* cgroup_lock() */
+	number = m.cgroup_count;
 	c = cgroup_new(cgroup_of(parent), weight);
 	c->parent->children++;
-	return cgroup_begins(c) ? m.cgroup_count - 1 : ~0U;
+	number = cgroup_begins(c) ? number : ~0U;
+	m.cgroups_locked = 0;
+	return number;
 }
 
 void sim_cgroup_weight(u32 cgroup, u32 weight)
 {
 	struct cgroup *c = cgroup_of(cgroup);
 
+	lock_waits(&m.cgroups_locked);
 	c->weight = weight;
 	fair_group_weight(c);
-	if (m.loaded && c->known && model_ops->cgroup_set_weight)
+	if (c->known && model_ops->cgroup_set_weight)
 		model_ops->cgroup_set_weight(c, weight);
+	m.cgroups_locked = 0;
 }
 
 int sim_cgroup_remove(u32 cgroup)
 {
 	struct cgroup *c = cgroup_of(cgroup);
 
-	if (!cgroup || c->gone || c->tasks || c->children)
+	lock_waits(&m.cgroups_locked);
+	if (!cgroup || c->gone || c->tasks || c->children) {
+		m.cgroups_locked = 0;
 		return -16; /* EBUSY */
-	if (m.loaded && c->known && model_ops->cgroup_exit)
+	}
+	if (c->known && model_ops->cgroup_exit)
 		model_ops->cgroup_exit(c);
 	fair_group_gone(c);
 	c->gone = true;
 	c->parent->children--;
 	free(c->storage.value);
 	c->storage.value = NULL;
+	m.cgroups_locked = 0;
 	return 0;
 }

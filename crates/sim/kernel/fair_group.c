@@ -72,16 +72,19 @@ void fair_join(struct fair_entity *e, struct fair_queue *q)
 	fair_load(&q->load, q->weight, q->rq->clock_ns);
 	if (from)
 		take_along(e, from, q->rq->clock_ns);
+	else if (e->load.at_ns)
+		fair_load(&e->load, 0, q->rq->clock_ns);
 	else
 		e->load = (struct fair_load){e->weight << LOAD_SHIFT, q->rq->clock_ns};
 	add(&q->load, (s64)e->load.average);
 }
 
-/* task_dead_fair() */
-void fair_dies(struct task_struct *p)
+/* task_dead_fair(), detach_task_cfs_rq(): as it ends, or changes its class or its group. */
+void fair_detach(struct task_struct *p)
 {
 	if (p->fair.queue)
 		take_along(&p->fair, p->fair.queue, m.now_ns);
+	p->fair.queue = NULL;
 }
 
 /* account_entity_enqueue(), account_entity_dequeue() */

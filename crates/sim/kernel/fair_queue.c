@@ -180,7 +180,7 @@ static void rescale(struct fair_entity *e, u64 weight)
 /* reweight_entity(). The caller has brought the one in service up to date. */
 void fair_reweigh(struct fair_queue *q, struct fair_entity *e, u64 weight)
 {
-	bool in_service = q->curr == e, is_protected;
+	bool in_service, is_protected;
 	u64 mean;
 
 	if (!e->on_rq) {
@@ -188,6 +188,7 @@ void fair_reweigh(struct fair_queue *q, struct fair_entity *e, u64 weight)
 		e->weight = weight;
 		return;
 	}
+	in_service = q->curr == e;
 	mean = fair_mean(q);
 	is_protected = in_service && fair_is_protected(e);
 	if (!in_service)

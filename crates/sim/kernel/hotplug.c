@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * CPUs leave and come back, and the kernel goes without the scheduler for a while (scx_bypass(), as
- * it does while it suspends).
+ * CPUs leave and come back.
  *
  * A CPU that leaves does so itself, in its hotplug thread and its stopper:
  *
@@ -109,7 +108,7 @@ static void deactivates(struct rq *rq)
 	waits_for_wakers(rq);
 	goes_offline(rq);
 	topology_changes(); /* scx_rq_deactivate(), sched_smt_present_dec() */
-	if (m.loaded && model_ops->cpu_offline)
+	if (m.root && model_ops->cpu_offline)
 		model_ops->cpu_offline((s32)rq->cpu);
 }
 
@@ -135,7 +134,7 @@ static void returns(struct rq *rq)
 	rq->interrupts_off = false;
 	rq->active = true;
 	topology_changes(); /* cpuset_cpu_active(), scx_rq_activate() */
-	if (m.loaded && model_ops->cpu_online)
+	if (m.root && model_ops->cpu_online)
 		model_ops->cpu_online((s32)rq->cpu);
 	rq_lock(rq);
 	rq->online = true;
@@ -144,11 +143,30 @@ static void returns(struct rq *rq)
 	rq_unlock(rq);
 }
 
+/* It is the machine's own, and changes; as a copy here, whose CPU has asked. */
+const struct cpumask *scx_bpf_get_online_cpumask(void)
+{
+	static struct cpumask online[MODEL_CPUS];
+	struct cpumask *mask = &online[m.cpu];
+
+	kernel_call();
+	*mask = (struct cpumask){0};
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		if (!m.rqs[cpu].interrupts_off)
+			mask_set(mask, cpu);
+	return mask;
+}
+
+void scx_bpf_put_cpumask(const struct cpumask *mask)
+{
+	(void)mask;
+}
+
 /* Is it to leave or return now? A CPU that waits for pinned tasks goes on otherwise. */
 bool hotplug_is_due(const struct rq *rq)
 {
 	if (rq->hotplug != HOTPLUG_EMPTIES)
-		return rq->hotplug;
+		return rq->hotplug && !m.cpus_locked;
 	return !rq->pinned || is_movable(rq, rq->curr);
 }
 
@@ -168,39 +186,4 @@ void hotplug_acts(struct rq *rq)
 	}
 	rq->hotplug = HOTPLUG_NONE;
 	sim_wake(rq->hotplug_waiter, false);
-}
-
-/* ---- scx_bypass() ---- */
-
-/*
- * All queued tasks are taken out and put back: into a queue of each CPU's, first in, first out, or
- * into the scheduler's again. Meanwhile it is not asked: not in enqueue, not in dispatch, and kicks
- * are not done.
- */
-void sim_bypass(u32 on)
-{
-	for (u32 cpu = 0; m.loaded && cpu < m.options.cpus; cpu++) {
-		struct rq *rq = rq_of(cpu);
-
-		rq_lock(rq);
-		update_rq_clock(rq);
-		rq->bypassing = on;
-		for (u32 task = m.task_count; task--;) {
-			struct task_struct *p = m.tasks[task];
-			bool running = rq->curr == p;
-
-			if (p->class != CLASS_EXT || !p->on_rq || task_rq(p) != rq || p->migrating)
-				continue;
-			dequeue_task(rq, p, false);
-			if (running)
-				put_prev_task(rq, p, NULL);
-			enqueue_task(rq, p, 0);
-			if (running)
-				set_next_task(rq, p);
-		}
-		if (!rq->interrupts_off)
-			resched_curr(rq);
-		rq_unlock(rq);
-	}
-	m.bypass_ended_ns = on ? MODEL_NEVER : m.now_ns;
 }

@@ -18,6 +18,8 @@ void idle_update(struct rq *rq, bool idle)
 {
 	struct cpumask siblings;
 
+	if (!m.loaded) /* scx_update_idle() */
+		return;
 	if (idle)
 		mask_set(&m.idle_cpus, rq->cpu);
 	else

@@ -138,6 +138,13 @@ int bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
 	return 0;
 }
 
+/* Those of a scheduler that is gone do not fire any more. */
+void timers_reset(void)
+{
+	for (u32 timer = 0; timer < timer_count; timer++)
+		timers[timer].generation = 0;
+}
+
 void timer_expires(u32 timer, u64 generation)
 {
 	struct model_timer *t = &timers[timer];

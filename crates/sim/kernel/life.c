@@ -51,47 +51,7 @@ void sim_begin(const struct sim_options *options, const struct sim_costs *costs)
 	cgroup_new(NULL, 100);
 	if (!options->load)
 		return;
-	model_knobs();
-	m.loaded = true;
-	m.next_watch_ns = model_ops->timeout_ms * 500000ULL;
-	model_assert(!model_ops->init());
-	model_assert(cgroup_begins(m.cgroups[0]));
-}
-
-/* ---- the scheduler is let go ---- */
-
-static void becomes_fair(struct task_struct *p)
-{
-	struct rq *rq = task_rq(p);
-	bool queued = p->on_rq;
-
-	if (p->scx.dsq)
-		dsq_remove(p->scx.dsq, p);
-	if (queued)
-		rq->ext_tasks--;
-	p->class = CLASS_FAIR;
-	p->scx.flags &= ~SCX_TASK_QUEUED;
-	if (!queued)
-		return;
-	fair_enqueue(rq, p, false);
-	if (rq->curr == p)
-		fair_set_next(rq, p, false);
-}
-
-/* scx_exit(): the kernel's own scheduler has all tasks from here on. */
-void model_ejects(const char *reason, const char *message)
-{
-	if (!m.loaded)
-		return;
-	m.loaded = false;
-	m.ejected = true;
-	snprintf(m.stats.reason, sizeof(m.stats.reason), "%s", reason);
-	snprintf(m.stats.message, sizeof(m.stats.message), "%s", message);
-	for (u32 task = 0; task < m.task_count; task++)
-		if (m.tasks[task] && m.tasks[task]->class == CLASS_EXT)
-			becomes_fair(m.tasks[task]);
-	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
-		m.rqs[cpu].need_resched = true;
+	sim_load();
 }
 
 /* ---- fork and exit ---- */
@@ -105,10 +65,10 @@ static u32 task_place(void)
 /* copy_process(): scx_fork(), scx_post_fork() */
 u32 sim_fork(const struct sim_task *how)
 {
-	struct scx_init_task_args args = {.fork = true};
 	struct task_struct *p = calloc(1, sizeof(*p));
 
 	model_assert(p);
+	fork_begins();
 	p->number = task_place();
 	m.tasks[p->number] = p;
 	p->pid = (int)p->number + 1;
@@ -118,28 +78,27 @@ u32 sim_fork(const struct sim_task *how)
 	p->flags = how->flags;
 	p->static_prio = AN_NICE_0_PRIO + how->nice;
 	p->rt_prio = how->real_time;
-	p->class = how->real_time ? CLASS_REAL_TIME : m.loaded ? CLASS_EXT : CLASS_FAIR;
+	p->class = how->real_time		 ? CLASS_REAL_TIME
+		   : m.loaded && m.switching_all ? CLASS_EXT
+						 : CLASS_FAIR; /* task_should_scx() */
 	p->life = TASK_ASLEEP;
 	p->cpu = m.cpu;
-	p->cgroup = cgroup_of(how->cgroup);
+	p->cgroup = cgroup_of(cgroup_of(how->cgroup)->gone ? 0 : how->cgroup);
 	p->cgroup->tasks++;
 	p->scx.reset_runnable_at = true;
 	p->holding_cpu = -1;
 	set_affinity(p, how->affinity);
-	if (m.loaded) {
-		args.cgroup = p->cgroup;
-		model_assert(!model_ops->init_task(p, &args));
-		spend(m.costs.init_task);
-		p->scx.weight = scx_weight(p);
-		if (p->class == CLASS_EXT && model_ops->enable) {
+	if (m.inits) {
+		scx_init_task(p, true);
+		p->scx.state = SCX_TASK_READY;
+		if (p->class == CLASS_EXT) {
 			struct rq *rq = task_rq_lock(p);
 
-			model_ops->enable(p);
-			spend(m.costs.enable);
+			scx_enable_task(p);
 			rq_unlock(rq);
 		}
-		p->scx.enabled = p->class == CLASS_EXT;
 	}
+	fork_ends();
 	return p->number;
 }
 
@@ -235,23 +194,11 @@ void sim_exit(u32 number)
 	p->life = TASK_DEAD;
 }
 
-/* sched_ext_dead(): it has been switched out for the last time. */
+/* finish_task_switch(): it has been switched out for the last time. */
 void task_dead(struct task_struct *p)
 {
-	struct scx_exit_task_args args = {};
-
-	if (m.loaded) {
-		struct rq *rq = task_rq_lock(p);
-
-		if (p->scx.enabled && model_ops->disable)
-			model_ops->disable(p);
-		if (model_ops->exit_task)
-			model_ops->exit_task(p, &args);
-		spend(m.costs.exit_task);
-		rq_unlock(rq);
-	}
-	p->scx.enabled = false;
-	fair_dies(p);
+	scx_task_dead(p);
+	fair_detach(p);
 	p->cgroup->tasks--;
 	free(p->storage.value);
 	p->storage.value = NULL;

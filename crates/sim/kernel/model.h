@@ -7,17 +7,22 @@
  *      user space (Rust)  ──sim.h──►  model  ──sched_ext_ops──►  bpf/sched.bpf.c ──► core/
  *      what programs do               rq.c …  ◄──── seam.h ────  (unmodified)
  *
- *      rq.c       wake-ups, __schedule(), the callbacks in their order       kernel/sched/core.c,
- *      queue.c    DSQs, iterators, moves that fail                           kernel/sched/ext/ext.c
- *      topology.c threads of cores, caches, nodes kernel/sched/topology.c idle.c     idle masks,
- * the default selection of an idle CPU kernel/sched/ext/idle.c interrupt.c  timers, the tick, kicks
- * and IPIs                         kernel/time, ext.c life.c     fork, wake-ups, exit migrate.c
- * which CPU a task gets; affinity, and tasks that may not be moved change.c   weights, classes
- * (cgroups) and moves storage.c  locks, maps, local storage, BPF timers hotplug.c  CPUs leave and
- * come back; the kernel goes without the scheduler contract.c, socket.c  what not every scheduler
- * has shell_*.c  one of the three objects in bpf/, and what user space does to it rt.c, server.c
- * real-time tasks, and what they leave fair*.c    the stock scheduler (fair.h) time.c     the event
- * loop: whose turn it is, and what it costs
+ *      rq.c       wake-ups, __schedule(), the callbacks in their order (kernel/sched/core.c)
+ *      queue.c    DSQs, iterators, moves that fail (kernel/sched/ext/ext.c)
+ *      idle.c     idle masks, the default selection of an idle CPU (ext/idle.c)
+ *      topology.c threads of cores, caches, nodes (kernel/sched/topology.c)
+ *      interrupt.c  timers, the tick, kicks and IPIs
+ *      life.c     fork, wake-ups, exit
+ *      migrate.c  which CPU a task gets; affinity, and tasks that may not be moved
+ *      change.c   weights, classes (cgroups) and moves
+ *      storage.c  locks, maps, local storage, BPF timers
+ *      hotplug.c  CPUs leave and come back
+ *      load.c     the scheduler is put in charge and let go; the kernel goes without it
+ *      contract.c, socket.c  what not every scheduler has
+ *      shell_*.c  one of the three objects in bpf/, and what user space does to it
+ *      rt.c, server.c  real-time tasks, and what they leave
+ *      fair*.c    the stock scheduler (fair.h)
+ *      time.c     the event loop: whose turn it is, and what it costs
  *
  * References are to Linux 7.2.13, by function. A machine is all state of this library: whoever
  * wants several loads several copies (src/shell.rs).
@@ -93,8 +98,9 @@ struct rq {
 	u32 hotplug_waiter; /* task: sleeps until that is done */
 	bool need_resched;
 	bool in_balance;
-	bool waits;  /* this CPU, for a lock */
-	bool locked; /* the run queue's lock */
+	bool waits;	    /* this CPU, for a lock */
+	bool waits_to_load; /* it is a lock of load.c's, and no callback is under way */
+	bool locked;	    /* the run queue's lock */
 	u32 locked_by;
 	/* What this CPU is in the middle of. */
 	bool in_interrupt;
@@ -167,7 +173,17 @@ struct machine {
 	/* Races are searched (race.c): at every lock and every call of the kernel's another CPU may
 	 * have its turn. */
 	void (*may_switch)(void);
-	bool loaded; /* the scheduler is in charge */
+	bool (*at_rest)(u32 cpu); /* it is in the middle of nothing */
+	bool root;		  /* scx_root: there is a scheduler, */
+	bool loaded;		  /* scx_enabled(): it is in charge, */
+	bool inits;		  /* scx_init_task_enabled: it is told of new tasks, */
+	bool switching_all;	  /* and has them */
+	bool cgroups_known;	  /* scx_cgroup_enabled */
+	bool exits;		  /* it is to be let go */
+	u32 forks;		  /* under way */
+	u32 forks_locked, cgroups_locked, bypass_locked; /* CPU + 1 that has the lock */
+	u32 bypass_depth;
+	bool cpus_locked; /* none comes or goes */
 	u64 bypass_ended_ns;
 	bool ejected; /* it was let go, and user space has not heard of it */
 	struct cpumask idle_cpus, idle_cores; /* of the latter all threads of each */
@@ -355,9 +371,11 @@ void migrate_disable_switch(struct rq *rq, struct task_struct *p);
 
 /* storage.c */
 u32 model_map_key(const void *map, const void *value);
+void storage_resets(void);
 
 /* queue.c */
 struct dsq *dsq_find(u64 id);
+void dsqs_reset(void);
 void dsq_insert(struct dsq *dsq, struct task_struct *p, u64 flags);
 void dsq_remove(struct dsq *dsq, struct task_struct *p);
 void dsq_local_post_insert(struct rq *rq, struct task_struct *p, u64 flags);
@@ -386,6 +404,7 @@ void kicks_run(struct rq *rq);
 void rq_tick(struct rq *rq);
 void tick_restart(struct rq *rq);
 void timer_expires(u32 timer, u64 generation);
+void timers_reset(void);
 
 /* shell_*.c: the name of the scheduler's file in bpf/, and whether it has several trees; what the
  * options say goes to it; what is wrong with its state, if anything: its trees, and whether its
@@ -400,14 +419,25 @@ struct decisions {
 struct decisions model_decisions(u32 cpu);
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
+bool model_shell_lies(const char *first, const char *last); /* what it keeps, between these */
+void shell_resets(void);
 
 /* hotplug.c */
 bool hotplug_is_due(const struct rq *rq);
 void hotplug_acts(struct rq *rq);
 
+/* load.c */
+void lock_waits(u32 *held_by);
+void fork_begins(void);
+void fork_ends(void);
+void scx_init_task(struct task_struct *p, bool fork);
+void scx_enable_task(struct task_struct *p);
+void scx_task_dead(struct task_struct *p);
+void model_ejects(const char *reason, const char *message);
+void exits(void);
+
 /* life.c */
 void task_dead(struct task_struct *p);
-void model_ejects(const char *reason, const char *message);
 
 /* change.c */
 u32 scx_weight(const struct task_struct *p);
@@ -453,7 +483,7 @@ void fair_hrtick_starts(struct rq *rq, struct task_struct *p);
 void fair_hrtick(struct rq *rq);
 
 /* fair_group.c */
-void fair_dies(struct task_struct *p);
+void fair_detach(struct task_struct *p);
 void fair_group_weight(struct cgroup *c);
 void fair_group_gone(struct cgroup *c);
 

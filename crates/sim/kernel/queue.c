@@ -63,6 +63,20 @@ s32 scx_bpf_create_dsq(u64 id, s32 node)
 	return 0;
 }
 
+/* With their scheduler. */
+void dsqs_reset(void)
+{
+	for (u32 slot = 0; slot < tables; slot++) {
+		if (!table[slot])
+			continue;
+		model_assert(!table[slot]->count && !table[slot]->iterators);
+		free(table[slot]->task);
+		free(table[slot]);
+		table[slot] = NULL;
+	}
+	filled = 0;
+}
+
 s32 scx_bpf_dsq_nr_queued(u64 id)
 {
 	struct dsq *dsq = dsq_find(id);

@@ -115,6 +115,7 @@ static void begin(void)
 	state = trial.seed;
 	churn_begins();
 	m.may_switch = may_switch;
+	m.at_rest = is_at_rest;
 	m.next_watch_ns = MODEL_NEVER; /* check_task() is stricter */
 	for (u32 cpu = 0; cpu < trial.cpus; cpu++) {
 		getcontext(&cpus[cpu]);

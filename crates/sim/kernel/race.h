@@ -31,6 +31,7 @@ enum op {
 	OP_FREEZE,
 	OP_BYPASS,
 	OP_PIN,
+	OP_RELOAD,
 	OP_KINDS,
 };
 

@@ -77,9 +77,9 @@ void check(void)
 	}
 	for (u32 task = 0; task < m.task_count; task++)
 		check_task(m.tasks[task]);
-	broken = under_lock ? NULL : model_scheduler_broken(quiet);
+	broken = under_lock || !m.loaded ? NULL : model_scheduler_broken(quiet);
 	if (broken)
 		fails(broken, 0);
-	if (!m.loaded)
+	if (m.exits)
 		fails(m.stats.message, 0);
 }

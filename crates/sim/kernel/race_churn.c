@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const op_names[OP_KINDS] = {
-	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield", "nice",
-	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",    "stop",
-	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",
+	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield",	"nice",
+	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",	"stop",
+	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",    "reload",
 };
 
 #define CGROUPS 12
@@ -20,7 +20,8 @@ static u32 cgroups[CGROUPS], names[NAMES];
 static u32 alive;
 static bool calling; /* the daemon is one process, and asks for one thing at a time */
 static u32 sockets[NAMES];
-static bool frozen; /* until the timer of this token: */
+static bool bypasses; /* while it is */
+static bool frozen;   /* until the timer of this token: */
 #define THAWS (~0ULL)
 
 static struct task_struct *any_task(void)
@@ -190,14 +191,15 @@ static void freezes(u32 by)
 		if (task != by && m.tasks[task]->class == CLASS_EXT &&
 		    !(m.tasks[task]->flags & PF_KTHREAD))
 			sim_stop(task, true);
-	if (may(OP_BYPASS) && chance(2))
+	bypasses = may(OP_BYPASS) && chance(2);
+	if (bypasses)
 		sim_bypass(true);
 	sim_timer(m.now_ns + chance(5 * MS), THAWS);
 }
 
 static void thaws(void)
 {
-	if (m.rqs[0].bypassing)
+	if (bypasses)
 		sim_bypass(false);
 	for (u32 task = 0; task < m.task_count; task++)
 		if (m.tasks[task]->stopped)
@@ -250,6 +252,25 @@ static void one_op(enum op op, u32 task)
 	}
 }
 
+/* The scheduler is let go, and a new one put in charge soon; its contracts are gone. */
+static void reloads(void)
+{
+	static u64 loads_ns;
+
+	/* Not while it waits for a CPU on its way out: comes_to_rest() gives that one no turn. */
+	if (loads_ns && m.now_ns >= loads_ns && !switching) {
+		loads_ns = 0;
+		sim_load();
+		m.next_watch_ns = MODEL_NEVER; /* check_task() is stricter */
+		calling = false;
+	} else if (m.root && !calling && !chance(256)) {
+		calling = true;
+		sim_unload();
+		memset(names, 0, sizeof(names));
+		loads_ns = m.now_ns + chance(5 * MS);
+	}
+}
+
 /* A pinned task lets itself be moved again, at once or when it has worked or slept once more. */
 static void releases(struct task_struct *p)
 {
@@ -282,6 +303,8 @@ void user_step(u32 task)
 		sim_exit(task);
 		return;
 	}
+	if (may(OP_RELOAD))
+		reloads();
 	if (may(OP_CPU) && !chance(128) && switches_cpu(task))
 		return;
 	for (u32 left = chance(4); left; left--) {

@@ -438,7 +438,6 @@ static void spend_on_change(const struct rq *rq, struct task_struct *next)
 void schedule(struct rq *rq, bool preempt)
 {
 	struct task_struct *prev = rq->curr, *next;
-	bool loaded = m.loaded;
 
 	model_assert(m.cpu == rq->cpu && !this_rq()->in_interrupt && !this_rq()->under_lock);
 	migrate_disable_switch(rq, prev);
@@ -463,8 +462,7 @@ void schedule(struct rq *rq, bool preempt)
 		else if (task_is_idle(next))
 			rq->next_tick_ns = MODEL_NEVER;
 	}
-	/* Was the scheduler let go meanwhile? Then its tasks are another class's by now. */
-	rq->need_resched = loaded && !m.loaded;
+	rq->need_resched = false;
 	rq->resched_when_in_kernel = false;
 	if (task_is_idle(next))
 		rq->hrtick_ns = MODEL_NEVER; /* hrtick_schedule_exit() */

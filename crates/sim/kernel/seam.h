@@ -111,6 +111,15 @@ struct sched_entity {
 
 struct dsq;
 
+/* What the scheduler knows of a task. */
+enum scx_task_state {
+	SCX_TASK_NONE,
+	SCX_TASK_INIT_BEGIN,
+	SCX_TASK_READY,
+	SCX_TASK_ENABLED,
+	SCX_TASK_DEAD,
+};
+
 struct sched_ext_entity {
 	u32 flags;
 	u32 weight;
@@ -123,7 +132,8 @@ struct sched_ext_entity {
 	u64 direct_flags;
 	u64 runnable_at_ns;
 	bool reset_runnable_at;
-	bool enabled;
+	enum scx_task_state state;
+	bool unlisted; /* it has ended, and is not on scx_tasks any more */
 };
 
 struct upid {
@@ -337,6 +347,8 @@ s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, 
 const struct cpumask *scx_bpf_get_idle_smtmask(void);
 const struct cpumask *scx_bpf_get_idle_cpumask(void);
 void scx_bpf_put_idle_cpumask(const struct cpumask *mask);
+const struct cpumask *scx_bpf_get_online_cpumask(void);
+void scx_bpf_put_cpumask(const struct cpumask *mask);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 bool bpf_cpumask_empty(const struct cpumask *mask);
 bool bpf_cpumask_intersects(const struct cpumask *one, const struct cpumask *other);

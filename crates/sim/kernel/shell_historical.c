@@ -27,6 +27,12 @@ void model_knobs(void)
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 }
 
+bool model_shell_lies(const char *first, const char *last)
+{
+	return (char *)cpus > first && (char *)slots > first && (char *)cpus < last &&
+	       (char *)slots < last;
+}
+
 /* It counts none: its callbacks are taken to cost what the tree's do that decide nothing. */
 struct decisions model_decisions(u32 cpu)
 {

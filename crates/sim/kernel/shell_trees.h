@@ -13,6 +13,10 @@ static void knobs_of_domains(void);
 void model_knobs(void)
 {
 	u64 quantum = m.options.quantum_ns, in_class = m.options.in_class_wake_ns;
+	u32 online = 0;
+
+	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
+		online += !m.rqs[cpu].interrupts_off;
 
 	knob(&quantum_ns, &quantum, sizeof(quantum));
 	knob(&in_class_wake_ns, &in_class, sizeof(in_class));
@@ -20,8 +24,14 @@ void model_knobs(void)
 	knob(&learn_bound, &m.options.learn_bound, sizeof(u32));
 	knob(&bindings, &m.options.bindings, sizeof(u32));
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
-	knob(&nr_cpus_online, &m.options.cpus, sizeof(u32));
+	knob(&nr_cpus_online, &online, sizeof(u32));
 	knobs_of_domains();
+}
+
+bool model_shell_lies(const char *first, const char *last)
+{
+	return (char *)cpus > first && (char *)trees > first && (char *)&contracts > first &&
+	       (char *)cpus < last && (char *)trees < last && (char *)&contracts < last;
 }
 
 struct decisions model_decisions(u32 cpu)
@@ -160,6 +170,8 @@ const char *model_scheduler_broken(bool quiet)
 	for (u32 domain = 0; !broken && domain < nr_domains; domain++) {
 		struct an_tree *t = tree_of(domain);
 
+		/* However few CPUs there are: of domains AN_OWED_IN_VAIN_QUANTA may be owed too. */
+		seen[domain].cpus = m.options.cpus > 4 ? m.options.cpus : 4;
 		broken = invariant_broken(t, &seen[domain], &index);
 		for (u32 leaf = 1; !broken && quiet && leaf < t->unused; leaf++)
 			broken = queue_broken(domain, leaf);

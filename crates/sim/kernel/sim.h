@@ -139,6 +139,10 @@ void sim_migrate_enable(uint32_t task);
  * it has. One at a time, and not the last. */
 void sim_cpu_off(uint32_t cpu, uint32_t waiter);
 void sim_cpu_on(uint32_t cpu, uint32_t waiter);
+/* The scheduler is put in charge of the machine as it is, or let go, by the CPU whose turn it is.
+ */
+void sim_load(void);
+void sim_unload(void);
 void sim_bypass(uint32_t on); /* the kernel goes without the scheduler, as while it suspends */
 
 /* UNIX sockets, as far as tracepoints tell the scheduler of them: the current task sends to, or

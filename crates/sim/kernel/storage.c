@@ -180,6 +180,29 @@ void *model_map(const void *definition, u32 type, u32 entries, u32 key_size, u32
 	return e->value;
 }
 
+static void forgets(struct local_storage *of)
+{
+	free(of->value);
+	*of = (struct local_storage){0};
+}
+
+/* The maps are gone, with all that was in them. */
+void storage_resets(void)
+{
+	for (struct map *map = maps; map < maps + MAPS_MAX && map->definition; map++) {
+		for (u32 at = 0; at < map->count; at++)
+			free(map->entry[at].value);
+		free(map->array);
+		free(map->entry);
+		free(map->bucket);
+		*map = (struct map){0};
+	}
+	for (u32 task = 0; task < m.task_count; task++)
+		forgets(&m.tasks[task]->storage);
+	for (u32 cgroup = 0; cgroup < m.cgroup_count; cgroup++)
+		forgets(&m.cgroups[cgroup]->storage);
+}
+
 /* The key of a value in an array. */
 u32 model_map_key(const void *definition, const void *value)
 {

@@ -29,6 +29,7 @@ static void machine(u32 cpus, u32 threads, u32 of_cache, u32 of_node, u64 busy)
 
 	memset(&m, 0, sizeof(m));
 	sim_begin(&options, &costs);
+	m.loaded = true;
 	for (u32 cpu = 0; cpu < cpus; cpu++)
 		if (busy >> cpu & 1)
 			idle_update(&m.rqs[cpu], false);

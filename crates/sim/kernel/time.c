@@ -289,6 +289,7 @@ void sim_run(u64 until_ns, struct sim_event *event)
 {
 	cpu_ends_turn();
 	for (;;) {
+		exits();
 		interrupts_arrive();
 		if (m.loaded && m.next_watch_ns <= m.now_ns)
 			watch();
