@@ -53,9 +53,12 @@ fn in_vm_with(name: &str, cpus: u32, programs: &[PathBuf]) -> Report {
         memory_mib: 1024, // of which the verifier of 6.18 takes half for a while
         image: None,
         layout: None,
-        initrd_files: vec![file("common.sh"), file(&script)],
+        initrd_files: Vec::new(),
+        files: vec![file("common.sh"), file(&script)],
         programs: programs.iter().cloned().chain(own).collect(),
         command: vec!["/bin/sh".into(), format!("/andante/{script}")],
+        order: None,
+        saved: Some(&cache),
         timeout: HANGS,
         console_log: std::env::temp_dir().join(format!("andante-{name}-{cpus}.log")),
     };
