@@ -144,7 +144,8 @@ fn received() -> Result<GuestOrder, LabError> {
     let status = std::process::Command::new(program).args(arguments).status();
     let status = status.map_err(|e| LabError::io("receive the laboratory's order", e))?;
     if !status.success() {
-        let reason = format!("the laboratory's order cannot be received: {program} ended with {status}");
+        let reason =
+            format!("the laboratory's order cannot be received: {program} ended with {status}");
         return Err(LabError::NoResult { reason });
     }
     let text = std::fs::read_to_string(ORDER_FILE);

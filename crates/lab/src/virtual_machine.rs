@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use andante_vm::{
-    Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage, Qemu,
+    Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage,
+    Qemu,
 };
 
 use crate::assets;
@@ -328,6 +329,16 @@ impl Machine<'_> {
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
         let layout = job.perturbation.map(perturb::layout);
         let perturbed = self.image_of(layout)?;
+        // Nothing saved earlier is found there, and what is saved is deleted with it.
+        let folder = self
+            .options
+            .boot
+            .then(|| self.cache.passing())
+            .transpose()?;
+        let passing = folder
+            .as_ref()
+            .map(|folder| Cache::at(folder.path()))
+            .transpose()?;
         let image = perturbed.as_ref().map(|image| &image.file);
         let usual = self.image.as_ref().map(|(file, _)| file);
         let boot = Boot {
@@ -343,7 +354,9 @@ impl Machine<'_> {
             command: command.map(str::to_owned).into(),
             order: given.order,
             // Another layout is another machine, which is not needed a second time.
-            saved: (layout.is_none() && !self.options.boot).then_some(&self.cache),
+            saved: layout
+                .is_none()
+                .then(|| passing.as_ref().unwrap_or(&self.cache)),
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs

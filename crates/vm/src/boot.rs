@@ -84,7 +84,7 @@ pub enum Event<'a> {
     Console(&'a str),
     /// A line that the guest wrote to its progress port.
     Progress(&'a str),
-    /// Why no saved machine serves this run, which boots instead.
+    /// Why a saved machine is not used: another is made, or the run boots.
     Note(&'a str),
 }
 
@@ -216,7 +216,7 @@ impl Boot<'_> {
                 Ok(Begun::Ended(outcome)) => return Ok(outcome),
                 Ok(Begun::Running(mut running)) => return running.to_its_end(on_event),
                 Err(Trouble::Boot(error)) => return Err(error),
-                Err(Trouble::Save(reason)) => {
+                Err(Trouble::Save(reason) | Trouble::Refused(reason)) => {
                     let note = format!("it boots, since no saved machine can be had: {reason}");
                     on_event(Event::Note(&note));
                 }

@@ -104,7 +104,12 @@ impl Store {
 
     /// Waits until nobody else makes or begins with this machine.
     pub(super) fn hold(&self, point: &Point) -> io::Result<Place> {
-        let lock = lock(&self.folder, point.name, &point.key, FlockArg::LockExclusive)?;
+        let lock = lock(
+            &self.folder,
+            point.name,
+            &point.key,
+            FlockArg::LockExclusive,
+        )?;
         let name = format!("{}-{}.{ENDING}", point.name, point.key);
         Ok(Place {
             folder: self.folder.clone(),

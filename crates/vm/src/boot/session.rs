@@ -34,6 +34,8 @@ pub(super) enum Trouble {
     Boot(BootError),
     /// This is in the way; the run may boot.
     Save(Refusal),
+    /// A saved machine was refused, and is deleted.
+    Refused(Refusal),
 }
 
 impl From<BootError> for Trouble {
@@ -72,11 +74,29 @@ impl<'a> Session<'a> {
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Begun<'a>, Trouble> {
         let store = Store::open(cache).map_err(|error| Trouble::Save(error.to_string()))?;
-        let place = match self.place(&store, points, on_event)? {
-            Ok(place) => place,
-            Err(outcome) => return Ok(Begun::Ended(outcome)),
-        };
-        Ok(Begun::Running(self.resumed(&place)?))
+        // Each of them may be refused once; those made anew should not be.
+        for _ in points {
+            match self.go_on_once(&store, points, on_event) {
+                Err(Trouble::Refused(reason)) => {
+                    let note = format!("{reason}; it is made anew");
+                    on_event(Event::Note(&note));
+                }
+                begun => return begun,
+            }
+        }
+        self.go_on_once(&store, points, on_event)
+    }
+
+    fn go_on_once(
+        self,
+        store: &Store,
+        points: &[Point],
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Begun<'a>, Trouble> {
+        Ok(match self.place(store, points, on_event)? {
+            Ok(place) => Begun::Running(self.resumed(&place)?),
+            Err(outcome) => Begun::Ended(outcome),
+        })
     }
 
     /// The place of the machine of the last point, filled; or the outcome, if it came to that.
@@ -158,7 +178,7 @@ impl<'a> Session<'a> {
                 let said = fs::read_to_string(&self.files.stderr).unwrap_or_default();
                 let said = said.lines().last().unwrap_or_default().to_owned();
                 let file = place.file.display();
-                Trouble::Save(format!(
+                Trouble::Refused(format!(
                     "QEMU refuses {file}, which is deleted ({reason}; {said})"
                 ))
             }
