@@ -160,7 +160,7 @@ unit-test:
 # of a part of it all would be compiled anew.
 MACHINES := 2
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel -- --ignored --test-threads=$(MACHINES) $(TEST)
+	$(CARGO) test --release --locked --workspace --lib --test kernel --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
 
 RUN_ONE       = $(ANDANTE) lab run $* --machines 1 --scheduler $(or $(under_$*),andante) $(with_$*)
 RUN_PERTURBED = $(ANDANTE) lab run $* --machines 1 --scheduler andante $(or $(perturbed_$*),$(with_$*)) --out out/perturbed

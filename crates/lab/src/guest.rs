@@ -12,16 +12,29 @@ use crate::choice::Choice;
 use crate::error::LabError;
 use crate::perturb;
 use crate::result::SchedulerResult;
-use crate::runner::{self, Setup};
+use crate::runner::{self, Loading, Ready, Setup};
 use crate::scenario::{Scenario, Workload};
 use crate::sweep::DrawId;
 
 const OUTPUT_PORT: &str = "/dev/virtio-ports/andante.out";
 const PROGRESS_PORT: &str = "/dev/virtio-ports/andante.progress";
+/// Fetches what lies there then; see the virtual machine's first program.
+const RECEIVE: [&str; 3] = ["/andante/init", "receive", "order"];
+/// The order of a machine that is ready (JSON), in the guest.
+pub(crate) const ORDER_FILE: &str = "/andante/order.json";
 /// In memory, so that no run waits for a disk.
 const FOLDER: &str = "/tmp/andante";
 
-/// What the host asks for.
+/// What the host asks for first: all that the machine is made ready by.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ReadyOrder {
+    /// `andante`, `eevdf`, `stock`, or the path of a program.
+    pub scheduler: String,
+    /// How it is loaded.
+    pub loading: Loading,
+}
+
+/// What the host asks for of a machine that is ready; it may have been saved in the meantime.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GuestOrder {
     /// The scenario's file.
@@ -69,7 +82,8 @@ impl GuestReply {
     }
 }
 
-/// Carries out `order` (JSON) and sends the reply; returns the exit status.
+/// Makes the machine ready as `order` (JSON) says, receives what is to be done there, does it and sends the
+/// reply; returns the exit status.
 pub fn guest_main(order: &str) -> i32 {
     send(&carry_out(order).map_or_else(failed, GuestReply::Result))
 }
@@ -107,9 +121,7 @@ pub(crate) fn send(reply: &impl Serialize) -> i32 {
 }
 
 fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
-    let order: GuestOrder = serde_json::from_str(order)
-        .map_err(|error| LabError::io("read the laboratory's order", error))?;
-    let (workload, choice, setup) = read_order(&order)?;
+    let order: ReadyOrder = read_json(order)?;
     let mut port = OpenOptions::new()
         .write(true)
         .open(Path::new(PROGRESS_PORT))
@@ -120,7 +132,38 @@ fn carry_out(order: &str) -> Result<SchedulerResult, LabError> {
             let _ = writeln!(port, "{}", format_progress(&progress));
         }
     };
-    runner::run_case(&workload, &choice, &setup, &mut say)
+    let choice = Choice::parse(&order.scheduler)?;
+    let ready = Ready::make(&choice, &order.loading, &setup()?, &mut say)?;
+    let (workload, choice, setup) = read_order(&received()?)?;
+    runner::run_on(ready, &workload, &choice, &setup, &mut say)
+}
+
+/// The order that the host has for the machine when it is ready.
+fn received() -> Result<GuestOrder, LabError> {
+    let [program, arguments @ ..] = RECEIVE;
+    let status = std::process::Command::new(program).args(arguments).status();
+    let status = status.map_err(|e| LabError::io("receive the laboratory's order", e))?;
+    if !status.success() {
+        let reason =
+            format!("the laboratory's order cannot be received: {program} ended with {status}");
+        return Err(LabError::NoResult { reason });
+    }
+    let text = std::fs::read_to_string(ORDER_FILE);
+    read_json(&text.map_err(|e| LabError::file("read", ORDER_FILE, e))?)
+}
+
+fn read_json<'a, Order: Deserialize<'a>>(text: &'a str) -> Result<Order, LabError> {
+    serde_json::from_str(text).map_err(|error| LabError::io("read the laboratory's order", error))
+}
+
+/// Where a case runs.
+fn setup() -> Result<Setup, LabError> {
+    Ok(Setup {
+        base_class: "/".to_owned(),
+        folder: FOLDER.into(),
+        assets: assets::IN_GUEST.into(),
+        andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
+    })
 }
 
 /// The workload, scheduler and place that an order names.
@@ -136,17 +179,11 @@ pub(crate) fn read_order(order: &GuestOrder) -> Result<(Workload, Choice, Setup)
         ),
         hint: "the host asked for a case that the scenario does not have".to_owned(),
     })?;
-    let setup = Setup {
-        base_class: "/".to_owned(),
-        folder: FOLDER.into(),
-        assets: assets::IN_GUEST.into(),
-        andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
-    };
     let workload = match order.perturbation {
         Some(id) => perturb::perturbed(&case.workload, id),
         None => case.workload,
     };
-    Ok((workload, Choice::parse(&order.scheduler)?, setup))
+    Ok((workload, Choice::parse(&order.scheduler)?, setup()?))
 }
 
 /// `3.500 measuring`, or `- booting` outside a measurement.

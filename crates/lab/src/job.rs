@@ -54,6 +54,8 @@ pub struct RunOptions {
     pub andante: PathBuf,
     /// Virtual machines at once; none: as many as there are CPUs, up to a bound.
     pub machines: Option<usize>,
+    /// Every virtual machine boots, and none goes on from one that was saved by an earlier run.
+    pub boot: bool,
 }
 
 /// One case under one scheduler.

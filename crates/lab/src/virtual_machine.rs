@@ -13,14 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use andante_vm::{
-    Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, PassingImage, Qemu,
-    Topology,
+    Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage,
+    Qemu, Topology,
 };
 
 use crate::assets;
 use crate::choice::Choice;
 use crate::error::LabError;
-use crate::guest::{self, GuestOrder, GuestReply};
+use crate::guest::{self, GuestOrder, GuestReply, ReadyOrder};
 use crate::job::{Carried, Job, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
@@ -49,6 +49,17 @@ pub(crate) struct Machine<'a> {
     scenario: &'a Scenario,
     options: &'a RunOptions,
     logs: PathBuf,
+}
+
+/// What a machine is given besides the laboratory's binary and the command.
+#[derive(Default)]
+pub(crate) struct Given {
+    /// Executables.
+    pub programs: Vec<PathBuf>,
+    /// With the command.
+    pub files: Vec<InitrdFile>,
+    /// When it is ready.
+    pub order: Option<Order>,
 }
 
 /// Tells the waiting thread how far the job with this number is.
@@ -240,8 +251,29 @@ impl Machine<'_> {
             Choice::Program(file) => (vec![file.clone()], in_guest(file)),
             choice => (Vec::new(), choice.name()),
         };
+        let ready = ReadyOrder {
+            scheduler: scheduler.clone(),
+            loading: runner::Loading::of(&job.case.workload),
+        };
         let order = self.order(job, scheduler);
-        match self.carry("guest", &order, job, programs, say)? {
+        let order = serde_json::to_vec(&order).expect("orders are plain data");
+        let mut files = self.scenario_files.clone();
+        files.push(InitrdFile {
+            guest: guest::ORDER_FILE.into(),
+            content: Content::Bytes(order),
+            mode: 0o644,
+        });
+        // What loads nothing is ready at once.
+        let save = !matches!(
+            job.choice,
+            Choice::Eevdf | Choice::Stock | Choice::ByHand(_)
+        );
+        let given = Given {
+            order: Some(Order { files, save }),
+            programs,
+            ..Given::default()
+        };
+        match self.carry("guest", &ready, job, given, say)? {
             GuestReply::Result(result) => Ok(result),
             reply => Err(reply.into_error()),
         }
@@ -270,17 +302,26 @@ impl Machine<'_> {
         Ok(Some(andante_vm::build_passing_image(&self.cache, &spec)?))
     }
 
-    /// Boots a machine for this job, has the laboratory there carry out an order, by the subcommand
+    /// What a machine is given that is asked at once for all of it.
+    pub(crate) fn at_once(&self) -> Given {
+        Given {
+            files: self.scenario_files.clone(),
+            ..Given::default()
+        }
+    }
+
+    /// Has a machine for this job, has the laboratory there carry out an order, by the subcommand
     /// `verb`, and brings back the reply.
     pub(crate) fn carry<Reply: DeserializeOwned>(
         &self,
         verb: &str,
         order: &impl Serialize,
         job: &Job,
-        mut programs: Vec<PathBuf>,
+        given: Given,
         say: &mut dyn FnMut(runner::Progress),
     ) -> Result<Reply, LabError> {
         let workload = &job.case.workload;
+        let mut programs = given.programs;
         programs.insert(0, self.options.andante.clone());
         let order = serde_json::to_string(order).expect("orders are plain data");
         let command = [&in_guest(&self.options.andante), "lab", verb, &order];
@@ -288,6 +329,16 @@ impl Machine<'_> {
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
         let layout = job.perturbation.map(perturb::layout);
         let perturbed = self.image_of(layout)?;
+        // Nothing saved earlier is found there, and what is saved is deleted with it.
+        let folder = self
+            .options
+            .boot
+            .then(|| self.cache.passing())
+            .transpose()?;
+        let passing = folder
+            .as_ref()
+            .map(|folder| Cache::at(folder.path()))
+            .transpose()?;
         let image = perturbed.as_ref().map(|image| &image.file);
         let usual = self.image.as_ref().map(|(file, _)| file);
         let boot = Boot {
@@ -302,9 +353,15 @@ impl Machine<'_> {
             memory_mib: workload.memory_mib,
             image: image.or(usual).map(PathBuf::as_path),
             layout,
-            initrd_files: self.scenario_files.clone(),
+            initrd_files: Vec::new(),
+            files: given.files,
             programs,
             command: command.map(str::to_owned).into(),
+            order: given.order,
+            // Another layout is another machine, which is not needed a second time.
+            saved: layout
+                .is_none()
+                .then(|| passing.as_ref().unwrap_or(&self.cache)),
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs
@@ -313,6 +370,7 @@ impl Machine<'_> {
         let mut last_words = String::new();
         let outcome = boot.run(&mut |event| match event {
             Event::Progress(line) => say(guest::parse_progress(line)),
+            Event::Note(line) => say(runner::Progress::phase(line)),
             Event::Console(line) if !line.trim().is_empty() => line.clone_into(&mut last_words),
             Event::Console(_) => {}
         })?;

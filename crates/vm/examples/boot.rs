@@ -67,8 +67,11 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         image: image.as_deref(),
         layout: None,
         initrd_files: Vec::new(),
+        files: Vec::new(),
         programs: Vec::new(),
         command,
+        order: None,
+        saved: Some(&cache),
         timeout: Duration::from_secs(300),
         console_log: std::env::temp_dir().join("andante-boot-example.log"),
     };
@@ -76,6 +79,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let outcome = boot.run(&mut |event| match event {
         Event::Console(line) => println!("{line}"),
         Event::Progress(line) => eprintln!("progress: {line}"),
+        Event::Note(line) => eprintln!("note: {line}"),
     })?;
     eprintln!(
         "exit status {}, {} bytes of output, {} virtual s, {:.1} s on the host",

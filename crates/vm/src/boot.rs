@@ -2,19 +2,23 @@
 
 mod guest;
 mod machine;
+mod monitor;
+mod saved;
+mod session;
 mod tail;
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use std::{fs, thread, time::Instant};
+use std::time::{Duration, Instant};
 
+use crate::cache::{Cache, CacheError};
 use crate::kernel::Kernel;
 use crate::modules::ModuleError;
 use crate::qemu::Qemu;
 use crate::tree::{Content, TreeError};
-use machine::{Files, Running};
-use tail::Tail;
+use machine::Files;
+use session::{Begun, Session, Trouble};
 
 /// A file put into the guest's initial RAM disk.
 #[derive(Debug, Clone)]
@@ -48,6 +52,16 @@ impl Default for Topology {
     }
 }
 
+/// Files that a command receives after it has made the machine ready, by `/andante/init receive order`.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    /// The files.
+    pub files: Vec<InitrdFile>,
+    /// Whether what the command did until then is worth being saved, so that the next run of the same
+    /// command with other files goes on from there.
+    pub save: bool,
+}
+
 /// One run of the virtual machine: it boots, runs one command as root, and switches off.
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
@@ -66,14 +80,20 @@ pub struct Boot<'a> {
     pub image: Option<&'a Path>,
     /// Seed of another order of the files in the RAM disk; none: by path.
     pub layout: Option<u64>,
-    /// Files of the RAM disk.
+    /// Files of the RAM disk: few, since machines with others cannot be the same.
     pub initrd_files: Vec<InitrdFile>,
+    /// Files that come with the command, up to 250 KiB; best in `/andante`.
+    pub files: Vec<InitrdFile>,
     /// Executables of the host, put into `/andante/bin` (which ends the guest's PATH) with their
     /// shared libraries.
     pub programs: Vec<PathBuf>,
     /// The command with its arguments. Its output goes to the console; for data it opens
     /// `/dev/virtio-ports/andante.out`, for progress lines `/dev/virtio-ports/andante.progress`.
     pub command: Vec<String>,
+    /// What the command receives later; none: it does not ask for it.
+    pub order: Option<Order>,
+    /// Where machines are saved, from which the next runs go on; none: every run boots.
+    pub saved: Option<&'a Cache>,
     /// How long the run may take on the host before it is stopped.
     pub timeout: Duration,
     /// Where the console's text is kept.
@@ -87,6 +107,8 @@ pub enum Event<'a> {
     Console(&'a str),
     /// A line that the guest wrote to its progress port.
     Progress(&'a str),
+    /// Why a saved machine is not used: another is made, or the run boots.
+    Note(&'a str),
 }
 
 /// What a run left.
@@ -158,6 +180,19 @@ pub enum BootError {
         /// Its last lines.
         tail: String,
     },
+    /// What is given with the command is too long.
+    #[error(
+        "{bytes} bytes of files are too many to be given to a machine that is up (at most {bytes_max}): leave some of them out, or put them into its RAM disk"
+    )]
+    TooMuch {
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        bytes_max: usize,
+    },
+    /// The folder of saved machines cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// A file of the host cannot be taken into the guest.
     #[error(transparent)]
     Tree(#[from] TreeError),
@@ -174,9 +209,6 @@ pub enum BootError {
     },
 }
 
-/// How often the host looks at what the guest wrote.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
 impl Boot<'_> {
     /// Boots, runs the command and waits for its end. `on_event` is called as lines appear.
     ///
@@ -184,72 +216,36 @@ impl Boot<'_> {
     /// everything at once, so the run's course depends on nothing but its input. QEMU dies with
     /// the calling thread.
     pub fn run(&self, on_event: &mut dyn FnMut(Event)) -> Result<Outcome, BootError> {
+        let deadline = Instant::now() + self.timeout;
         let folder = tempfile::Builder::new()
             .prefix("andante-vm-")
             .tempdir()
             .map_err(io_error(&std::env::temp_dir()))?;
         let files = Files::in_folder(folder.path(), &self.console_log);
         let initrd = guest::initrd(self)?;
-        fs::write(&files.initrd, initrd).map_err(io_error(&files.initrd))?;
-        for file in [&files.console, &files.progress] {
-            fs::write(file, "").map_err(io_error(file))?;
+        fs::write(&files.initrd, &initrd).map_err(io_error(&files.initrd))?;
+        let given = guest::given(self)?;
+        for (file, content) in files.given.iter().zip(&given) {
+            fs::write(file, content).map_err(io_error(file))?;
         }
-
-        let mut console = Tail::open(&files.console)?;
-        let mut progress = Tail::open(&files.progress)?;
-        let mut running = Running::start(self, &files)?;
-        let deadline = Instant::now() + self.timeout;
-        loop {
-            let ended = running.ended()?;
-            console.lines(&mut |line| on_event(Event::Console(line)))?;
-            progress.lines(&mut |line| on_event(Event::Progress(line)))?;
-            if let Some(status) = ended {
-                return self.outcome(&files, status);
+        let session = Session {
+            boot: self,
+            files: &files,
+            deadline,
+        };
+        if let Some(cache) = self.saved {
+            let points = saved::points(self, &initrd, &given[0])?;
+            match session.go_on(cache, &points, on_event) {
+                Ok(Begun::Ended(outcome)) => return Ok(outcome),
+                Ok(Begun::Running(mut running)) => return running.to_its_end(on_event),
+                Err(Trouble::Boot(error)) => return Err(error),
+                Err(Trouble::Save(reason) | Trouble::Refused(reason)) => {
+                    let note = format!("it boots, since no saved machine can be had: {reason}");
+                    on_event(Event::Note(&note));
+                }
             }
-            if Instant::now() >= deadline {
-                drop(running);
-                return Err(BootError::Timeout {
-                    timeout: self.timeout,
-                    log: self.console_log.clone(),
-                    tail: last_lines(&files.console),
-                });
-            }
-            thread::sleep(LOOK_EVERY);
         }
-    }
-
-    fn outcome(
-        &self,
-        files: &Files,
-        status: std::process::ExitStatus,
-    ) -> Result<Outcome, BootError> {
-        if !status.success() {
-            let said = fs::read_to_string(&files.stderr).unwrap_or_default();
-            return Err(BootError::Qemu {
-                status: status.to_string(),
-                message: said.lines().last().unwrap_or("no message").to_owned(),
-            });
-        }
-        let (log, tail) = (self.console_log.clone(), last_lines(&files.console));
-        let report = fs::read_to_string(&files.status).map_err(io_error(&files.status))?;
-        if let Some((exit_status, virtual_s)) = parse_status(&report) {
-            let output = fs::read(&files.output).map_err(io_error(&files.output))?;
-            return Ok(Outcome {
-                exit_status,
-                output,
-                virtual_s,
-            });
-        }
-        let console = fs::read(&files.console).map_err(io_error(&files.console))?;
-        let console = String::from_utf8_lossy(&console);
-        Err(match console.split("Kernel panic - ").nth(1) {
-            Some(rest) => BootError::Panic {
-                message: rest.lines().next().unwrap_or_default().trim().to_owned(),
-                log,
-                tail,
-            },
-            None => BootError::NoStatus { log, tail },
-        })
+        session.start(None)?.to_its_end(on_event)
     }
 }
 

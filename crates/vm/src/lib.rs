@@ -62,13 +62,16 @@
 //!     image: None,
 //!     layout: None,
 //!     initrd_files: Vec::new(),
+//!     files: Vec::new(),
 //!     programs: Vec::new(),
 //!     command: vec!["busybox".into(), "uname".into(), "-r".into()],
+//!     order: None,
+//!     saved: Some(&cache),
 //!     timeout: Duration::from_secs(60),
 //!     console_log: "console.log".into(),
 //! };
 //! let outcome = boot.run(&mut |event| match event {
-//!     Event::Console(line) | Event::Progress(line) => println!("{line}"),
+//!     Event::Console(line) | Event::Progress(line) | Event::Note(line) => println!("{line}"),
 //! })?;
 //! assert_eq!(outcome.exit_status, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -89,7 +92,7 @@ mod tree;
 mod vmlinux;
 
 pub use apt::AptError;
-pub use boot::{Boot, BootError, Event, InitrdFile, Outcome, Topology};
+pub use boot::{Boot, BootError, Event, InitrdFile, Order, Outcome, Topology};
 pub use cache::{Cache, CacheError};
 pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_image};
 pub use kernel::{Kernel, KernelError, KernelSearch, find_kernel};

@@ -39,8 +39,11 @@ impl Machine {
             image: None,
             layout: None,
             initrd_files: Vec::new(),
+            files: Vec::new(),
             programs: Vec::new(),
             command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            order: None,
+            saved: None,
             timeout: Duration::from_secs(180),
             console_log: self.folder.path().join("console"),
         }
@@ -53,6 +56,7 @@ fn run(boot: &Boot) -> (Result<Outcome, BootError>, Vec<String>) {
     let outcome = boot.run(&mut |event| match event {
         Event::Console(line) => lines.push(format!("console {line}")),
         Event::Progress(line) => lines.push(format!("progress {line}")),
+        Event::Note(line) => lines.push(format!("note {line}")),
     });
     (outcome, lines)
 }

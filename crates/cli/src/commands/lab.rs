@@ -112,6 +112,10 @@ struct Run {
     /// to 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     machines: Option<u64>,
+    /// Boot every virtual machine anew. Else one that is up, with the scheduler in charge, is saved in the
+    /// cache (up to 8 GiB of them), and what is run there next goes on from it. The figures are the same.
+    #[arg(long)]
+    boot: bool,
     /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
     /// those of a real kernel.
     #[arg(long, value_name = "DIR")]
@@ -305,6 +309,7 @@ impl Run {
             out: self.out.clone(),
             andante: env::current_exe().context("could not find this program's own file")?,
             machines: self.machines.map(|n| n as usize),
+            boot: self.boot,
         })
     }
 

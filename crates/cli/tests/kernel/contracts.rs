@@ -2,14 +2,7 @@
 //! Contracts on a real kernel: what they are worth, what is answered to those who ask, and what is
 //! left of them.
 
-use std::path::PathBuf;
-
-use super::{Report, compiled, in_vm, in_vm_with, number};
-
-/// threads.c, which says what it does. With the folder it is gone.
-fn threads(folder: &tempfile::TempDir) -> PathBuf {
-    compiled("threads", folder)
-}
+use super::{Report, in_vm, number};
 
 /// Each answer has the status it should, and says something of what it should.
 fn assert_answers(report: &Report, expected: &[(&str, u8, &str)]) {
@@ -40,8 +33,7 @@ fn assert_share(report: &Report, key: &str, expected: f64) {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn contracts_hold_beside_endless_loops() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let report = in_vm_with("contracts", 1, &[threads(&folder)]);
+    let report = in_vm("contracts", 1);
     for key in ["without", "released"] {
         assert_share(&report, key, 100.0 / 9.0);
     }
@@ -85,8 +77,7 @@ fn contracts_hold_beside_endless_loops() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn those_who_ask_for_contracts_are_told_the_truth() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let report = in_vm_with("answers", 1, &[threads(&folder)]);
+    let report = in_vm("answers", 1);
     assert_answers(
         &report,
         &[

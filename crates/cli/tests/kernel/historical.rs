@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The historical policies on a real kernel.
 
-use std::path::PathBuf;
-
-use super::{Report, in_vm_with};
+use super::{Report, in_vm};
 
 const POLICIES: [&str; 5] = ["svr4-ts", "svr4-rt", "svr4-new", "linux-2.2", "rr"];
-
-/// The shell of the virtual machine has no `nice` of its own.
-fn with_nice(name: &str, cpus: u32) -> Report {
-    in_vm_with(name, cpus, &[PathBuf::from("/usr/bin/nice")])
-}
 
 /// What is reported of a policy under a key.
 fn of<'a>(report: &'a Report, key: &str, policy: &str) -> &'a str {
@@ -28,7 +21,7 @@ fn number_of(report: &Report, key: &str, policy: &str) -> f64 {
 
 /// Each takes charge, keeps the CPUs busy with one loop more than there are of them, and leaves.
 fn each_serves_and_leaves(cpus: u32) -> Report {
-    let report = with_nice("historical", cpus);
+    let report = in_vm("historical", cpus);
     for policy in POLICIES {
         let ops = format!("andante_{}", policy.replace('-', "_"));
         assert!(of(&report, "ops", policy).starts_with(&ops), "{report:?}");

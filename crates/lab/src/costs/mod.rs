@@ -176,6 +176,7 @@ fn measure(
         against: None,
         out: options.logs.join(one.name),
         machines: None,
+        boot: false,
         andante: options.andante.clone(),
     };
     let (file, scenario) = run::load(&options)?;
@@ -192,7 +193,7 @@ fn measure(
     let length_s = job.case.workload.duration_s;
     progress.run(index, &runner::Progress::phase("booting"), length_s);
     let say = &mut |at: runner::Progress| progress.run(index, &at, length_s);
-    let reply: Reply = machine.carry("costs-guest", &order, &job, Vec::new(), say)?;
+    let reply: Reply = machine.carry("costs-guest", &order, &job, machine.at_once(), say)?;
     Ok(Kept {
         kernel: machine.kernel().to_owned(),
         emulator: machine.emulator(),

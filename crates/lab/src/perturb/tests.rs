@@ -114,6 +114,7 @@ fn options(folder: &std::path::Path) -> PerturbOptions {
             out: folder.to_owned(),
             andante: "andante".into(),
             machines: None,
+            boot: false,
         },
         seed: 1,
         count: 6,

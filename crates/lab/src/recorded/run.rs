@@ -113,6 +113,7 @@ fn carry_out(
                 andante: options.andante.clone(),
                 // With several entries the pool runs as many at once as there are CPUs.
                 machines: (!alone).then_some(1),
+                boot: false,
             };
             let results = crate::run::run(&options, progress)?;
             crate::run::verdict(&results)?;

@@ -30,6 +30,7 @@ use nix::sys::signal::Signal;
 pub(crate) use classes::own_class;
 pub(crate) use collect::online_cpus;
 pub(crate) use contracts::{asked_for, no_room, obstacle as contract_obstacle};
+pub(crate) use scheduler::Loading;
 
 use crate::choice::Choice;
 use crate::error::LabError;
@@ -79,6 +80,39 @@ impl Progress {
     }
 }
 
+/// A machine on which a scheduler is in charge, and nothing else has been done: the same for all workloads
+/// that load it in the same way.
+pub(crate) struct Ready {
+    steps_per_ms: f64,
+    in_charge: Option<InCharge>,
+}
+
+impl Ready {
+    /// Calibrates the synthetic programs, and puts the scheduler in charge.
+    ///
+    /// # Errors
+    /// If the scheduler cannot be started.
+    pub fn make(
+        choice: &Choice,
+        loading: &Loading,
+        setup: &Setup,
+        say: &mut dyn FnMut(Progress),
+    ) -> Result<Self, LabError> {
+        std::fs::create_dir_all(&setup.folder)
+            .map_err(|e| LabError::file("create", &setup.folder, e))?;
+        // Before anything else competes for the CPU.
+        let steps_per_ms = work::calibrate();
+        say(Progress::phase(format!(
+            "putting {} in charge",
+            choice.name()
+        )));
+        Ok(Self {
+            steps_per_ms,
+            in_charge: InCharge::start(choice, loading, setup)?,
+        })
+    }
+}
+
 /// Runs `workload` under the scheduler `choice`.
 ///
 /// # Errors
@@ -90,17 +124,26 @@ pub fn run_case(
     say: &mut dyn FnMut(Progress),
 ) -> Result<SchedulerResult, LabError> {
     stop::on(&[Signal::SIGTERM, Signal::SIGINT]).map_err(|e| LabError::io("set up signals", e))?;
-    std::fs::create_dir_all(&setup.folder)
-        .map_err(|e| LabError::file("create", &setup.folder, e))?;
+    let ready = Ready::make(choice, &Loading::of(workload), setup, say)?;
+    run_on(ready, workload, choice, setup, say)
+}
 
-    // Before anything else competes for the CPU.
-    let steps_per_ms = work::calibrate();
+/// Runs `workload` on a machine that is ready for it.
+///
+/// # Errors
+/// As [`run_case`].
+pub(crate) fn run_on(
+    ready: Ready,
+    workload: &Workload,
+    choice: &Choice,
+    setup: &Setup,
+    say: &mut dyn FnMut(Progress),
+) -> Result<SchedulerResult, LabError> {
+    stop::on(&[Signal::SIGTERM, Signal::SIGINT]).map_err(|e| LabError::io("set up signals", e))?;
+    let steps_per_ms = ready.steps_per_ms;
     let classes = Classes::make(workload, &setup.base_class, choice)?;
-    say(Progress::phase(format!(
-        "putting {} in charge",
-        choice.name()
-    )));
-    let mut in_charge = InCharge::start(choice, workload, setup)?;
+    // Made before it, they are there for longer than it is in charge.
+    let mut in_charge = ready.in_charge;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
     let prepared = Prepared {
         workload,
@@ -150,8 +193,9 @@ pub fn run_case(
 /// A machine with a workload's classes and the scheduler in charge, and nothing running.
 pub(crate) struct Machine {
     pub steps_per_ms: f64,
-    classes: Classes,
+    // Fields are dropped in this order: the scheduler leaves first.
     _in_charge: Option<InCharge>,
+    classes: Classes,
 }
 
 impl Machine {
@@ -164,12 +208,11 @@ impl Machine {
         choice: &Choice,
         setup: &Setup,
     ) -> Result<Self, LabError> {
-        std::fs::create_dir_all(&setup.folder)
-            .map_err(|e| LabError::file("create", &setup.folder, e))?;
+        let ready = Ready::make(choice, &Loading::of(workload), setup, &mut |_| ())?;
         Ok(Self {
-            steps_per_ms: work::calibrate(),
+            steps_per_ms: ready.steps_per_ms,
             classes: Classes::make(workload, &setup.base_class, choice)?,
-            _in_charge: InCharge::start(choice, workload, setup)?,
+            _in_charge: ready.in_charge,
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 
 use super::Setup;
 use super::process::last_line;
@@ -21,6 +22,27 @@ const LOAD_TIMEOUT_S: f64 = 300.0;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
+
+/// What Andante is told when it is loaded: all that this depends on of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Loading {
+    learn_percent: Option<u32>,
+    domain_cpus: Option<u32>,
+    binding: bool,
+    leave_percent: Option<u32>,
+}
+
+impl Loading {
+    /// What `workload` says.
+    pub fn of(workload: &Workload) -> Self {
+        Self {
+            learn_percent: workload.learn_percent,
+            domain_cpus: workload.domain_cpus,
+            binding: workload.binding,
+            leave_percent: workload.leave_percent,
+        }
+    }
+}
 
 /// A scheduler in charge; dropping it puts the stock scheduler back.
 pub(super) struct InCharge {
@@ -38,23 +60,23 @@ impl InCharge {
     /// If another one is loaded, or if it ends or takes too long.
     pub fn start(
         choice: &Choice,
-        workload: &Workload,
+        loading: &Loading,
         setup: &Setup,
     ) -> Result<Option<Self>, LabError> {
         let mut command = match choice {
             Choice::Andante => {
                 let mut command = Command::new(&setup.andante);
                 command.args(["run", "--quiet"]);
-                if let Some(percent) = workload.learn_percent {
+                if let Some(percent) = loading.learn_percent {
                     command.arg(format!("--learn={percent}"));
                 }
-                if let Some(cpus) = workload.domain_cpus {
+                if let Some(cpus) = loading.domain_cpus {
                     command.args(["--domain-cpus", &cpus.to_string()]);
                 }
-                if !workload.binding {
+                if !loading.binding {
                     command.arg("--no-binding");
                 }
-                if let Some(percent) = workload.leave_percent {
+                if let Some(percent) = loading.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }
                 command
@@ -62,7 +84,7 @@ impl InCharge {
             Choice::Dwcs => {
                 let mut command = Command::new(&setup.andante);
                 command.args(["run", "--quiet", "--policy", "dwcs"]);
-                if let Some(percent) = workload.leave_percent {
+                if let Some(percent) = loading.leave_percent {
                     command.args(["--leave", &percent.to_string()]);
                 }
                 command

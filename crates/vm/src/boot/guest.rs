@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Boot, BootError};
+use super::{Boot, BootError, InitrdFile};
 use crate::elf;
 use crate::initrd;
 use crate::modules;
@@ -15,6 +15,8 @@ const INIT: &[u8] = include_bytes!("../init");
 
 /// Drivers of the ports, for kernels that do not have them built in.
 const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+/// The driver of what is given to the guest later.
+const GIVEN_MODULES: [&str; 1] = ["qemu_fw_cfg"];
 /// Drivers of the root image.
 const IMAGE_MODULES: [&str; 4] = ["ext4", "nd_btt", "nfit", "nd_pmem"];
 
@@ -38,6 +40,44 @@ pub(super) fn initrd(boot: &Boot) -> Result<Vec<u8>, BootError> {
     Ok(initrd::pack(&tree, boot.layout)?)
 }
 
+/// What the guest receives at the points, in the order of [`super::machine::POINTS`].
+pub(super) fn given(boot: &Boot) -> Result<[Vec<u8>; 2], BootError> {
+    let tree_of = |files: &[InitrdFile]| {
+        let mut tree = Tree::default();
+        for file in files {
+            tree.file(&file.guest, file.content.clone(), file.mode);
+        }
+        tree
+    };
+    let mut command = tree_of(&boot.files);
+    let line = quote(&boot.command).into_bytes();
+    command.file("/andante/command", Content::Bytes(line), 0o644);
+    let order = boot.order.as_ref().map_or(&[][..], |order| &order.files);
+    Ok([in_pages(&command)?, in_pages(&tree_of(order))?])
+}
+
+/// What the host gives is so long, whatever it is: the guest's driver looks once, when it is loaded [bytes].
+const GIVEN_BYTES: usize = 256 << 10;
+/// A page; see `receive` of `/init` [bytes].
+const PAGE_BYTES: usize = 4096;
+
+/// The tree as an archive, and before it a page that says how many it takes.
+fn in_pages(tree: &Tree) -> Result<Vec<u8>, BootError> {
+    let archive = initrd::pack(tree, None)?;
+    let pages = archive.len().div_ceil(PAGE_BYTES);
+    if (pages + 1) * PAGE_BYTES > GIVEN_BYTES {
+        return Err(BootError::TooMuch {
+            bytes: archive.len(),
+            bytes_max: GIVEN_BYTES - PAGE_BYTES,
+        });
+    }
+    let mut given = format!("{pages}\n").into_bytes();
+    given.resize(PAGE_BYTES, 0);
+    given.extend(archive);
+    given.resize(GIVEN_BYTES, 0);
+    Ok(given)
+}
+
 /// The files that `/init` works with; its head names them.
 fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
     let carried = carried(tree);
@@ -50,8 +90,7 @@ fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
     };
     put("init", INIT.to_vec(), 0o755);
     put("carried", carried, 0o644);
-    put("command", quote(&boot.command).into_bytes(), 0o644);
-    let mut wanted = PORT_MODULES.to_vec();
+    let mut wanted = [&PORT_MODULES[..], &GIVEN_MODULES].concat();
     if boot.image.is_some() {
         put("image", Vec::new(), 0o644);
         wanted.extend(IMAGE_MODULES);
@@ -92,7 +131,7 @@ fn static_busybox() -> Result<PathBuf, BootError> {
 }
 
 /// A command for the shell, each word in single quotes.
-fn quote(words: &[String]) -> String {
+pub(super) fn quote(words: &[String]) -> String {
     words
         .iter()
         .map(|word| format!("'{}'", word.replace('\'', "'\\''")))

@@ -9,10 +9,13 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Instant;
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use serde_json::json;
 
+use super::monitor::{Monitor, Refusal};
 use super::{Boot, BootError, io_error};
 use crate::qemu::Qemu;
 
@@ -43,9 +46,16 @@ pub(super) struct Files {
     pub output: PathBuf,
     pub progress: PathBuf,
     pub status: PathBuf,
+    /// Ports of the points, where the guest says that it is too late to save it.
+    pub points: [PathBuf; 2],
+    /// What is given to the guest at the points.
+    pub given: [PathBuf; 2],
     /// QEMU's own messages.
     pub stderr: PathBuf,
 }
+
+/// The points at which the guest receives what it does not know from the beginning.
+pub(super) const POINTS: [&str; 2] = ["command", "order"];
 
 impl Files {
     pub(super) fn in_folder(folder: &Path, console: &Path) -> Self {
@@ -55,22 +65,39 @@ impl Files {
             output: folder.join("output"),
             progress: folder.join("progress"),
             status: folder.join("status"),
+            points: POINTS.map(|name| folder.join(format!("{name}.late"))),
+            given: POINTS.map(|name| folder.join(name)),
             stderr: folder.join("stderr"),
         }
     }
 
     /// The guest's ports by name.
-    fn ports(&self) -> [(&'static str, &Path); 3] {
-        [
-            ("andante.out", &self.output),
-            ("andante.progress", &self.progress),
-            ("andante.status", &self.status),
-        ]
+    fn ports(&self) -> Vec<(String, &Path)> {
+        let mut ports = vec![
+            ("andante.out".to_owned(), self.output.as_path()),
+            ("andante.progress".to_owned(), &self.progress),
+            ("andante.status".to_owned(), &self.status),
+        ];
+        for (name, file) in POINTS.iter().zip(&self.points) {
+            ports.push((format!("andante.{name}"), file));
+        }
+        ports
     }
 }
 
+/// How a machine is begun that is saved, or was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Monitored<'a> {
+    /// It goes on from this one, as soon as it is told to; else it boots.
+    pub from: Option<&'a Path>,
+}
+
 /// QEMU's command for one run.
-fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
+pub(super) fn command(
+    boot: &Boot,
+    files: &Files,
+    monitored: Option<Monitored>,
+) -> Result<Command, BootError> {
     let mut qemu = boot.qemu.command();
     qemu.args(["-nodefaults", "-no-user-config", "-display", "none"]);
     qemu.args(["-accel", "tcg", "-icount", "shift=0,sleep=off"]);
@@ -94,9 +121,23 @@ fn command(boot: &Boot, files: &Files) -> Result<Command, BootError> {
     // Without ioeventfd the guest's own thread does the writing, at a fixed virtual instant.
     qemu.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
     for (name, file) in files.ports() {
-        qemu.arg("-chardev").arg(file_device(name, file));
-        qemu.arg("-device")
-            .arg(format!("virtserialport,chardev={name},name={name}"));
+        qemu.arg("-chardev").arg(file_device(&name, file));
+        qemu.arg("-device").arg(format!(
+            "virtserialport,chardev={name},name={name},id={name}"
+        ));
+    }
+    for (name, file) in POINTS.iter().zip(&files.given) {
+        let file = escaped(file);
+        qemu.arg("-fw_cfg")
+            .arg(format!("name=opt/andante/{name},file={file}"));
+    }
+    if let Some(monitored) = monitored {
+        qemu.args(["-chardev", "stdio,id=monitor,signal=off"]);
+        qemu.args(["-mon", "chardev=monitor,mode=control"]);
+        if let Some(from) = monitored.from {
+            qemu.arg("-incoming")
+                .arg(format!("exec:cat < {}", in_shell(from)));
+        }
     }
     let memory_mib = boot.memory_mib;
     match boot.image {
@@ -186,6 +227,11 @@ fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }
 
+/// A path as one word of a command for the shell.
+fn in_shell(path: &Path) -> String {
+    super::guest::quote(&[path.to_string_lossy().into_owned()])
+}
+
 /// A started machine; dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Running {
@@ -193,13 +239,15 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(boot: &Boot, files: &Files) -> Result<Self, BootError> {
+    pub(super) fn start(
+        boot: &Boot,
+        files: &Files,
+        monitored: Option<Monitored>,
+    ) -> Result<Self, BootError> {
         let stderr = File::create(&files.stderr).map_err(io_error(&files.stderr))?;
-        let mut command = command(boot, files)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(stderr);
+        let mut command = command(boot, files, monitored)?;
+        let pipe = || monitored.map_or_else(Stdio::null, |_| Stdio::piped());
+        command.stdin(pipe()).stdout(pipe()).stderr(stderr);
         // SAFETY: between fork and exec only prctl is called, which is safe after a fork.
         unsafe {
             command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
@@ -211,6 +259,25 @@ impl Running {
                 source,
             }),
         }
+    }
+
+    /// The connection to one that is monitored, to be made once.
+    pub(super) fn monitor(&mut self) -> Result<Monitor, Refusal> {
+        Monitor::connect(&mut self.child)
+    }
+
+    /// Has QEMU write the machine, which stands still, to this file.
+    pub(super) fn save(
+        monitor: &mut Monitor,
+        file: &Path,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
+        // It is held back by what a live migration may take of a network, if nothing else is said.
+        let unlimited = json!({ "max-bandwidth": i64::MAX });
+        monitor.execute("migrate-set-parameters", unlimited)?;
+        let uri = format!("exec:cat > {}", in_shell(file));
+        monitor.execute("migrate", json!({ "uri": uri }))?;
+        monitor.await_moved(deadline)
     }
 
     /// How it ended, or `None` while it runs.
