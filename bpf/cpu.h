@@ -179,15 +179,16 @@ an_global int kick_idle_cpus(void)
 		cpu++;
 	}
 	return 0;
+}
 
-	/* Is a CPU idle that a task with this affinity may use? */
-	static __always_inline bool cpus_idle_among(const struct cpumask *allowed)
-	{
-		const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-		bool any = bpf_cpumask_intersects(allowed, idle);
+/* Is a CPU idle that a task with this affinity may use? */
+static __always_inline bool cpus_idle_among(const struct cpumask *allowed)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = bpf_cpumask_intersects(allowed, idle);
 
-		scx_bpf_put_idle_cpumask(idle);
-		return any;
-	}
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
 
 #endif
