@@ -219,7 +219,7 @@ costs: build
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'
 
-# Those of the core, then those of crates/fuzz. The flags are those of stable Rust that libFuzzer is told
+# Those of the core, the search for races, then those of crates/fuzz. The flags are those of stable Rust that libFuzzer is told
 # of coverage by; only what is built for a target named by itself is compiled with them, build scripts
 # are not. libFuzzer is clang's, where its runtime is installed; else libfuzzer-sys compiles its own.
 HOST      = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -238,6 +238,7 @@ SEEDS_config   := dist
 
 fuzz: fuzz-build
 	$(if $(filter file,$(origin TARGETS)),$(MAKE) -s -C core fuzz SECONDS=$(SECONDS))
+	$(if $(filter file,$(origin TARGETS)),$(MAKE) -s -C crates/sim/kernel fuzz SECONDS=$(SECONDS))
 	@$(foreach t,$(TARGETS),ANDANTE_FUZZ=$t core/fuzz/run.sh $t $(SECONDS) target/fuzz/corpus/$t \
 		"ANDANTE_FUZZ=$t $(FUZZ_BIN)" $(FUZZ_BIN) -max_len=16384 \
 		$(wildcard crates/fuzz/inputs/$t) $(SEEDS_$t) &&) true

@@ -82,6 +82,7 @@ u32 sim_fork(const struct sim_task *how)
 		   : m.loaded && m.switching_all ? CLASS_EXT
 						 : CLASS_FAIR; /* task_should_scx() */
 	p->life = TASK_ASLEEP;
+	p->is_new = true;
 	p->cpu = m.cpu;
 	p->cgroup = cgroup_of(cgroup_of(how->cgroup)->gone ? 0 : how->cgroup);
 	p->cgroup->tasks++;
@@ -138,6 +139,7 @@ void sim_wake_new(u32 number)
 
 	spend(m.costs.wake);
 	pi_lock(p);
+	p->is_new = false;
 	set_task_cpu(p, select_task_rq(p, p->cpu, false));
 	activate(p, 0);
 	p->pi_locked = false;
@@ -151,7 +153,7 @@ void sim_wake(u32 number, u32 sync)
 	pi_lock(p);
 	if (p->life == TASK_ASLEEP && p->stopped && !p->migration_disabled) {
 		p->wakes = true;
-	} else if (p->life == TASK_ASLEEP) {
+	} else if (p->life == TASK_ASLEEP && !p->is_new) {
 		m.stats.wakeups++;
 		spend(m.costs.wake);
 		if (!fair_wakes_delayed(p) && !stays(p)) {

@@ -16,6 +16,45 @@
 #include "model.h"
 
 #include <stdio.h>
+#include <string.h>
+
+extern char shell_first_zero[64], shell_last_zero[64];
+extern char shell_first_data[64], shell_last_data[64];
+
+/* ---- what a scheduler keeps ---- */
+
+/* A compiler may take it that nothing lies behind an array. */
+static char *placed(char *at)
+{
+	__asm__("" : "+r"(at));
+	return at;
+}
+
+/*
+ * What is in the scheduler's maps and variables as it is loaded, knobs apart: what the compiler has
+ * put between the two files, zero or as it was when the machine began. The linker keeps the order
+ * in which it was given them.
+ */
+static void shell_resets(void)
+{
+	static char *begun;
+	char *data = placed(shell_first_data), *data_end = placed(shell_last_data);
+	char *zero = placed(shell_first_zero), *zero_end = placed(shell_last_zero);
+
+	model_assert(data < data_end && zero < zero_end);
+	model_assert(model_shell_lies(zero, zero_end));
+	if (!begun) {
+		begun = malloc((u64)(data_end - data));
+		model_assert(begun);
+		memcpy(begun, data, (u64)(data_end - data));
+		return;
+	}
+	memcpy(data, begun, (u64)(data_end - data));
+	memset(zero, 0, (u64)(zero_end - zero));
+	storage_resets();
+	dsqs_reset();
+	timers_reset();
+}
 
 /* ---- locks that tasks sleep for: one CPU has each, the others go on ---- */
 

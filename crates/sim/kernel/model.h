@@ -420,7 +420,6 @@ struct decisions model_decisions(u32 cpu);
 const char *model_scheduler_broken(bool quiet);
 void model_knobs(void);
 bool model_shell_lies(const char *first, const char *last); /* what it keeps, between these */
-void shell_resets(void);
 
 /* hotplug.c */
 bool hotplug_is_due(const struct rq *rq);

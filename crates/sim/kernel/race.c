@@ -11,6 +11,8 @@
  * Each seed has its own kinds of operations and number of tasks, unless --ops names them: what many
  * kinds together hardly ever do, few do soon (A. Groce et al., "Swarm testing", ISSTA 2012).
  *
+ * A fuzzer chooses instead of chance, in fuzz/target.c.
+ *
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
  * line that replays it.
  */
@@ -36,7 +38,11 @@ static u64 state;
 /* splitmix64 */
 u64 chance(u64 below)
 {
-	u64 z = state += 0x9e3779b97f4a7c15ULL;
+	u64 z;
+
+	if (bytes_choose(below, &z))
+		return z;
+	z = state += 0x9e3779b97f4a7c15ULL;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
@@ -198,7 +204,7 @@ static void checks(void)
 	check();
 }
 
-static void run(void)
+void race_runs(void)
 {
 	begin();
 	check(); /* before a CPU leaves: what comes of there having been more stays for a while */
@@ -235,7 +241,7 @@ static int tries(const struct trial *t, bool quietly)
 		    (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
 			_exit(2);
 		alarm(SECONDS_MAX);
-		run();
+		race_runs();
 		if (!quietly && tells) {
 			printf("race: seed %llu: %.3f s, %llu switches, %llu wake-ups, %llu "
 			       "dispatches, %u tasks\n",
@@ -355,6 +361,26 @@ static bool domains_fit(const struct trial *t)
 	return false;
 }
 
+#ifndef RACE_FUZZ /* fuzz/target.c has its own */
+
+/* What a fuzzer has kept, once. */
+static int runs_file(const char *path)
+{
+	static u8 bytes[1 << 20];
+	FILE *file = fopen(path, "rb");
+	u64 size;
+
+	if (!file)
+		return perror(path), 2;
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	trial = bytes_trial(bytes, size);
+	tells = true;
+	race_runs();
+	printf("race: %s: nothing found\n", path);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct trial t = {
@@ -387,6 +413,8 @@ int main(int argc, char **argv)
 			tells = number;
 		else if (!strcmp(option, "--shrink"))
 			shrinks = number;
+		else if (!strcmp(option, "--bytes"))
+			return runs_file(argv[at + 1]);
 		else if (!strcmp(option, "--ops"))
 			t.ops = ops_named(argv[at + 1]), draws = false;
 		else
@@ -412,3 +440,5 @@ int main(int argc, char **argv)
 	       (unsigned long long)seeds, (unsigned long long)t.steps, t.cpus);
 	return 0;
 }
+
+#endif

@@ -51,12 +51,17 @@ extern u64 steps; /* turns taken so far */
 
 /* race.c */
 u64 chance(u64 below);
+void race_runs(void);	  /* a trial, in this process */
 bool is_at_rest(u32 cpu); /* it is in the middle of nothing */
 
 static inline bool may(enum op op)
 {
 	return trial.ops >> op & 1;
 }
+
+/* race_bytes.c */
+struct trial bytes_trial(const u8 *data, u64 size);
+bool bytes_choose(u64 below, u64 *value);
 
 /* race_churn.c */
 extern const char *const op_names[OP_KINDS];

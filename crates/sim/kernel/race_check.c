@@ -3,6 +3,7 @@
 #include "race.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* How long a CPU may be idle while a task waits that it could run [ns]. What is parked is looked at
@@ -16,6 +17,9 @@ static void fails(const char *what, u32 task)
 	printf("race: %s (task %u) at step %llu, %.3f ms\n", what, task, (unsigned long long)steps,
 	       (double)m.now_ns / 1e6);
 	fflush(stdout);
+#ifdef RACE_FUZZ
+	abort();
+#endif
 	_exit(3);
 }
 

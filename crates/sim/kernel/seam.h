@@ -188,6 +188,7 @@ struct task_struct {
 	u64 rt_order;
 	struct fair_entity fair;
 	u64 work_ns;		/* instructions left of its step; MODEL_NEVER: endless */
+	bool is_new;		/* TASK_NEW: nobody but its parent wakes it */
 	bool killed;		/* SIGKILL: it ends when it has the CPU */
 	bool gone;		/* nothing is left of it but its figures */
 	u32 migration_disabled; /* so many times over */

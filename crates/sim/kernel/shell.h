@@ -12,6 +12,8 @@ static void knob(const volatile void *at, const void *value, unsigned long size)
 	unsigned long length = (unsigned long)at + size - page;
 
 	model_assert(!mprotect((void *)page, length, PROT_READ | PROT_WRITE));
+	/* A compiler may take it that nobody writes to a constant. */
+	__asm__("" : "+r"(at));
 	memcpy((void *)at, value, size);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Linked right before the scheduler: where what it keeps begins (shell.c). */
+/* Linked right before the scheduler: where what it keeps begins (load.c). */
 #include "model.h"
 
 char shell_first_zero[64] __attribute__((aligned(64)));
