@@ -54,7 +54,7 @@ pub struct RunOptions {
     pub andante: PathBuf,
     /// Virtual machines at once; none: as many as there are CPUs, up to a bound.
     pub machines: Option<usize>,
-    /// Every virtual machine boots, and none goes on from one that was saved by an earlier run.
+    /// Every virtual machine boots, and none is saved.
     pub boot: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Runs in virtual machines: each case and scheduler boots on its own, several at once.
+//! Runs in virtual machines: each case and scheduler in one of its own, several at once. All that need
+//! the same machine of one CPU and the same scheduler go on from one that was saved with that in charge.
 //!
 //! In virtual time the figures do not depend on how busy the host is, so running two machines side
 //! by side changes nothing but the waiting.
@@ -310,6 +311,13 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether a saved machine serves this job. One of several CPUs that is saved anew is not the same to the
+    /// last digit as it was, so that figures would tell when it was; and one with its files in another layout
+    /// is not needed a second time.
+    fn may_save(&self, job: &Job) -> bool {
+        job.case.workload.cpus == 1 && job.perturbation.is_none() && !self.options.boot
+    }
+
     /// Has a machine for this job, has the laboratory there carry out an order, by the subcommand
     /// `verb`, and brings back the reply.
     pub(crate) fn carry<Reply: DeserializeOwned>(
@@ -329,16 +337,6 @@ impl Machine<'_> {
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
         let layout = job.perturbation.map(perturb::layout);
         let perturbed = self.image_of(layout)?;
-        // Nothing saved earlier is found there, and what is saved is deleted with it.
-        let folder = self
-            .options
-            .boot
-            .then(|| self.cache.passing())
-            .transpose()?;
-        let passing = folder
-            .as_ref()
-            .map(|folder| Cache::at(folder.path()))
-            .transpose()?;
         let image = perturbed.as_ref().map(|image| &image.file);
         let usual = self.image.as_ref().map(|(file, _)| file);
         let boot = Boot {
@@ -358,10 +356,7 @@ impl Machine<'_> {
             programs,
             command: command.map(str::to_owned).into(),
             order: given.order,
-            // Another layout is another machine, which is not needed a second time.
-            saved: layout
-                .is_none()
-                .then(|| passing.as_ref().unwrap_or(&self.cache)),
+            saved: self.may_save(job).then_some(&self.cache),
             timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
             console_log: self
                 .logs

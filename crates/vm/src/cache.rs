@@ -57,11 +57,6 @@ impl Cache {
         }
     }
 
-    /// A folder in the cache that is deleted when this is dropped.
-    pub fn passing(&self) -> Result<tempfile::TempDir, CacheError> {
-        staging(&self.root)
-    }
-
     /// Waits until no other process works on the part called `name`, and holds it until the guard
     /// is dropped. Two commands started at once then fetch a kernel once.
     pub(crate) fn lock(&self, name: &str) -> Result<Flock<File>, CacheError> {

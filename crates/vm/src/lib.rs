@@ -23,13 +23,19 @@
 //!   host                                          guest
 //!   ────                                          ─────
 //!   RAM disk (cpio): busybox, /init, modules,  →  /init mounts everything, makes the image
-//!     programs, files, the command                  the root if there is one, and runs the command
+//!     programs                                      the root if there is one,
+//!   fw_cfg: files, the command                 →    and runs the command
 //!   image (ext4)  → NVDIMM, mapped privately   →  /dev/pmem0; writes end with the machine
 //!   console log   ← serial line                ←  kernel messages, the command's output
 //!   progress      ← port andante.progress      ←  lines shown while it runs
 //!   output        ← port andante.out           ←  the data
 //!   exit status   ← port andante.status        ←  /init's last word
 //! ```
+//!
+//! Booting takes most of the host's time that a short run takes, and so does what most commands begin with.
+//! So the guest asks for what is its own only when it is up, and a machine is saved there ([`Boot::saved`])
+//! and where the command has made it ready ([`Boot::order`]), each once; runs go on from there, on one CPU
+//! with the same figures.
 //!
 //! What keeps a run deterministic: one QEMU thread runs all virtual CPUs in turns; the ports are
 //! files, so the guest never waits for the host; disk and network of the host are not there; the

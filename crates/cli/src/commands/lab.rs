@@ -112,8 +112,8 @@ struct Run {
     /// to 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     machines: Option<u64>,
-    /// Boot every virtual machine anew. Else one that is up, with the scheduler in charge, is saved in the
-    /// cache (up to 8 GiB of them), and what is run there next goes on from it. The figures are the same.
+    /// Boot every virtual machine. Else one of one CPU that is up, with the scheduler in charge, is saved in
+    /// the cache (up to 8 GiB of them), and what is run there next goes on from it. The figures are the same.
     #[arg(long)]
     boot: bool,
     /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.

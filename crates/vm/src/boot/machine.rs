@@ -6,6 +6,7 @@
 //! seeded, addresses are not randomised.
 
 use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -36,7 +37,7 @@ const KNOWS_MORE_STRINGS: (u32, u32) = (8, 0);
 /// An event also ends the turn in progress, which makes some virtual CPUs faster than others. Of the
 /// lengths from 50 to 1000 this leaves four of them most nearly equally fast. Two are more so without
 /// it in the long run, but not for the few milliseconds of a job: one of 3 ms has then taken 5.7.
-const TURNS_US: u32 = 160;
+const TURNS_US: u64 = 160;
 
 /// The files through which host and guest communicate.
 #[derive(Debug)]
@@ -107,10 +108,13 @@ pub(super) fn command(
     qemu.arg("-smp").arg(processors(boot));
     qemu.args(nodes(boot));
     if boot.cpus > 1 {
-        qemu.args(["-netdev", "hubport,id=turns,hubid=0", "-object"]);
-        qemu.arg(format!(
-            "filter-buffer,id=turn,netdev=turns,interval={TURNS_US}"
-        ));
+        qemu.args(["-netdev", "hubport,id=turns,hubid=0"]);
+        // One that was saved is given it when its clock is there, see `Running::go_on`.
+        if monitored.is_none_or(|monitored| monitored.from.is_none()) {
+            qemu.arg("-object").arg(format!(
+                "filter-buffer,id=turn,netdev=turns,interval={TURNS_US}"
+            ));
+        }
     }
     qemu.arg("-kernel").arg(&boot.kernel.vmlinux);
     qemu.arg("-initrd").arg(&files.initrd);
@@ -222,6 +226,33 @@ fn file_device(id: &str, path: &Path) -> String {
     format!("file,id={id},path={}", escaped(path))
 }
 
+/// The virtual clock of the machine in this file [ns]: among the devices' state, which comes after the
+/// memory, in the subsection of that name (QEMU's cpu-timers.c): its version (32 bits), and the two numbers
+/// whose sum it is, instructions and time leapt over.
+fn clock_ns(file: &Path) -> Result<u64, Refusal> {
+    const NAME: &[u8] = b"timer/icount";
+    /// Devices take less than half a megabyte.
+    const DEVICES_BYTES: u64 = 4 << 20;
+    let cannot = |error: io::Error| format!("its clock cannot be read: {error}");
+    let mut file = File::open(file).map_err(cannot)?;
+    let length = file.metadata().map_err(cannot)?.len();
+    let from = SeekFrom::Start(length.saturating_sub(DEVICES_BYTES));
+    let mut devices = Vec::new();
+    file.seek(from)
+        .and_then(|_| file.read_to_end(&mut devices))
+        .map_err(cannot)?;
+    let at = devices.windows(NAME.len()).rposition(|word| word == NAME);
+    let numbers = at.and_then(|at| devices.get(at + NAME.len() + 4..)?.first_chunk::<16>());
+    let numbers = numbers.ok_or("it tells no clock")?;
+    let (leapt, counted) = numbers.split_at(8);
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    Ok(number(leapt).wrapping_add(number(counted)))
+}
+
 /// A path inside an option, where QEMU wants commas doubled.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
@@ -266,6 +297,31 @@ impl Running {
         Monitor::connect(&mut self.child)
     }
 
+    /// Has a machine go on that was read from this file.
+    pub(super) fn go_on(
+        monitor: &mut Monitor,
+        file: &Path,
+        cpus: u32,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
+        monitor.await_moved(deadline)?;
+        if cpus > 1 {
+            // What ends the turns is the host's, and not in the file: it begins anew so that turns end at
+            // multiples of their length, as they did, whenever the machine was halted.
+            let now_us = clock_ns(file)? / 1000;
+            let first_us = TURNS_US - now_us % TURNS_US;
+            let turn = json!({
+                "qom-type": "filter-buffer", "id": "turn", "netdev": "turns", "interval": first_us
+            });
+            monitor.execute("object-add", turn)?;
+            let later =
+                json!({ "path": "/objects/turn", "property": "interval", "value": TURNS_US });
+            monitor.execute("qom-set", later)?;
+        }
+        monitor.execute("cont", json!({}))?;
+        Ok(())
+    }
+
     /// Has QEMU write the machine, which stands still, to this file.
     pub(super) fn save(
         monitor: &mut Monitor,
@@ -297,6 +353,19 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_of_a_saved_machine_is_the_sum_of_what_was_counted_and_leapt_over() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut bytes = vec![7; 100];
+        std::fs::write(file.path(), &bytes).unwrap();
+        assert!(clock_ns(file.path()).is_err());
+        bytes.extend(b"timer/icount\0\0\0\x01");
+        bytes.extend(500_u64.to_be_bytes());
+        bytes.extend(3_000_000_000_u64.to_be_bytes());
+        std::fs::write(file.path(), &bytes).unwrap();
+        assert_eq!(clock_ns(file.path()), Ok(3_000_000_500));
+    }
 
     #[test]
     fn commas_in_paths_do_not_end_an_option() {

@@ -168,8 +168,7 @@ impl<'a> Session<'a> {
     /// Starts QEMU with a machine that was saved, and has it go on.
     fn resumed(self, place: &Place) -> Result<OneRun<'a>, Trouble> {
         let begun = self.monitored(Some(&place.file)).and_then(|mut run| {
-            run.monitor()?.await_moved(self.deadline)?;
-            run.monitor()?.execute("cont", json!({}))?;
+            Running::go_on(run.monitor()?, &place.file, self.boot.cpus, self.deadline)?;
             Ok(run)
         });
         begun.map_err(|trouble| match trouble {
