@@ -3,6 +3,7 @@
 #
 #   dist/setup.sh run     to build it and run the laboratory
 #   dist/setup.sh test    the same, and what the tests need
+#   dist/setup.sh list    names what `run` needs without the compilers of BPF, and installs nothing
 set -eu
 
 # The version of the clang that compiles the BPF part: of those that are here the one that the build
@@ -30,6 +31,10 @@ installed() {
 
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
+if [ "${1:-run}" = list ]; then
+	echo $needs
+	exit 0
+fi
 command -v "clang-$clang" >/dev/null || needs="$needs clang-$clang"
 if [ "${1:-run}" = test ]; then
 	needs="$needs stress-ng xvfb jackd2"
