@@ -157,10 +157,10 @@ static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct plac
 {
 	u32 counted = c->contract ? AN_NONE : contract_named(ts->counted);
 
-	stats.kept++;
 	if (counted && an_holder(counted)->cpu != cpu &&
 	    an_holder(counted)->kind != AN_LEARNT_OF_THREAD)
 		contract_unpicked(ts, cpu, counted); /* its contract has changed CPUs */
+	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
 	service_begins(c, cpu, at, prev, ts);
 	if (c->asked)
