@@ -80,9 +80,12 @@ void dsqs_reset(void)
 s32 scx_bpf_dsq_nr_queued(u64 id)
 {
 	struct dsq *dsq = dsq_find(id);
+	s32 queued;
 
 	kernel_call();
-	return dsq ? (s32)dsq->count : -2 /* ENOENT */;
+	queued = dsq ? (s32)dsq->count : -2 /* ENOENT */;
+	kernel_call(); /* what it says may be old by the time that it is looked at */
+	return queued;
 }
 
 /* ---- tasks in a queue ---- */
