@@ -237,7 +237,7 @@ impl Boot<'_> {
             let points = saved::points(self, &initrd, &given[0])?;
             match session.go_on(cache, &points, on_event) {
                 Ok(Begun::Ended(outcome)) => return Ok(outcome),
-                Ok(Begun::Running(mut running)) => return running.to_its_end(on_event),
+                Ok(Begun::Running(mut running)) => return running.wait_for_end(on_event),
                 Err(Trouble::Boot(error)) => return Err(error),
                 Err(Trouble::Save(reason) | Trouble::Refused(reason)) => {
                     let note = format!("it boots, since no saved machine can be had: {reason}");
@@ -245,7 +245,7 @@ impl Boot<'_> {
                 }
             }
         }
-        session.start(None)?.to_its_end(on_event)
+        session.start(None)?.wait_for_end(on_event)
     }
 }
 

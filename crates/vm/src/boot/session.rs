@@ -223,7 +223,7 @@ impl OneRun<'_> {
     }
 
     /// Waits for the end of the command.
-    pub(super) fn to_its_end(
+    pub(super) fn wait_for_end(
         &mut self,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Outcome, BootError> {
