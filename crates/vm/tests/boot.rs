@@ -24,7 +24,6 @@ impl Machine {
             kernel: find_kernel(&cache, &progress).unwrap(),
             qemu: find_qemu(&cache, cpus, &progress).unwrap(),
             cpus,
-            topology: Topology::default(),
             folder: tempfile::tempdir().unwrap(),
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use andante_vm::{
-    Boot, Cache, Content, Event, InitrdFile, Kernel, Order, Qemu, find_kernel, find_qemu,
+    Boot, Cache, Content, Event, InitrdFile, Kernel, Order, Qemu, Topology, find_kernel, find_qemu,
 };
 
 /// A machine that takes longer hangs.
@@ -49,6 +49,7 @@ impl Machine {
             kernel: &self.kernel,
             qemu: &self.qemu,
             cpus: 1,
+            topology: Topology::default(),
             memory_mib: 256,
             image: None,
             layout: None,
