@@ -333,10 +333,9 @@ static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 w
 	if (wanting)
 		domain_queue_add(&trees[0], wanting);
 	quantum_ends(&trees[0], c);
-	domain_serve_unpicked(&trees[0], leaf);
+	c->serving = domain_serve_unpicked(&trees[0], leaf);
 	if (wanting)
 		an_queue_withdraw(&trees[0], wanting);
-	c->serving = leaf;
 	c->unpicked = 1;
 	c->used_ns = 0;
 	c->over = 0;

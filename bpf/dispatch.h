@@ -280,9 +280,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	if (c->serving != old) {
 		bpf_spin_lock(at.lock);
 		quantum_ends(at.tree, c); /* one that was begun meanwhile: see pick_ended() */
-		domain_serve_unpicked(at.tree, old);
+		c->serving = domain_serve_unpicked(at.tree, old);
 		bpf_spin_unlock(at.lock);
-		c->serving = old;
 	}
 	keep(c, cpu, &at, prev, ts);
 }

@@ -93,15 +93,15 @@ static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
 	an_queue_add(t, leaf);
 }
 
-static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
+static __always_inline u32 domain_serve_unpicked(struct an_tree *t, u32 leaf)
 {
 	an_domain_wakes(t, &everywhere, leaf);
-	an_serve_unpicked(t, leaf);
+	return an_serve_unpicked(t, leaf);
 }
 
-static __always_inline void domain_serve_pulled(struct an_tree *t, u32 leaf)
+static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 {
-	an_serve_pulled(t, &everywhere, leaf);
+	return an_serve_pulled(t, &everywhere, leaf);
 }
 
 static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
@@ -166,15 +166,15 @@ static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
 	an_queue_add(t, leaf);
 }
 
-static __always_inline void domain_serve_unpicked(struct an_tree *t, u32 leaf)
+static __always_inline u32 domain_serve_unpicked(struct an_tree *t, u32 leaf)
 {
-	an_serve_unpicked(t, leaf);
+	return an_serve_unpicked(t, leaf);
 }
 
 /* There is nowhere to pull from. */
-static __always_inline void domain_serve_pulled(struct an_tree *t, u32 leaf)
+static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 {
-	an_serve_unpicked(t, leaf);
+	return an_serve_unpicked(t, leaf);
 }
 
 static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)

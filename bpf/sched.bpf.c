@@ -64,13 +64,13 @@ void BPF_PROG(andante_running, struct task_struct *p)
 		task_arrives(p, ts, &at, leaf);
 		bpf_spin_lock(at.lock);
 		quantum_ends(at.tree, c);
+		/* Or none, if its class has been removed since it was looked up. */
 		if (nr_domains > 1 && c->apart == APART_OWED)
-			domain_serve_pulled(at.tree, leaf);
+			c->serving = domain_serve_pulled(at.tree, leaf);
 		else
-			domain_serve_unpicked(at.tree, leaf);
+			c->serving = domain_serve_unpicked(at.tree, leaf);
 		an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
 		bpf_spin_unlock(at.lock);
-		c->serving = leaf;
 		c->apart = NOT_APART;
 		c->unpicked = contracts.count > 0;
 		c->used_ns = 0;

@@ -220,12 +220,15 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 
 /*
  * A task of the leaf is served here without a pick, because that was due. It has waited elsewhere
- * for what it is owed here: that is not forgotten, as it would be on waking.
+ * for what it is owed here: that is not forgotten, as it would be on waking. Returned is as
+ * an_serve_unpicked() has it.
  */
-an_outline void an_serve_pulled(struct an_tree *t, struct an_everywhere *e, u32 leaf)
+an_outline u32 an_serve_pulled(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {
 	u32 index = leaf;
 
+	if (an_node(t, leaf)->kind != AN_LEAF)
+		return AN_NONE;
 	an_while(index && !an_node_runnable(an_node(t, index))) {
 		struct an_node *n = an_node(t, index);
 		u64 owed_max = AN_PULL_QUANTA * n->step;
@@ -236,6 +239,7 @@ an_outline void an_serve_pulled(struct an_tree *t, struct an_everywhere *e, u32 
 		index = n->parent;
 	}
 	an_serve(t, leaf);
+	return leaf;
 }
 
 /* What a class is owed where none of its tasks may run is remembered up to so many quanta. */

@@ -283,13 +283,16 @@ an_inline bool an_continue(struct an_tree *t, u32 leaf)
 	return an_queue_withdraw(t, leaf);
 }
 
-/* A task of the leaf runs without having been picked: on an idle CPU, or by the kernel's order. */
-an_outline void an_serve_unpicked(struct an_tree *t, u32 leaf)
+/*
+ * A task of the leaf runs without having been picked: on an idle CPU, or by the kernel's order.
+ * Returned is the leaf that is served now: AN_NONE if this is one no more.
+ */
+an_outline u32 an_serve_unpicked(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
 
 	if (an_node(t, leaf)->kind != AN_LEAF)
-		return;
+		return AN_NONE;
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
@@ -298,6 +301,7 @@ an_outline void an_serve_unpicked(struct an_tree *t, u32 leaf)
 		n->serving++;
 		index = n->parent;
 	}
+	return leaf;
 }
 
 /*

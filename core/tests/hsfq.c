@@ -221,14 +221,17 @@ TEST(service_without_a_pick)
 		CHECK_EQ(pick(), a);
 		requeue(a, 4 * MS);
 	}
-	an_serve_unpicked(&tree, b);
+	CHECK_EQ(an_serve_unpicked(&tree, b), b);
 	CHECK_INVARIANTS(&tree, &invariants);
 	CHECK_EQ(node(b)->start, node(AN_ROOT)->vtime);
 	CHECK_EQ(node(b)->serving, 1);
 	stop(b, 4 * MS);
 	CHECK_EQ(node(b)->start, node(AN_ROOT)->vtime + UNIT_NS(4 * MS, 100));
-	an_serve_unpicked(&tree, AN_ROOT);
+	CHECK_EQ(an_serve_unpicked(&tree, AN_ROOT), AN_NONE);
+	CHECK_EQ(an_class_remove(&tree, b), 0);
+	CHECK_EQ(an_serve_unpicked(&tree, b), AN_NONE);
 	CHECK_EQ(node(AN_ROOT)->serving, 0);
+	CHECK_INVARIANTS(&tree, &invariants);
 }
 
 /*
