@@ -29,6 +29,7 @@ static __always_inline void contract_unbind(struct task_state *ts)
 	struct an_holder *h = an_holder(index);
 
 	ts->contract = 0;
+	ts->job_ns = 0; /* what it does now is no job of the next contract that it holds */
 	bpf_spin_lock(lock);
 	if (index && h->bound && !--h->bound) {
 		cpu_state(h->cpu)->learnt -= h->part;

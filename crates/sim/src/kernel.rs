@@ -282,6 +282,14 @@ impl Kernel {
         })
     }
 
+    /// The tasks of the instance hold this contract from now on, and none that they held before.
+    pub fn bind(&mut self, instance: InstanceId, contract: ContractId) {
+        let name = self.contracts[contract.0];
+        self.each(instance, |shell, task| {
+            (shell.contract_bind)(task, name);
+        });
+    }
+
     /// How often the scheduler was asked so far whom a CPU is to run.
     pub fn decisions(&self) -> u64 {
         // SAFETY: it is the object's, and is not written during the call.

@@ -5,8 +5,8 @@ mod ideal;
 
 use andante_sim::programs::Loop;
 use andante_sim::{
-    ContractId, Costs, Kernel, NS_PER_MS, Ns, Piece, Program, Promise, Random, Simulation, Spec,
-    Step, TaskId, World,
+    ContractId, Costs, InstanceId, Kernel, NS_PER_MS, Ns, Piece, Program, Promise, Random,
+    Simulation, Spec, Step, TaskId, World,
 };
 use ideal::{ROOT, order, server, start, under};
 
@@ -152,4 +152,34 @@ fn a_split_task_meets_its_deadlines_on_two_cpus() {
         .map(|run| run.cpu)
         .collect();
     assert_eq!(cpus.len(), 2, "it migrates");
+}
+
+/// A soft contract of a task that has worked for long before it held any has what the others leave of contracts'
+/// part, from the first period on: its job does not count as one of back then.
+#[test]
+fn what_ran_before_a_contract_was_held_is_no_job_of_it() {
+    let mut m = machine(1);
+    let soft = Promise::RECLAIM | Promise::BORROW | Promise::CATCH_UP;
+    let first = promise(&mut m, &server(4 * MS, 10 * MS, soft, 0), &[]);
+    let works = start(&mut m, under(first), Loop);
+    for _ in 0..8 {
+        start(&mut m, Spec::of(ROOT), Loop);
+    }
+    m.run_until(10_000 * MS);
+    let second = promise(&mut m, &server(2 * MS, 10 * MS, soft, 0), &[]);
+    let hard = promise(&mut m, &server(3 * MS, 10 * MS, Promise::HARD, 0), &[]);
+    m.bind(works, second);
+    let beside = m.instance();
+    m.start(10_000 * MS, beside, under(hard), Box::new(Loop));
+    m.run_until(10_500 * MS);
+    let before = m.usage().instances;
+    m.run_until(12_500 * MS);
+    let after = m.usage().instances;
+    let part = |of: InstanceId| {
+        let at = of.0 as usize;
+        (after[at] - before[at]) as f64 / (2_000 * MS) as f64
+    };
+    // Here contracts may have all, and the hard one has 30 % of that.
+    assert!((part(works) - 0.7).abs() <= 0.01, "{}", part(works));
+    assert!((part(beside) - 0.3).abs() <= 0.01, "{}", part(beside));
 }
