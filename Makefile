@@ -27,8 +27,8 @@ ONLY    :=
 # Scenarios that make test runs, each in a virtual machine at a time, two of them at once: those that take
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
-SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft film-loops desktop-films \
-             qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
+             film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
@@ -219,9 +219,9 @@ costs: build
 soak: build
 	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'
 
-# Those of the core, the search for races, then those of crates/fuzz. The flags are those of stable Rust that libFuzzer is told
-# of coverage by; only what is built for a target named by itself is compiled with them, build scripts
-# are not. libFuzzer is clang's, where its runtime is installed; else libfuzzer-sys compiles its own.
+# Those of the core, the search for races, then those of crates/fuzz. The flags are those of stable Rust that
+# libFuzzer is told of coverage by; only what is built for a target named by itself is compiled with them, build
+# scripts are not. libFuzzer is clang's, where its runtime is installed; else libfuzzer-sys compiles its own.
 HOST      = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_BIN  = target/fuzz/$(HOST)/release/andante-fuzz
 TARGETS  := daemon scenario paper admission config
@@ -252,4 +252,4 @@ fuzz-build:
 
 clean:
 	$(CARGO) clean
-	rm -rf out
+	rm -rf --one-file-system out

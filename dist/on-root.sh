@@ -5,8 +5,8 @@
 #   dist/on-root.sh trixie audio film-make                         the newest release that Andante is tried on
 #   dist/on-root.sh bookworm --recommends audio --scheduler andante
 #
-# A root is made once, by mmdebstrap, below out/roots; `rm -r out/roots/trixie` makes it anew. Needs root, and
-# target/release/andante, built on that release or an older one.
+# A root is made once, by mmdebstrap, below out/roots; without its folder there it is made anew. The script needs
+# root, and target/release/andante, built on that release or an older one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,21 +28,24 @@ fi
 command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: apt-get install mmdebstrap"
 
 root=$PWD/out/roots/$suite-$recommends
-if [ ! -e "$root/made" ]; then
-	rm -rf "$root"
-	mkdir -p out/roots
-	echo "on-root: making a root of $suite: some minutes"
-	packages=$(dist/setup.sh list | tr ' ' ',')
-	mmdebstrap --quiet --variant=apt --aptopt="APT::Install-Recommends \"$recommends\"" \
-		--include="ca-certificates,xvfb,jackd2,stress-ng,libelf1,$packages" "$suite" "$root" || fail "mmdebstrap failed: it says why above"
-	touch "$root/made"
-fi
-
 unmount() {
 	for folder in proc sys dev kernels; do
 		mountpoint -q "$root/$folder" && umount "$root/$folder" || true
 	done
 }
+# Those of a run that was killed would be emptied with the root, or hide what is mounted now.
+unmount
+if [ ! -e "$root/made" ]; then
+	rm -rf --one-file-system "$root"
+	mkdir -p out/roots
+	echo "on-root: making a root of $suite: some minutes"
+	packages=$(dist/setup.sh list | tr ' ' ',')
+	mmdebstrap --quiet --variant=apt --aptopt="APT::Install-Recommends \"$recommends\"" \
+		--include="ca-certificates,$packages" "$suite" "$root" ||
+		fail "mmdebstrap failed: it says why above"
+	touch "$root/made"
+fi
+
 trap unmount EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$root/andante/target/release" "$root/kernels"

@@ -3,7 +3,7 @@
 #
 #   dist/setup.sh run     to build it and run the laboratory
 #   dist/setup.sh test    the same, and what the tests need
-#   dist/setup.sh list    names what `run` needs without the compilers of BPF, and installs nothing
+#   dist/setup.sh list    names what is needed to run what has been built, tests too, and installs nothing
 set -eu
 
 # The version of the clang that compiles the BPF part: of those that are here the one that the build
@@ -31,13 +31,14 @@ installed() {
 
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
+for_tests="stress-ng xvfb jackd2"
 if [ "${1:-run}" = list ]; then
-	echo $needs
+	echo $needs $for_tests
 	exit 0
 fi
 command -v "clang-$clang" >/dev/null || needs="$needs clang-$clang"
 if [ "${1:-run}" = test ]; then
-	needs="$needs stress-ng xvfb jackd2"
+	needs="$needs $for_tests"
 	# The sanitizers of the core's tests, and the format check; both do without where apt has none.
 	for package in libclang-rt-$clang-dev clang-format-19; do
 		! apt-cache show $package >/dev/null 2>&1 || needs="$needs $package"

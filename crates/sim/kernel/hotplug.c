@@ -7,12 +7,15 @@
  *      sched_cpu_deactivate()  it takes no new tasks; those that wait for it go to its local queue
  *                              (rq_offline_scx()); ops.cpu_offline
  *      balance_push()          one after the other goes to another CPU, as if it had been woken;
- * who may not be moved (migrate.c) goes on here first take_cpu_down()         its irq_work is done,
- * its timers go to another CPU, its interrupt controller is off multi_cpu_stop()        it wakes
- * whoever waits for it to leave. What the scheduler asks for there that needs an interrupt of the
- * CPU's own, kicks (kick_cpus_irq_work) and timers (bpf_async_schedule_op()), is not done; and
- * since the kernel takes that interrupt to be pending, nor is any later one: irq_work_queue() and
- * llist_add() do not raise another.
+ *                              a task that may not be moved (migrate.c) goes on here first
+ *      take_cpu_down()         its irq_work is done, its timers go to another CPU, its interrupt
+ *                              controller is off
+ *      multi_cpu_stop()        it wakes whoever waits for it to leave
+ *
+ * What the scheduler asks for at the end that needs an interrupt of the CPU's own, kicks
+ * (kick_cpus_irq_work) and timers (bpf_async_schedule_op()), is not done; and since the kernel
+ * takes that interrupt to be pending, nor is any later one: irq_work_queue() and llist_add() do not
+ * raise another.
  *
  * Not modelled: threads that are parked, cpusets.
  */
