@@ -47,7 +47,7 @@ pub(super) struct Files {
     pub output: PathBuf,
     pub progress: PathBuf,
     pub status: PathBuf,
-    /// Ports of the points, where the guest says that it is too late to save it.
+    /// Ports of the points, where the guest says `ready`, and `late` when it cannot be saved any more.
     pub points: [PathBuf; 2],
     /// What is given to the guest at the points.
     pub given: [PathBuf; 2],
@@ -66,7 +66,7 @@ impl Files {
             output: folder.join("output"),
             progress: folder.join("progress"),
             status: folder.join("status"),
-            points: POINTS.map(|name| folder.join(format!("{name}.late"))),
+            points: POINTS.map(|name| folder.join(format!("{name}.said"))),
             given: POINTS.map(|name| folder.join(name)),
             stderr: folder.join("stderr"),
         }
@@ -124,11 +124,12 @@ pub(super) fn command(
     qemu.args(["-serial", "chardev:console"]);
     // Without ioeventfd the guest's own thread does the writing, at a fixed virtual instant.
     qemu.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
+    // No port has an `id`: QEMU would tell its monitor, be there one or not, of each that is opened, at most
+    // once a second of the host's. The timer of that second ends the turn of the virtual CPU in progress.
     for (name, file) in files.ports() {
         qemu.arg("-chardev").arg(file_device(&name, file));
-        qemu.arg("-device").arg(format!(
-            "virtserialport,chardev={name},name={name},id={name}"
-        ));
+        qemu.arg("-device")
+            .arg(format!("virtserialport,chardev={name},name={name}"));
     }
     for (name, file) in POINTS.iter().zip(&files.given) {
         let file = escaped(file);

@@ -22,8 +22,6 @@ const ASK_EVERY: Duration = Duration::from_millis(5);
 pub(super) struct Monitor {
     input: ChildStdin,
     lines: Receiver<Value>,
-    /// Ports that the guest has opened.
-    opened: Vec<String>,
 }
 
 /// What went wrong, in a clause.
@@ -43,33 +41,9 @@ impl Monitor {
                 }
             }
         });
-        let mut monitor = Self {
-            input,
-            lines,
-            opened: Vec::new(),
-        };
+        let mut monitor = Self { input, lines };
         monitor.execute("qmp_capabilities", json!({}))?;
         Ok(monitor)
-    }
-
-    /// Whether the guest has opened the port by now, or does within this time.
-    pub(super) fn opens(&mut self, port: &str, within: Duration) -> bool {
-        let is_open = |monitor: &Self| monitor.opened.iter().any(|opened| opened == port);
-        if !is_open(self) {
-            match self.lines.recv_timeout(within) {
-                Ok(line) => self.take_note(&line),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(within),
-            }
-        }
-        is_open(self)
-    }
-
-    fn take_note(&mut self, line: &Value) {
-        if line["event"] == "VSERPORT_CHANGE" && line["data"]["open"] == true {
-            self.opened
-                .extend(line["data"]["id"].as_str().map(str::to_owned));
-        }
     }
 
     /// Has a command carried out, and returns its answer.
@@ -88,7 +62,6 @@ impl Monitor {
             if let Some(error) = line.get("error") {
                 return Err(failed(error["desc"].to_string()));
             }
-            self.take_note(&line);
         }
     }
 

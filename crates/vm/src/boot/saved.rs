@@ -35,7 +35,7 @@ use super::{Boot, BootError, io_error};
 use crate::cache::{Cache, CacheError};
 
 /// Raised when what is saved changes, so that older ones are not taken.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 /// What all saved machines may take on the disk [bytes]. `make test` saves some thirty, of 100 to 500 MB.
 const KEPT_BYTES_MAX: u64 = 8 << 30;
 /// What a process that was killed has left is removed when it is older.
