@@ -12,7 +12,6 @@ use andante_vm::{
 const HANGS: Duration = Duration::from_secs(1800);
 
 struct Machine {
-    cpus: u32,
     kernel: Kernel,
     qemu: Qemu,
     folder: tempfile::TempDir,
@@ -26,13 +25,12 @@ struct Told {
 }
 
 impl Machine {
-    fn new(cpus: u32) -> Self {
+    fn new() -> Self {
         let cache = Cache::open().unwrap();
         let progress = |line: &str| println!("{line}");
         Self {
-            cpus,
             kernel: find_kernel(&cache, &progress).unwrap(),
-            qemu: find_qemu(&cache, cpus, &progress).unwrap(),
+            qemu: find_qemu(&cache, 1, &progress).unwrap(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -45,13 +43,12 @@ impl Machine {
             ls -R /sys/devices >/tmp/ready
             /andante/init receive order || exit 1
             sleep 0.0123
-            for cpu in 1 2 3 4; do (i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done) & done; wait
             (cat /andante/word; date; cat /proc/uptime /proc/stat /proc/interrupts; od -N 16 -x /dev/urandom
              grep -c . /tmp/ready; dmesg) >/dev/virtio-ports/andante.out";
         let boot = Boot {
             kernel: &self.kernel,
             qemu: &self.qemu,
-            cpus: self.cpus,
+            cpus: 1,
             topology: Topology::default(),
             memory_mib: 256,
             image: None,
@@ -99,7 +96,7 @@ fn saved_in(cache: &Path) -> Vec<PathBuf> {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn a_saved_machine_goes_on_as_one_that_was_never_saved() {
-    let machine = Machine::new(1);
+    let machine = Machine::new();
     let folder = machine.folder.path().join("cache");
     let cache = Cache::at(&folder).unwrap();
     let never = machine.run("same", None);
@@ -128,15 +125,4 @@ fn a_saved_machine_goes_on_as_one_that_was_never_saved() {
         "{notes:?}"
     );
     assert_eq!(saved_in(&folder).len(), 2);
-}
-
-#[test]
-#[ignore = "needs the virtual machine"]
-fn saved_machines_of_several_cpus_go_on_alike() {
-    let machine = Machine::new(4);
-    let of_its_own = |name: &str| {
-        let cache = Cache::at(&machine.folder.path().join(name)).unwrap();
-        machine.run("same", Some(&cache))
-    };
-    assert_eq!(of_its_own("one"), of_its_own("other"));
 }

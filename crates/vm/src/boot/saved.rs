@@ -11,9 +11,9 @@
 //! It belongs to one boot of the host, too, since what is written is not waited for until it is on the
 //! disk. Every run goes on from the file, that of the process too that has just saved it. With one CPU a
 //! run is the same to the last digit if it is never saved (`tests/saved.rs`). With several, any two are that
-//! go on from the same file, and not from two files: three that were made of the same, on a host with nine
-//! busy processes on two CPUs, gave loops that were 0.7 % apart after two seconds. Why has not been found. So
-//! figures are not taken from saved machines of several CPUs (the laboratory's `may_save`), only bounds.
+//! go on from the same file, and not from two files: to halt the machine ends the turn of a virtual CPU, and it
+//! is halted whenever the host comes to it. So figures are not taken from saved machines of several CPUs (the
+//! laboratory's `may_save`), only bounds.
 //!
 //! What does not serve, and why the guest counts while it is saved:
 //! - *A device that halts the machine at an instruction* (pvpanic): the virtual CPU stands still before QEMU
