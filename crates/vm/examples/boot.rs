@@ -7,7 +7,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use andante_vm::{Boot, Cache, Event, ImageSpec, Topology, build_image, find_kernel, find_qemu};
 
@@ -59,21 +59,11 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         false => None,
     };
     let boot = Boot {
-        kernel: &kernel,
-        qemu: &qemu,
         cpus,
         topology,
-        memory_mib: 512,
         image: image.as_deref(),
-        layout: None,
-        initrd_files: Vec::new(),
-        files: Vec::new(),
-        programs: Vec::new(),
-        command,
-        order: None,
         saved: Some(&cache),
-        timeout: Duration::from_secs(300),
-        console_log: std::env::temp_dir().join("andante-boot-example.log"),
+        ..Boot::of(&kernel, &qemu, &command)
     };
     let started = Instant::now();
     let outcome = boot.run(&mut |event| match event {

@@ -96,7 +96,7 @@ pub struct Boot<'a> {
     pub saved: Option<&'a Cache>,
     /// How long the run may take on the host before it is stopped.
     pub timeout: Duration,
-    /// Where the console's text is kept.
+    /// Where the console's text is kept; `andante-console.log` among the temporary files, if nothing is said.
     pub console_log: PathBuf,
 }
 
@@ -209,7 +209,31 @@ pub enum BootError {
     },
 }
 
-impl Boot<'_> {
+impl<'a> Boot<'a> {
+    /// The usual machine: one CPU, 512 MiB, the RAM disk as its root; five minutes for the command.
+    pub fn of<Word: AsRef<str>>(kernel: &'a Kernel, qemu: &'a Qemu, command: &[Word]) -> Self {
+        Self {
+            kernel,
+            qemu,
+            cpus: 1,
+            topology: Topology::default(),
+            memory_mib: 512,
+            image: None,
+            layout: None,
+            initrd_files: Vec::new(),
+            files: Vec::new(),
+            programs: Vec::new(),
+            command: command
+                .iter()
+                .map(|word| word.as_ref().to_owned())
+                .collect(),
+            order: None,
+            saved: None,
+            timeout: Duration::from_secs(300),
+            console_log: std::env::temp_dir().join("andante-console.log"),
+        }
+    }
+
     /// Boots, runs the command and waits for its end. `on_event` is called as lines appear.
     ///
     /// The guest cannot tell how fast the host is or who listens: its ports are files, which take

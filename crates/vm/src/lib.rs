@@ -54,27 +54,15 @@
 //! which the kernel measures its local timer.
 //!
 //! ```no_run
-//! use andante_vm::{Boot, Cache, Event, Topology, find_kernel, find_qemu};
-//! use std::time::Duration;
+//! use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
 //!
 //! let cache = Cache::open()?;
 //! let progress = |line: &str| eprintln!("{line}");
+//! let kernel = find_kernel(&cache, &progress)?;
+//! let qemu = find_qemu(&cache, 1, &progress)?;
 //! let boot = Boot {
-//!     kernel: &find_kernel(&cache, &progress)?,
-//!     qemu: &find_qemu(&cache, 1, &progress)?,
-//!     cpus: 1,
-//!     topology: Topology::default(),
-//!     memory_mib: 512,
-//!     image: None,
-//!     layout: None,
-//!     initrd_files: Vec::new(),
-//!     files: Vec::new(),
-//!     programs: Vec::new(),
-//!     command: vec!["busybox".into(), "uname".into(), "-r".into()],
-//!     order: None,
 //!     saved: Some(&cache),
-//!     timeout: Duration::from_secs(60),
-//!     console_log: "console.log".into(),
+//!     ..Boot::of(&kernel, &qemu, &["busybox", "uname", "-r"])
 //! };
 //! let outcome = boot.run(&mut |event| match event {
 //!     Event::Console(line) | Event::Progress(line) | Event::Note(line) => println!("{line}"),

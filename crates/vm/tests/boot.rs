@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use andante_vm::{
-    Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu, Topology,
+    Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu,
     build_image, find_kernel, find_qemu,
 };
 
@@ -30,21 +30,9 @@ impl Machine {
 
     fn boot(&self, script: &str) -> Boot<'_> {
         Boot {
-            kernel: &self.kernel,
-            qemu: &self.qemu,
             cpus: self.cpus,
-            topology: Topology::default(),
-            memory_mib: 512,
-            image: None,
-            layout: None,
-            initrd_files: Vec::new(),
-            files: Vec::new(),
-            programs: Vec::new(),
-            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            order: None,
-            saved: None,
-            timeout: Duration::from_secs(180),
             console_log: self.folder.path().join("console"),
+            ..Boot::of(&self.kernel, &self.qemu, &["sh", "-c", script])
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use andante_vm::{
-    Boot, Cache, Content, Event, InitrdFile, Kernel, Order, Qemu, Topology, find_kernel, find_qemu,
+    Boot, Cache, Content, Event, InitrdFile, Kernel, Order, Qemu, find_kernel, find_qemu,
 };
 
 /// A machine that takes longer hangs.
@@ -46,17 +46,7 @@ impl Machine {
             (cat /andante/word; date; cat /proc/uptime /proc/stat /proc/interrupts; od -N 16 -x /dev/urandom
              grep -c . /tmp/ready; dmesg) >/dev/virtio-ports/andante.out";
         let boot = Boot {
-            kernel: &self.kernel,
-            qemu: &self.qemu,
-            cpus: 1,
-            topology: Topology::default(),
             memory_mib: 256,
-            image: None,
-            layout: None,
-            initrd_files: Vec::new(),
-            files: Vec::new(),
-            programs: Vec::new(),
-            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
             order: Some(Order {
                 files: vec![InitrdFile {
                     guest: "/andante/word".into(),
@@ -68,6 +58,7 @@ impl Machine {
             saved,
             timeout: HANGS,
             console_log: self.folder.path().join("console"),
+            ..Boot::of(&self.kernel, &self.qemu, &["sh", "-c", script])
         };
         let mut notes = Vec::new();
         let outcome = boot.run(&mut |event| match event {

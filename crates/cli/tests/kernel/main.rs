@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, Topology, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
 
 /// A machine that takes longer hangs. How fast it is depends on what else its host does, and decides
 /// nothing; the longest script takes ninety seconds of its time.
@@ -43,22 +43,16 @@ fn in_vm(name: &str, cpus: u32) -> Report {
     let compiled = COMPILED.map(|name| compiled(name, &compiled_here));
     // The shell of the virtual machine has no `nice` of its own.
     let others = [env!("CARGO_BIN_EXE_andante"), "/usr/bin/nice"].map(PathBuf::from);
+    let guest = format!("/andante/{script}");
     let boot = Boot {
-        kernel: &kernel,
-        qemu: &qemu,
         cpus,
-        topology: Topology::default(),
         memory_mib: 1024, // of which the verifier of 6.18 takes half for a while
-        image: None,
-        layout: None,
-        initrd_files: Vec::new(),
         files: vec![file("common.sh"), file(&script)],
         programs: compiled.into_iter().chain(others).collect(),
-        command: vec!["/bin/sh".into(), format!("/andante/{script}")],
-        order: None,
         saved: Some(&cache),
         timeout: HANGS,
         console_log: std::env::temp_dir().join(format!("andante-{name}-{cpus}.log")),
+        ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
     };
     let mut report = Report::new();
     let outcome = boot

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Event, Topology, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
 
 use super::*;
 use crate::scenario::Display;
@@ -44,22 +44,13 @@ fn in_vm(name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = program.expect("a name");
     let script = format!("{IN_GUEST}=1 exec {program} --exact {name} --ignored --nocapture");
+    let kernel = find_kernel(&cache, &quiet).expect("a kernel");
+    let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
     let boot = Boot {
-        kernel: &find_kernel(&cache, &quiet).expect("a kernel"),
-        qemu: &find_qemu(&cache, 1, &quiet).expect("QEMU"),
-        cpus: 1,
-        topology: Topology::default(),
-        memory_mib: 512,
-        image: None,
-        layout: None,
-        initrd_files: Vec::new(),
-        files: Vec::new(),
-        command: ["sh", "-c", &script].map(str::to_owned).to_vec(),
-        order: None,
-        saved: None,
         programs: vec![this],
         timeout: HANGS,
         console_log: folder.path().join("console"),
+        ..Boot::of(&kernel, &qemu, &["sh", "-c", &script])
     };
     let mut console = Vec::new();
     let outcome = boot.run(&mut |event| {
