@@ -132,6 +132,7 @@ pub(crate) fn simulate(workload: &Workload, choice: &Choice) -> Result<Scheduler
     let kept = kept.into_iter().zip(kept_before).map(since);
     Ok(SchedulerResult {
         name: choice.name(),
+        ejected: machine.ejected().map(str::to_owned),
         idle_ns: measured.after().idle - measured.before.idle,
         sample_ns: measured.samples.iter().map(|(at_ns, _)| *at_ns).collect(),
         classes: workload

@@ -3,9 +3,13 @@ use crate::scenario::Scenario;
 
 /// The only case of a scenario, under Andante.
 fn simulated(text: &str) -> SchedulerResult {
+    simulated_under(&Choice::Andante, text)
+}
+
+fn simulated_under(choice: &Choice, text: &str) -> SchedulerResult {
     let text = format!("title = 'x'\n{text}");
     let mut scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
-    simulate(&scenario.cases.remove(0).workload, &Choice::Andante).unwrap()
+    simulate(&scenario.cases.remove(0).workload, choice).unwrap()
 }
 
 /// Nine of ten slots are to be had where 5 % are left to others, and just as many are needed; of the default
@@ -51,4 +55,14 @@ fn a_client_waits_for_its_server() {
     assert!((1_000.0..1_100.0).contains(&shown_ms), "{shown_ms}");
     // It begins with the frame of that instant, thirty of ninety late; the last may be shown after the end.
     assert!(film.frames >= Some(58), "{:?}", film.frames);
+}
+
+/// Under first in, first out the first of two loops has the CPU for good; the watchdog waits for the other.
+#[test]
+fn it_is_told_when_the_kernel_lets_the_scheduler_go() {
+    let text = "duration_s = 60\n[programs.loops]\nclass = '/'\nkind = 'loop'\ncount = 2";
+    let fifo = Choice::of_kernel(andante_sim::PolicyKind::Fifo);
+    let reason = simulated_under(&fifo, text).ejected.unwrap_or_default();
+    assert!(reason.contains("stall"), "{reason}");
+    assert_eq!(simulated(text).ejected, None);
 }

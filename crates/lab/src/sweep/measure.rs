@@ -26,10 +26,10 @@ pub(crate) struct Measure {
     pub bound: Option<f64>,
     /// How much worse than under the reference still counts as being as good.
     pub within: f64,
-    of: fn(&Workload, &[ProgramResult]) -> Option<f64>,
+    of: fn(&Workload, &SchedulerResult) -> Option<f64>,
 }
 
-const COUNT: usize = 5;
+const COUNT: usize = 6;
 /// A figure, or something else, for each of [`MEASURES`].
 pub(crate) type Figures = [Option<f64>; COUNT];
 
@@ -41,7 +41,7 @@ pub(crate) const BATCH: usize = 4;
 pub(crate) const MEASURES: [Measure; COUNT] = [
     Measure {
         name: "late_share", title: "frames not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
-        bound: Some(0.01), within: 0.01, of: |_, programs| worst(programs, late_share),
+        bound: Some(0.01), within: 0.01, of: |_, result| worst(&result.programs, late_share),
         meaning: "of the frames due, the part that was late, dropped, or never come to; of several films the worst",
     },
     Measure {
@@ -51,18 +51,23 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
     },
     Measure {
         name: "key_p99_ms", title: "key to answer, p99", unit: "ms", scale: 1.0, decimals: 1, more: false,
-        bound: Some(10.0), within: 2.0, of: |workload, programs| keys(workload, programs, |p| Some(p.latency_us?.p99)),
+        bound: Some(10.0), within: 2.0, of: |workload, result| keys(workload, &result.programs, |p| Some(p.latency_us?.p99)),
         meaning: "99 of 100 keys are answered within this; of several typists the worst; the whole measurement, if no key was answered",
     },
     Measure {
         name: "key_max_ms", title: "key to answer, max", unit: "ms", scale: 1.0, decimals: 1, more: false,
-        bound: None, within: 2.0, of: |workload, programs| keys(workload, programs, |p| Some(p.latency_us?.max)),
+        bound: None, within: 2.0, of: |workload, result| keys(workload, &result.programs, |p| Some(p.latency_us?.max)),
         meaning: "the longest time from a key to its answer",
     },
     Measure {
         name: "batch", title: "batch work", unit: "%", scale: 100.0, decimals: 1, more: true,
         bound: Some(0.95), within: 0.05, of: |_, _| None,
         meaning: "what batch jobs and loops got done over what they got done under the reference; each kind by the CPU time that it had there",
+    },
+    Measure {
+        name: "ejected", title: "let go by the kernel", unit: "%", scale: 100.0, decimals: 0, more: false,
+        bound: Some(0.0), within: 0.0, of: |_, result| result.ejected.as_ref().map(|_| 1.0),
+        meaning: "only of draws in which the kernel's watchdog has ejected the scheduler, since somebody had waited for too long",
     },
 ];
 
@@ -111,7 +116,7 @@ impl Outcome {
             }
         }
         Self {
-            figures: std::array::from_fn(|at| (MEASURES[at].of)(workload, &result.programs)),
+            figures: std::array::from_fn(|at| (MEASURES[at].of)(workload, result)),
             work,
         }
     }
@@ -135,7 +140,7 @@ fn worst(programs: &[ProgramResult], of: fn(&ProgramResult) -> Option<f64>) -> O
     programs.iter().filter_map(of).reduce(f64::max)
 }
 
-fn xrun_share(workload: &Workload, programs: &[ProgramResult]) -> Option<f64> {
+fn xrun_share(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
     let share = |(program, result): (&Program, &ProgramResult)| {
         let Kind::Audio {
             frames, rate_hz, ..
@@ -148,7 +153,7 @@ fn xrun_share(workload: &Workload, programs: &[ProgramResult]) -> Option<f64> {
     };
     workload
         .instances()
-        .zip(programs)
+        .zip(&result.programs)
         .filter_map(share)
         .reduce(f64::max)
 }
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn worse_is_worse_whichever_way_a_measure_goes() {
-        let [late, .., batch] = &MEASURES;
+        let [late, .., batch, _] = &MEASURES;
         assert!(late.worse(0.3, 0.1) > 0.0 && batch.worse(0.3, 0.1) < 0.0);
         assert!(late.keeps(0.01, 0.01) && !late.keeps(0.02, 0.01));
         assert!(batch.keeps(0.96, 0.95) && !batch.keeps(0.9, 0.95));
