@@ -11,6 +11,11 @@
  * Each seed has its own kinds of operations and number of tasks, unless --ops names them: what many
  * kinds together hardly ever do, few do soon (A. Groce et al., "Swarm testing", ISSTA 2012).
  *
+ * What takes a few instructions hardly ever meets something of another CPU's by chance: --hold-at
+ * names a call of the kernel's in the middle of it, where CPUs are held (race_hold.c).
+ *
+ *      race --hold-at dsq_move --ops work,sleep,wake,promise
+ *
  * A fuzzer chooses instead of chance, in fuzz/target.c.
  *
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
@@ -72,7 +77,7 @@ static void may_switch(void)
 {
 	steps++;
 	/* A lock that is waited for comes here again and again: somebody else must have a turn. */
-	if (this_rq()->waits || !chance(8))
+	if (this_rq()->waits || hold_begins() || !chance(8))
 		gives_way();
 }
 
@@ -236,6 +241,8 @@ void race_runs(void)
 			time_advance(next_ns);
 			continue;
 		}
+		if (hold_takes(ready, &count))
+			continue;
 		turn_of(chosen(ready, count));
 		checks();
 	}
@@ -320,6 +327,8 @@ static void print_replay(const struct trial *t)
 		printf("--threads-of-core %u ", t->threads_of_core);
 	if (t->cpus_of_cache)
 		printf("--cpus-of-cache %u ", t->cpus_of_cache);
+	if (t->hold_at)
+		printf("--hold-at %s ", t->hold_at);
 	printf("--ops ");
 	for (u32 op = 0, first = 1; op < OP_KINDS; op++)
 		if (t->ops >> op & 1) {
@@ -425,6 +434,8 @@ int main(int argc, char **argv)
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))
 			tells = number;
+		else if (!strcmp(option, "--hold-at"))
+			t.hold_at = argv[at + 1];
 		else if (!strcmp(option, "--shrink"))
 			shrinks = number;
 		else if (!strcmp(option, "--bytes"))
