@@ -178,11 +178,14 @@ static u32 chosen(const u32 *ready, u32 count)
 	return cpu;
 }
 
+#define REST_TURNS 10000 /* for some hundred calls of the kernel's on each CPU */
+
 /* All CPUs end what they are in the middle of, and none begins anything: then what must hold while
- * nobody is in the middle of changing it can be looked at. */
+ * nobody is in the middle of changing it can be looked at. Not if one waits for something that
+ * another has yet to begin. */
 static void comes_to_rest(void)
 {
-	u32 ready[MODEL_CPUS], count;
+	u32 ready[MODEL_CPUS], count, left = REST_TURNS;
 
 	do {
 		count = 0;
@@ -191,7 +194,7 @@ static void comes_to_rest(void)
 				ready[count++] = cpu;
 		if (count)
 			turn_of(ready[chance(count)]);
-	} while (count);
+	} while (count && --left);
 }
 
 #define CHECK_STEPS 64 /* between two looks at what must hold */
@@ -248,6 +251,8 @@ void race_runs(void)
 	}
 }
 
+#define NOBODY_HELD 5 /* exit status: --hold-at names a call that nobody has made */
+
 /* In a process of its own: what fails there stays there. Its exit status. */
 static int tries(const struct trial *t, bool quietly)
 {
@@ -272,7 +277,7 @@ static int tries(const struct trial *t, bool quietly)
 			       (unsigned long long)m.stats.dispatches, m.task_count);
 			fflush(stdout);
 		}
-		_exit(0);
+		_exit(t->hold_at && !hold_has_been() ? NOBODY_HELD : 0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0) {
 		perror("race");
@@ -281,9 +286,16 @@ static int tries(const struct trial *t, bool quietly)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static bool fails(const struct trial *t)
+{
+	int status = tries(t, true);
+
+	return status && status != NOBODY_HELD;
+}
+
 static void smaller(struct trial *best, struct trial t)
 {
-	if (tries(&t, true))
+	if (fails(&t))
 		*best = t;
 }
 
@@ -307,7 +319,7 @@ static struct trial shrink(struct trial t)
 		struct trial fewer = t;
 
 		fewer.cpus--;
-		if (!tries(&fewer, true))
+		if (!fails(&fewer))
 			break;
 		t = fewer;
 	}
@@ -409,7 +421,7 @@ int main(int argc, char **argv)
 	struct trial t = {
 		.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = (1U << OP_KINDS) - 1};
 	u64 seeds = 100;
-	bool shrinks = true, draws = true;
+	bool shrinks = true, draws = true, held = false;
 
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
@@ -451,7 +463,8 @@ int main(int argc, char **argv)
 		struct trial one = draws ? drawn(t) : t;
 		int status = tries(&one, false);
 
-		if (!status)
+		held |= status != NOBODY_HELD;
+		if (!status || status == NOBODY_HELD)
 			continue;
 		printf("race: seed %llu fails (%d)%s\n", (unsigned long long)t.seed, status,
 		       seeds > 1 && shrinks ? "; looking for less" : "");
@@ -460,6 +473,13 @@ int main(int argc, char **argv)
 			one = shrink(one);
 		print_replay(&one);
 		return 1;
+	}
+	if (!held) {
+		fprintf(stderr,
+			"race: no CPU was held: `%s` is no function of crates/sim/kernel "
+			"that calls kernel_call(), or nobody calls it\n",
+			t.hold_at);
+		return 2;
 	}
 	printf("race: %llu seeds, %llu steps each, %u CPUs: nothing found\n",
 	       (unsigned long long)seeds, (unsigned long long)t.steps, t.cpus);

@@ -63,6 +63,7 @@ static inline bool may(enum op op)
 
 /* race_hold.c */
 bool hold_begins(void);
+bool hold_has_been(void);
 bool hold_takes(u32 *ready, u32 *count);
 u64 hold_shortens(u64 ns);
 

@@ -18,6 +18,7 @@
 
 static u32 held = MODEL_CPUS; /* that CPU, or none */
 static u64 until_ns;
+static bool has_been;
 
 /* This CPU is in the middle of something: is it held here? */
 bool hold_begins(void)
@@ -27,9 +28,16 @@ bool hold_begins(void)
 	if (!trial.hold_at || held != MODEL_CPUS || this_rq()->under_lock || is_at_rest(m.cpu) ||
 	    !call || strcmp(call, trial.hold_at) || chance(ONE_OF))
 		return false;
+	has_been = true;
 	held = m.cpu;
 	until_ns = m.now_ns + chance(HELD_NS);
 	return true;
+}
+
+/* Has any CPU been held in this trial? */
+bool hold_has_been(void)
+{
+	return has_been;
 }
 
 /* A CPU that is held has no turn. True: nobody else has, and the clock has gone on. */
