@@ -474,7 +474,7 @@ int main(int argc, char **argv)
 		print_replay(&one);
 		return 1;
 	}
-	if (!held) {
+	if (t.hold_at && seeds && !held) {
 		fprintf(stderr,
 			"race: no CPU was held: `%s` is no function of crates/sim/kernel "
 			"that calls kernel_call(), or nobody calls it\n",
