@@ -87,7 +87,8 @@ def carry_out(command, tree, andante):
 def line_with(text, wanted):
     """The part of what was said that names the fault."""
     lines = [line.strip() for line in text.splitlines() if wanted in line]
-    return re.sub(r"^(andante: )?\d+ of \d+ expectations of \S+ failed: (andante: )?", "", lines[0])[:110] if lines else ""
+    begins = r"^(andante: )?\d+ of \d+ expectations of \S+ failed: (andante: )?"
+    return re.sub(begins, "", lines[0])[:110] if lines else ""
 
 
 def summary(said):
@@ -156,7 +157,7 @@ def main():
         commands = list(dict.fromkeys(fault["find"] for fault in table.values()))
         print("building what is sound", file=sys.stderr, flush=True)
         build(sound, sorted({needs(command) for command in commands}), given.jobs)
-        # Searches of what is sound take longest: they go first.
+        # Searches of what is sound go to their ends, and so take longest: they go first.
         waits = {pool.submit(passes, command, sound, given.andante): command for command in commands}
         waits |= {pool.submit(tries, name, fault, given.andante): name for name, fault in table.items()}
         for done, wait in enumerate(as_completed(waits), 1):
