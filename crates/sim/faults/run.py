@@ -87,11 +87,13 @@ def carry_out(command, tree, andante):
 def line_with(text, wanted):
     """The part of what was said that names the fault."""
     lines = [line.strip() for line in text.splitlines() if wanted in line]
-    return re.sub(r"^andante: |^\d+ of \d+ expectations of \S+ failed: ", "", lines[0])[:110] if lines else ""
+    begins = r"^(andante: )?\d+ of \d+ expectations of \S+ failed: (andante: )?"
+    return re.sub(begins, "", lines[0])[:110] if lines else ""
 
 
-def last_line(said):
-    return (said.strip().splitlines() or ["nothing"])[-1]
+def summary(said):
+    """What a command found, and the line that replays it; or what it came to."""
+    return "\n    ".join(said.strip().splitlines()[-3:] or ["nothing"])
 
 
 def passes(command, tree, andante):
@@ -99,7 +101,7 @@ def passes(command, tree, andante):
     begin = time.monotonic()
     status, said = carry_out(command, tree, andante)
     if status:
-        raise Failure(f"`{command}` fails though nothing is undone, so that it finds no fault: {last_line(said)}")
+        raise Failure(f"fails though nothing is undone: a fault that is there, to be mended first\n    {summary(said)}")
     return "", time.monotonic() - begin
 
 
@@ -112,9 +114,12 @@ def tries(name, fault, andante):
     status, said = carry_out(fault["find"], tree, andante)
     found = line_with(said, fault["says"])
     if not status:
-        raise Failure(f"`{fault['find']}` passes though its mend is undone")
+        raise Failure(
+            f"`{fault['find']}` passes though its mend is undone. The model has changed, or the patch undoes nothing "
+            f"any more: try more seeds, other --ops, or --hold-at (crates/sim/kernel/race_hold.c)"
+        )
     if not found:
-        raise Failure(f"it says something else than `{fault['says']}`: {last_line(said)}")
+        raise Failure(f"it says something else than `{fault['says']}`:\n    {summary(said)}")
     return found, time.monotonic() - begin
 
 
@@ -152,15 +157,18 @@ def main():
         commands = list(dict.fromkeys(fault["find"] for fault in table.values()))
         print("building what is sound", file=sys.stderr, flush=True)
         build(sound, sorted({needs(command) for command in commands}), given.jobs)
+        # Searches of what is sound go to their ends, and so take longest: they go first.
         waits = {pool.submit(passes, command, sound, given.andante): command for command in commands}
         waits |= {pool.submit(tries, name, fault, given.andante): name for name, fault in table.items()}
         for done, wait in enumerate(as_completed(waits), 1):
             what = waits[wait]
             try:
                 found[what] = wait.result()
+                came = f"{'found' if what in table else 'passes'} in {found[what][1]:.0f} s"
             except Failure as failure:
                 failed[what] = str(failure)
-            print(f"{done}/{len(waits)}  {what}", file=sys.stderr, flush=True)
+                came = "FAILS"
+            print(f"{done}/{len(waits)}  {came:14} {what}", file=sys.stderr, flush=True)
     width = max(map(len, table))
     for name, fault in table.items():
         if name in found:

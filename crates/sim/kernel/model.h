@@ -99,6 +99,7 @@ struct rq {
 	bool need_resched;
 	bool in_balance;
 	bool waits;	    /* this CPU, for a lock */
+	const char *call;   /* of the kernel's that this CPU has made last */
 	bool waits_to_load; /* it is a lock of load.c's, and no callback is under way */
 	bool locked;	    /* the run queue's lock */
 	u32 locked_by;
@@ -220,12 +221,15 @@ static inline struct rq *this_rq(void)
 }
 
 /* A call of the kernel's, by the scheduler: not under its lock, and other CPUs go on. */
-static inline void kernel_call(void)
+static inline void kernel_called(const char *name)
 {
 	model_assert(!this_rq()->under_lock);
-	if (__builtin_expect(m.may_switch != NULL, 0))
+	if (__builtin_expect(m.may_switch != NULL, 0)) {
+		this_rq()->call = name;
 		m.may_switch();
+	}
 }
+#define kernel_call() kernel_called(__func__)
 
 /* This CPU waits until somebody else has gone on. */
 static inline void kernel_waits(void)

@@ -11,6 +11,11 @@
  * Each seed has its own kinds of operations and number of tasks, unless --ops names them: what many
  * kinds together hardly ever do, few do soon (A. Groce et al., "Swarm testing", ISSTA 2012).
  *
+ * What takes a few instructions hardly ever meets something of another CPU's by chance: --hold-at
+ * names a call of the kernel's in the middle of it, where CPUs are held (race_hold.c).
+ *
+ *      race --hold-at dsq_move --ops work,sleep,wake,promise
+ *
  * A fuzzer chooses instead of chance, in fuzz/target.c.
  *
  * A failure is made smaller (fewer CPUs, fewer tasks, fewer kinds of operations) and printed as one
@@ -72,7 +77,7 @@ static void may_switch(void)
 {
 	steps++;
 	/* A lock that is waited for comes here again and again: somebody else must have a turn. */
-	if (this_rq()->waits || !chance(8))
+	if (this_rq()->waits || hold_begins() || !chance(8))
 		gives_way();
 }
 
@@ -173,11 +178,14 @@ static u32 chosen(const u32 *ready, u32 count)
 	return cpu;
 }
 
+#define REST_TURNS 10000 /* for some hundred calls of the kernel's on each CPU */
+
 /* All CPUs end what they are in the middle of, and none begins anything: then what must hold while
- * nobody is in the middle of changing it can be looked at. */
+ * nobody is in the middle of changing it can be looked at. Not if one waits for something that
+ * another has yet to begin. */
 static void comes_to_rest(void)
 {
-	u32 ready[MODEL_CPUS], count;
+	u32 ready[MODEL_CPUS], count, left = REST_TURNS;
 
 	do {
 		count = 0;
@@ -186,7 +194,7 @@ static void comes_to_rest(void)
 				ready[count++] = cpu;
 		if (count)
 			turn_of(ready[chance(count)]);
-	} while (count);
+	} while (count && --left);
 }
 
 #define CHECK_STEPS 64 /* between two looks at what must hold */
@@ -236,10 +244,14 @@ void race_runs(void)
 			time_advance(next_ns);
 			continue;
 		}
+		if (hold_takes(ready, &count))
+			continue;
 		turn_of(chosen(ready, count));
 		checks();
 	}
 }
+
+#define NOBODY_HELD 5 /* exit status: --hold-at names a call that nobody has made */
 
 /* In a process of its own: what fails there stays there. Its exit status. */
 static int tries(const struct trial *t, bool quietly)
@@ -265,7 +277,7 @@ static int tries(const struct trial *t, bool quietly)
 			       (unsigned long long)m.stats.dispatches, m.task_count);
 			fflush(stdout);
 		}
-		_exit(0);
+		_exit(t->hold_at && !hold_has_been() ? NOBODY_HELD : 0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0) {
 		perror("race");
@@ -274,9 +286,16 @@ static int tries(const struct trial *t, bool quietly)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static bool fails(const struct trial *t)
+{
+	int status = tries(t, true);
+
+	return status && status != NOBODY_HELD;
+}
+
 static void smaller(struct trial *best, struct trial t)
 {
-	if (tries(&t, true))
+	if (fails(&t))
 		*best = t;
 }
 
@@ -300,7 +319,7 @@ static struct trial shrink(struct trial t)
 		struct trial fewer = t;
 
 		fewer.cpus--;
-		if (!tries(&fewer, true))
+		if (!fails(&fewer))
 			break;
 		t = fewer;
 	}
@@ -320,6 +339,8 @@ static void print_replay(const struct trial *t)
 		printf("--threads-of-core %u ", t->threads_of_core);
 	if (t->cpus_of_cache)
 		printf("--cpus-of-cache %u ", t->cpus_of_cache);
+	if (t->hold_at)
+		printf("--hold-at %s ", t->hold_at);
 	printf("--ops ");
 	for (u32 op = 0, first = 1; op < OP_KINDS; op++)
 		if (t->ops >> op & 1) {
@@ -400,7 +421,7 @@ int main(int argc, char **argv)
 	struct trial t = {
 		.seed = 1, .steps = 200000, .cpus = 4, .tasks = 24, .ops = (1U << OP_KINDS) - 1};
 	u64 seeds = 100;
-	bool shrinks = true, draws = true;
+	bool shrinks = true, draws = true, held = false;
 
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
@@ -425,6 +446,8 @@ int main(int argc, char **argv)
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))
 			tells = number;
+		else if (!strcmp(option, "--hold-at"))
+			t.hold_at = argv[at + 1];
 		else if (!strcmp(option, "--shrink"))
 			shrinks = number;
 		else if (!strcmp(option, "--bytes"))
@@ -440,7 +463,8 @@ int main(int argc, char **argv)
 		struct trial one = draws ? drawn(t) : t;
 		int status = tries(&one, false);
 
-		if (!status)
+		held |= status != NOBODY_HELD;
+		if (!status || status == NOBODY_HELD)
 			continue;
 		printf("race: seed %llu fails (%d)%s\n", (unsigned long long)t.seed, status,
 		       seeds > 1 && shrinks ? "; looking for less" : "");
@@ -449,6 +473,13 @@ int main(int argc, char **argv)
 			one = shrink(one);
 		print_replay(&one);
 		return 1;
+	}
+	if (t.hold_at && seeds && !held) {
+		fprintf(stderr,
+			"race: no CPU was held: `%s` is no function of crates/sim/kernel "
+			"that calls kernel_call(), or nobody calls it\n",
+			t.hold_at);
+		return 2;
 	}
 	printf("race: %llu seeds, %llu steps each, %u CPUs: nothing found\n",
 	       (unsigned long long)seeds, (unsigned long long)t.steps, t.cpus);

@@ -44,6 +44,8 @@ struct trial {
 	u32 threads_of_core, cpus_of_cache; /* 0: one thread, one cache */
 	u32 tasks;
 	u32 ops; /* a bit each */
+	const char *
+		hold_at; /* NULL, or the call of the kernel's at which CPUs are held: race_hold.c */
 };
 
 extern struct trial trial;
@@ -58,6 +60,12 @@ static inline bool may(enum op op)
 {
 	return trial.ops >> op & 1;
 }
+
+/* race_hold.c */
+bool hold_begins(void);
+bool hold_has_been(void);
+bool hold_takes(u32 *ready, u32 *count);
+u64 hold_shortens(u64 ns);
 
 /* race_bytes.c */
 struct trial bytes_trial(const u8 *data, u64 size);

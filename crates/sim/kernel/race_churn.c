@@ -59,7 +59,7 @@ static void sleeps(u32 task)
 {
 	u64 ns = chance(4) ? chance(5 * MS) : chance(40 * MS);
 
-	sim_timer(m.now_ns + ns, task);
+	sim_timer(m.now_ns + hold_shortens(ns), task);
 	sim_block(task);
 }
 
@@ -278,6 +278,16 @@ static void releases(struct task_struct *p)
 		sim_migrate_enable(p->number);
 }
 
+/* While CPUs are held (race_hold.c) it is one of those that there are. */
+static enum op any_op(void)
+{
+	enum op op = chance(OP_KINDS);
+
+	for (u32 left = 4 * OP_KINDS; trial.hold_at && !may(op) && left; left--)
+		op = chance(OP_KINDS);
+	return op;
+}
+
 /* The task has done what it had to do: something happens, then it works, sleeps, yields or ends. */
 void user_step(u32 task)
 {
@@ -308,14 +318,14 @@ void user_step(u32 task)
 	if (may(OP_CPU) && !chance(128) && switches_cpu(task))
 		return;
 	for (u32 left = chance(4); left; left--) {
-		enum op op = chance(OP_KINDS);
+		enum op op = any_op();
 
 		if (may(op))
 			one_op(op, task);
 	}
 	/* Real-time tasks come in bursts, and then sleep. */
-	p->work_ns =
-		p->class == CLASS_REAL_TIME ? chance(MS) : chance(chance(4) ? 2 * MS : 20 * MS);
+	p->work_ns = hold_shortens(
+		p->class == CLASS_REAL_TIME ? chance(MS) : chance(chance(4) ? 2 * MS : 20 * MS));
 	if (p->class == CLASS_REAL_TIME || (may(OP_SLEEP) && chance(2)))
 		sleeps(task);
 	else if (may(OP_YIELD) && !chance(8))

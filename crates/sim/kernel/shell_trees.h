@@ -159,6 +159,14 @@ static const char *look_broken(u32 cpu)
 	return NULL;
 }
 
+/* One that has left: nobody would end what it has begun to serve. */
+static const char *left_broken(u32 cpu)
+{
+	if (rq_of(cpu)->interrupts_off && cpu_state(cpu)->serving)
+		return "a CPU that has left serves nobody";
+	return NULL;
+}
+
 const char *model_scheduler_broken(bool quiet)
 {
 	static struct invariants seen[AN_TREES];
@@ -166,7 +174,7 @@ const char *model_scheduler_broken(bool quiet)
 	u32 index;
 
 	for (u32 cpu = 0; !broken && quiet && cpu < m.options.cpus; cpu++)
-		broken = look_broken(cpu);
+		broken = look_broken(cpu) ?: left_broken(cpu);
 	for (u32 domain = 0; !broken && domain < nr_domains; domain++) {
 		struct an_tree *t = tree_of(domain);
 
