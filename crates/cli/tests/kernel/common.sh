@@ -18,6 +18,11 @@ try() { # KEY COMMAND…: reports what it answers, in one line, with its status
 	echo "REPORT $key $? $(echo "$said" | tr -s ' \n' ' ')"
 }
 
+given() { # does what the test gives; here the machine is saved, and others go on with something else
+	/andante/init receive order || exit 1
+	. /andante/given
+}
+
 in_charge() { # OPTION…: starts Andante and waits until it is; ends the script if it never will be
 	andante run --quiet "$@" &
 	scheduler=$!
