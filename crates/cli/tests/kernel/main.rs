@@ -11,6 +11,7 @@ mod historical;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use andante_vm::{Boot, Cache, Content, InitrdFile, Order, Topology, find_kernel, find_qemu};
@@ -63,8 +64,6 @@ fn in_vm_given<const TIMES: usize>(
         mode,
     };
     let of_host = |name: &str| file(name, Content::Host(scripts().join(name)), 0o755);
-    let compiled_here = tempfile::tempdir().expect("a folder");
-    let compiled = COMPILED.map(|name| compiled(name, &compiled_here));
     // The shell of the virtual machine has no `nice` of its own.
     let others = [env!("CARGO_BIN_EXE_andante"), "/usr/bin/nice"].map(PathBuf::from);
     let command = ["/bin/sh".to_owned(), format!("/andante/{script}")];
@@ -79,7 +78,7 @@ fn in_vm_given<const TIMES: usize>(
         layout: None,
         initrd_files: Vec::new(),
         files: vec![of_host("common.sh"), of_host(&script)],
-        programs: compiled.into_iter().chain(others).collect(),
+        programs: compiled().iter().cloned().chain(others).collect(),
         command: command.into_iter().chain(arguments).collect(),
         order: None,
         saved: Some(&cache),
@@ -124,9 +123,18 @@ fn reported(boot: &Boot) -> Report {
     report
 }
 
-/// The program of tests/kernel/NAME.c. With the folder it is gone.
-fn compiled(name: &str, folder: &tempfile::TempDir) -> PathBuf {
-    let program = folder.path().join(name);
+/// The programs of tests/kernel/NAME.c, compiled once for all tests.
+fn compiled() -> &'static [PathBuf] {
+    static PROGRAMS: OnceLock<[PathBuf; COMPILED.len()]> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        COMPILED.map(|name| compile(name, &folder))
+    })
+}
+
+fn compile(name: &str, folder: &Path) -> PathBuf {
+    let program = folder.join(name);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut command = std::process::Command::new(compiler);
     command.args(["-O1", "-pthread", "-o"]).arg(&program);
