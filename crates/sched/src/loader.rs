@@ -167,8 +167,9 @@ macro_rules! put_in_charge {
         // object to the process costs nothing and spares every user of this type a lifetime.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut $open = <$builder>::default().open(object).map_err(refused("open"))?;
-        let binding = $options.binding && has_tracepoint("sk_data_ready");
-        let receipts = binding && has_tracepoint("sock_recv_length");
+        let [ready, received] = have_tracepoints(["sk_data_ready", "sock_recv_length"]);
+        let binding = $options.binding && ready;
+        let receipts = binding && received;
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
@@ -267,10 +268,12 @@ pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Does the kernel have this tracepoint? Without those of sockets, nothing is bound.
-fn has_tracepoint(name: &str) -> bool {
-    Btf::from_vmlinux().is_ok_and(|btf| {
-        btf.type_by_name::<Typedef>(&format!("btf_trace_{name}"))
-            .is_some()
+/// Does the kernel have these tracepoints? Without those of sockets, nothing is bound.
+fn have_tracepoints<const COUNT: usize>(names: [&str; COUNT]) -> [bool; COUNT] {
+    let btf = Btf::from_vmlinux();
+    names.map(|name| {
+        let name = format!("btf_trace_{name}");
+        btf.as_ref()
+            .is_ok_and(|btf| btf.type_by_name::<Typedef<'_>>(&name).is_some())
     })
 }

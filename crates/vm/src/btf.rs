@@ -15,7 +15,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use btf_rs::{Btf, BtfType, FuncProto, Type};
+use std::path::Path;
+
+use btf_rs::{Backend, Btf, BtfType, FuncProto, Type};
 
 /// The kfuncs without which no sched_ext scheduler can do its work. A scheduler that calls more
 /// passes its own list to [`probe`].
@@ -65,11 +67,21 @@ impl BtfVerdict {
 #[error("the kernel's type information (BTF) cannot be read: {0}")]
 pub struct BtfError(#[from] btf_rs::Error);
 
-/// Judges a kernel by its BTF: the `.BTF` section of its ELF file, or on a running machine
-/// `/sys/kernel/btf/vmlinux`. `kfuncs` are the kernel functions that must be callable.
+/// Judges a kernel by its BTF, the `.BTF` section of its ELF file. `kfuncs` are the kernel functions that
+/// must be callable.
 pub fn probe(btf: &[u8], kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
-    let btf = Btf::from_bytes(btf)?;
-    let functions = Functions::collect(&btf)?;
+    judge(&Btf::from_bytes(btf)?, kfuncs)
+}
+
+/// The same for a file of BTF alone: on a running machine `/sys/kernel/btf/vmlinux`. It is mapped, which
+/// takes a third of the instructions; kernels before 6.16 do not have theirs mapped.
+pub fn probe_file(file: &Path, kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
+    let mapped = Btf::from_file_with_backend(file, Backend::Mmap);
+    judge(&mapped.or_else(|_| Btf::from_file(file))?, kfuncs)
+}
+
+fn judge(btf: &Btf, kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
+    let functions = Functions::collect(btf, kfuncs)?;
     let has_sched_ext = btf
         .resolve_types_by_name("sched_ext_ops")
         .is_ok_and(|types| types.iter().any(|t| matches!(t, Type::Struct(_))));
@@ -78,7 +90,7 @@ pub fn probe(btf: &[u8], kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
         .filter(|name| !functions.is_kfunc(name))
         .map(|name| name.to_string())
         .collect();
-    let broken = functions.broken(&btf)?;
+    let broken = functions.broken(btf)?;
     Ok(BtfVerdict {
         usable: has_sched_ext && missing.is_empty() && broken.is_empty(),
         has_sched_ext,
@@ -87,7 +99,12 @@ pub fn probe(btf: &[u8], kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
     })
 }
 
-/// The functions of a kernel that matter here.
+/// Is this a function of sched_ext?
+fn is_of_sched_ext(name: &str) -> bool {
+    name.trim_start_matches('_').starts_with("scx_bpf_")
+}
+
+/// The functions of a kernel that matter here: those asked for, and those of sched_ext.
 struct Functions {
     /// Name to (id of the `FUNC`, id of its prototype).
     by_name: HashMap<String, (u32, u32)>,
@@ -96,7 +113,7 @@ struct Functions {
 }
 
 impl Functions {
-    fn collect(btf: &Btf) -> Result<Self, btf_rs::Error> {
+    fn collect(btf: &Btf, kfuncs: &[&str]) -> Result<Self, btf_rs::Error> {
         let mut functions = Self {
             by_name: HashMap::new(),
             tagged: HashSet::new(),
@@ -106,9 +123,10 @@ impl Functions {
             match btf.resolve_type_by_id(id)? {
                 Type::Func(func) => {
                     let prototype = func.get_type_id().unwrap_or_default();
-                    functions
-                        .by_name
-                        .insert(btf.resolve_name(&func)?, (id, prototype));
+                    let name = btf.resolve_name(&func)?;
+                    if is_of_sched_ext(&name) || kfuncs.contains(&name.as_str()) {
+                        functions.by_name.insert(name, (id, prototype));
+                    }
                 }
                 Type::DeclTag(tag) if btf.resolve_name(&tag)? == "bpf_kfunc" => {
                     functions.tagged.extend(tag.get_type_id());
@@ -129,8 +147,7 @@ impl Functions {
     fn broken(&self, btf: &Btf) -> Result<Vec<String>, btf_rs::Error> {
         let mut broken = Vec::new();
         for (name, &(_, prototype)) in &self.by_name {
-            let public =
-                name.trim_start_matches('_').starts_with("scx_bpf_") && !name.ends_with("_impl");
+            let public = is_of_sched_ext(name) && !name.ends_with("_impl");
             if public
                 && let Type::FuncProto(prototype) = btf.resolve_type_by_id(prototype)?
                 && takes_prog_aux(btf, &prototype)

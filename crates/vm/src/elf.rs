@@ -1,9 +1,13 @@
-//! The shared libraries a program needs, so that it runs on another root.
+//! What a program needs to run on another root: its shared libraries, and what of it is loaded.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
+
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{LittleEndian, pod};
 
 /// Every shared library of a program with the loader, under the paths by which the loader opens
 /// them; nothing for a static program or a script. The dynamic loader itself is asked (through
@@ -32,6 +36,34 @@ pub(crate) fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
             "it needs {library}, which is not on this machine: install the package with it"
         ))
     })
+}
+
+/// What of a program is loaded when it runs. What follows that in the file, tables of symbols and of lines,
+/// is for debuggers: two thirds of ours, which a machine would unpack into its memory, and be saved with.
+/// What is no program remains as it is.
+pub(crate) fn loaded(mut file: Vec<u8>) -> Vec<u8> {
+    let Some(end) = end_of_segments(&file).filter(|end| *end < file.len()) else {
+        return file;
+    };
+    if let Ok((header, _)) = pod::from_bytes_mut::<FileHeader64<LittleEndian>>(&mut file) {
+        // It has no sections any more.
+        header.e_shoff = Default::default();
+        header.e_shnum = Default::default();
+        header.e_shstrndx = Default::default();
+        file.truncate(end);
+    }
+    file
+}
+
+/// Where in the file the last segment ends.
+fn end_of_segments(file: &[u8]) -> Option<usize> {
+    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
+    let segments = header.program_headers(LittleEndian, file).ok()?;
+    let ends = segments.iter().map(|segment| {
+        let begin = segment.p_offset(LittleEndian);
+        begin.saturating_add(segment.p_filesz(LittleEndian))
+    });
+    usize::try_from(ends.max()?).ok()
 }
 
 /// Reads ldd's lines, `name => path (address)` or `path (address)`; the error is a library that
@@ -83,6 +115,23 @@ mod tests {
             "{found:?}"
         );
         assert!(found.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_is_loaded_of_a_program_runs() {
+        let own = std::env::current_exe().unwrap();
+        let whole = fs::read(&own).unwrap();
+        let length = whole.len();
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("loaded");
+        let loaded = loaded(whole);
+        assert!(loaded.len() < length);
+        fs::write(&program, loaded).unwrap();
+        fs::set_permissions(&program, own.metadata().unwrap().permissions()).unwrap();
+        let listed = Command::new(&program).arg("--list").output().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout);
+        assert!(listed.contains("what_is_loaded_of_a_program_runs"));
+        assert_eq!(super::loaded(b"#!/bin/sh\n".to_vec()), b"#!/bin/sh\n");
     }
 
     #[test]

@@ -169,8 +169,11 @@ impl Tree {
         if program == guest {
             return self.followed(program);
         }
-        let real = program.canonicalize().map_err(TreeError::new(program))?;
-        self.host(&real, guest)
+        let data = fs::metadata(program).map_err(TreeError::new(program))?;
+        let file = fs::read(program).map_err(TreeError::new(program))?;
+        let mode = data.permissions().mode() & 0o7777;
+        self.file(guest, Content::Bytes(elf::loaded(file)), mode);
+        Ok(())
     }
 
     /// Takes a file under its own path, with every link that leads to it on the way: on a merged

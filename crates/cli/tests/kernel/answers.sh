@@ -1,6 +1,5 @@
 #!/bin/sh
 # What is answered to those who ask for contracts, and what is left of contracts whose holders go.
-. /andante/common.sh
 mkdir -p /etc
 cat >/etc/passwd <<-EOT
 	root:x:0:0::/:/bin/sh
@@ -13,10 +12,6 @@ as() { # USER COMMAND
 }
 hog 1
 loop=$last
-try nobody_to_ask andante reserve $loop 4ms/10ms
-try exec_without andante exec --reserve 4ms/10ms -- sh -c :
-in_charge
-
 try more_than_all andante reserve $loop 40ms/33ms
 try no_budget andante reserve $loop 0ms/33ms
 try no_period andante reserve $loop 0ms/0ms
@@ -78,6 +73,8 @@ kill -9 $scheduler
 wait $scheduler
 while [ "$(state)" != disabled ]; do sleep 0.05; done
 try after_kill andante reserve --list
+try nobody_to_ask andante reserve $loop 4ms/10ms
+try exec_without andante exec --reserve 4ms/10ms -- sh -c :
 kill -0 $loop && echo "REPORT loop_alive 1"
 in_charge --leave 50 --user-quota 50
 echo "REPORT contracts $(contracts)"

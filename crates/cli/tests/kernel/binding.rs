@@ -1,6 +1,6 @@
 //! Work done for another: whose share a server works with.
 
-use super::{in_vm, number};
+use super::{in_charge, number};
 
 /// Of the CPU [%]. Half is the client's with the server's, the other half the loop's.
 const HALF: f64 = 50.0;
@@ -11,7 +11,7 @@ const OWN: f64 = 4.5;
 #[test]
 #[ignore = "needs the virtual machine"]
 fn a_server_works_with_the_share_of_the_client_that_it_answers() {
-    let report = in_vm("binding", 1);
+    let report = in_charge("binding", &["--learn", "0"], 1);
     for key in ["answers", "late", "woken", "brief"] {
         for share in &report[key] {
             let share: f64 = share.parse().expect("a share");

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Whose share a server works with: its class weighs 4, that of its client 100, and so does a loop's.
-. /andante/common.sh
 cgroup=/sys/fs/cgroup
 
 in_class() { # CLASS COMMAND…: in the background, as $last
@@ -22,7 +21,6 @@ pair() {
 	kill $client $server
 }
 
-in_charge --learn 0
 for class in server client loop; do
 	andante class create $class --weight 100
 done

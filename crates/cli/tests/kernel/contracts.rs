@@ -2,7 +2,7 @@
 //! Contracts on a real kernel: what they are worth, what is answered to those who ask, and what is
 //! left of them.
 
-use super::{Report, in_vm, number};
+use super::{Report, in_charge, number};
 
 /// Each answer has the status it should, and says something of what it should.
 fn assert_answers(report: &Report, expected: &[(&str, u8, &str)]) {
@@ -33,7 +33,7 @@ fn assert_share(report: &Report, key: &str, expected: f64) {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn contracts_hold_beside_endless_loops() {
-    let report = in_vm("contracts", 1);
+    let report = in_charge("contracts", &[], 1);
     for key in ["without", "released"] {
         assert_share(&report, key, 100.0 / 9.0);
     }
@@ -77,7 +77,7 @@ fn contracts_hold_beside_endless_loops() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn those_who_ask_for_contracts_are_told_the_truth() {
-    let report = in_vm("answers", 1);
+    let report = in_charge("answers", &[], 1);
     assert_answers(
         &report,
         &[
@@ -126,7 +126,7 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn contracts_are_split_and_follow_cpus_that_come_and_go() {
-    let report = in_vm("placement", 2);
+    let report = in_charge("placement", &[], 2);
     for share in parts(&report["moves"]) {
         assert!((share - 30.0).abs() <= TOLERANCE, "{report:?}");
     }

@@ -1,7 +1,5 @@
 #!/bin/sh
 # What contracts are worth beside eight endless loops of the same class, on one CPU.
-. /andante/common.sh
-in_charge
 hog 8
 hog 1
 loop=$last

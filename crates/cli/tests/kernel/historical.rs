@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The historical policies on a real kernel.
 
-use super::{Report, in_vm};
+use super::{Report, in_vm, number};
 
 const POLICIES: [&str; 5] = ["svr4-ts", "svr4-rt", "svr4-new", "linux-2.2", "rr"];
 
@@ -14,7 +14,7 @@ fn of<'a>(report: &'a Report, key: &str, policy: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {key} of {policy}: {report:?}"))
 }
 
-/// Of 4 s, in ticks of 10 ms.
+/// Of 4 s, or of one, in ticks of 10 ms.
 fn number_of(report: &Report, key: &str, policy: &str) -> f64 {
     of(report, key, policy).parse().expect("a number")
 }
@@ -45,6 +45,8 @@ fn historical_policies_serve_and_leave_on_one_cpu() {
     // 100 ms each, whatever their nice values.
     let share = number_of(&report, "nice_0", "rr");
     assert!((47.0..=53.0).contains(&share), "{share}");
+    // Whom a real-time task wakes does not wait to the end of the quantum of what it interrupted.
+    assert!(number(&report, "waited_us") < 100.0, "{report:?}");
     for (case, status, names) in [
         ("status", 8, "svr4-ts"),
         ("top", 8, "svr4-ts"),

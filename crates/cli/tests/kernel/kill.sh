@@ -1,12 +1,13 @@
 #!/bin/sh
-# Kills the scheduler's process 20 times while six endless loops run in six classes. They stand still
-# while it loads, or that would take minutes.
+# Kills the scheduler's process while six endless loops run in six classes: $after_s after it was in charge
+# and they ran, and then, $again times, loaded anew. They stand still while it loads, or that would take
+# minutes.
+. /andante/common.sh
 cgroup=/sys/fs/cgroup
-scx=/sys/kernel/sched_ext/state
 
-await() { # until the scheduler is in this state, 30 s at most
+await_disabled() { # 30 s at most
 	i=0
-	while [ "$(cat $scx)" != "$1" ] && [ $i -lt 600 ]; do
+	while [ "$(state)" != disabled ] && [ $i -lt 600 ]; do
 		sleep 0.05
 		i=$((i + 1))
 	done
@@ -14,8 +15,16 @@ await() { # until the scheduler is in this state, 30 s at most
 
 cpu_usec() { sed -n 's/^usage_usec //p' "$1/cpu.stat"; }
 
+kill_under_load() {
+	kill -CONT $hogs
+	sleep "$after_s"
+	kill -9 $scheduler
+	wait $scheduler 2>/dev/null
+	await_disabled
+	echo "REPORT after_kill $(state)"
+}
+
 echo +cpu >$cgroup/cgroup.subtree_control
-hogs=
 for class in a b; do
 	for n in 1 2 3; do
 		mkdir $cgroup/$class$n
@@ -23,19 +32,16 @@ for class in a b; do
 		hogs="$hogs $!"
 	done
 done
-round=0
-while [ $round -lt 20 ]; do
-	round=$((round + 1))
+sleep 0.1
+kill -STOP $hogs
+in_charge
+given
+kill_under_load
+while [ "$again" -gt 0 ]; do
+	again=$((again - 1))
 	kill -STOP $hogs
-	andante run --quiet &
-	daemon=$!
-	await enabled
-	kill -CONT $hogs
-	sleep 0.2
-	kill -9 $daemon
-	wait $daemon 2>/dev/null
-	await disabled
-	echo "REPORT after_kill $(cat $scx)"
+	in_charge
+	kill_under_load
 done
 alive=0
 for hog in $hogs; do
@@ -44,7 +50,7 @@ done
 echo "REPORT hogs_alive $alive"
 before=
 for class in a1 a2 a3 b1 b2 b3; do before="$before $(cpu_usec $cgroup/$class)"; done
-sleep 2
+sleep 0.3
 progressing=0
 for class in a1 a2 a3 b1 b2 b3; do
 	set -- $before

@@ -1,10 +1,5 @@
 #!/bin/sh
-# How long the scheduler takes to be in charge, on an otherwise idle machine [virtual s].
-. /andante/common.sh
-uptime() { cut -d' ' -f1 /proc/uptime; }
-began=$(uptime)
-in_charge
-ended=$(uptime)
+# How long the scheduler took to be in charge, on an otherwise idle machine [virtual s].
 echo "REPORT load_s $(awk "BEGIN { print $ended - $began }")"
 andante status --json | awk -F '"' '
 	/"name": "andante_/ { name = $4 }

@@ -11,9 +11,10 @@ mod historical;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, Content, InitrdFile, Order, find_kernel, find_qemu};
 
 /// A machine that takes longer hangs. How fast it is depends on what else its host does, and decides
 /// nothing; the longest script takes ninety seconds of its time.
@@ -28,32 +29,71 @@ const COMPILED: [&str; 5] = ["endless", "parts", "peers", "realtime", "threads"]
 /// Runs tests/kernel/NAME.sh in a machine with so many CPUs. All are given the same programs, so that a
 /// machine that has been booted for one test serves the others.
 fn in_vm(name: &str, cpus: u32) -> Report {
+    let [report] = in_vm_given(name, &[], cpus, [None]);
+    report
+}
+
+/// The same for a script that begins when Andante is in charge. Loading is most of what a short test
+/// takes, and is done once for all with the same options on so many CPUs.
+fn in_charge(name: &str, options: &[&str], cpus: u32) -> Report {
+    let script = Content::Host(scripts().join(format!("{name}.sh")));
+    let [report] = in_vm_given("in_charge", options, cpus, [Some(script)]);
+    report
+}
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel")
+}
+
+/// Runs tests/kernel/NAME.sh once for each that it is given: where it calls `given`, the machine is saved,
+/// and each goes on from there with a text of its own.
+fn in_vm_given<const TIMES: usize>(
+    name: &str,
+    arguments: &[&str],
+    cpus: u32,
+    given: [Option<Content>; TIMES],
+) -> [Report; TIMES] {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel with sched_ext");
     let qemu = find_qemu(&cache, cpus, &quiet).expect("QEMU");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel");
     let script = format!("{name}.sh");
-    let file = |name: &str| InitrdFile {
-        guest: format!("/andante/{name}").into(),
-        content: Content::Host(folder.join(name)),
-        mode: 0o755,
+    let file = |guest: &str, content, mode| InitrdFile {
+        guest: format!("/andante/{guest}").into(),
+        content,
+        mode,
     };
-    let compiled_here = tempfile::tempdir().expect("a folder");
-    let compiled = COMPILED.map(|name| compiled(name, &compiled_here));
+    let of_host = |name: &str| file(name, Content::Host(scripts().join(name)), 0o755);
     // The shell of the virtual machine has no `nice` of its own.
     let others = [env!("CARGO_BIN_EXE_andante"), "/usr/bin/nice"].map(PathBuf::from);
     let guest = format!("/andante/{script}");
+    let command: Vec<&str> = (["/bin/sh", &guest].into_iter())
+        .chain(arguments.iter().copied())
+        .collect();
     let boot = Boot {
         cpus,
         memory_mib: 1024, // of which the verifier of 6.18 takes half for a while
-        files: vec![file("common.sh"), file(&script)],
-        programs: compiled.into_iter().chain(others).collect(),
+        files: vec![of_host("common.sh"), of_host(&script)],
+        programs: compiled().iter().cloned().chain(others).collect(),
         saved: Some(&cache),
         timeout: HANGS,
         console_log: std::env::temp_dir().join(format!("andante-{name}-{cpus}.log")),
-        ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
+        ..Boot::of(&kernel, &qemu, &command)
     };
+    given.map(|given| {
+        let order = given.map(|content| Order {
+            files: vec![file("given", content, 0o644)],
+            save: true,
+        });
+        reported(&Boot {
+            order,
+            ..boot.clone()
+        })
+    })
+}
+
+/// Runs the machine, and returns what its script reported.
+fn reported(boot: &Boot) -> Report {
     let mut report = Report::new();
     let outcome = boot
         .run(&mut |event| {
@@ -70,21 +110,30 @@ fn in_vm(name: &str, cpus: u32) -> Report {
             }
         })
         .expect("the machine runs");
+    let command = &boot.command;
     assert_eq!(
         outcome.exit_status, 0,
-        "{name}.sh failed; see the console: {report:?}"
+        "{command:?} failed; see the console: {report:?}"
     );
     report
 }
 
-/// The program of tests/kernel/NAME.c. With the folder it is gone.
-fn compiled(name: &str, folder: &tempfile::TempDir) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel");
-    let program = folder.path().join(name);
+/// The programs of tests/kernel/NAME.c, compiled once for all tests.
+fn compiled() -> &'static [PathBuf] {
+    static PROGRAMS: OnceLock<[PathBuf; COMPILED.len()]> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        COMPILED.map(|name| compile(name, &folder))
+    })
+}
+
+fn compile(name: &str, folder: &Path) -> PathBuf {
+    let program = folder.join(name);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut command = std::process::Command::new(compiler);
     command.args(["-O1", "-pthread", "-o"]).arg(&program);
-    let source = sources.join(format!("{name}.c"));
+    let source = scripts().join(format!("{name}.c"));
     let status = command.arg(source).status().expect("a C compiler");
     assert!(status.success(), "{status}");
     program
@@ -98,40 +147,67 @@ fn number(report: &Report, key: &str) -> f64 {
         .unwrap_or_else(|_| panic!("{key} is no number: {value}"))
 }
 
+/// Twenty kills of one that is in charge and under load, each at another instant between two ticks; after
+/// the last, in the same kernel, two more of ones that are loaded anew.
 #[test]
 #[ignore = "needs the virtual machine"]
 fn after_each_of_twenty_kills_under_load_the_stock_scheduler_is_back() {
-    let report = in_vm("kill", 2);
-    let states = &report["after_kill"];
-    assert_eq!(states.len(), 20);
-    assert!(states.iter().all(|state| state == "disabled"), "{states:?}");
-    assert_eq!(number(&report, "hogs_alive"), 6.0, "no task may be lost");
-    assert_eq!(
-        number(&report, "hogs_progressing"),
-        6.0,
-        "no task may be stuck"
-    );
+    /// Kills, and how many of them are in the machine of the last.
+    const KILLS: usize = 20;
+    const AGAIN: usize = 2;
+    /// After so long, and so much longer each time [µs]: ticks are 4 ms apart, so that each comes at another
+    /// of twenty instants of a tick.
+    const FIRST_US: usize = 100_000;
+    const STEP_US: usize = 4_000 + 4_000 / KILLS;
+    let given: [_; KILLS] = std::array::from_fn(|kill| {
+        let after_s = (FIRST_US + kill * STEP_US) as f64 / 1e6;
+        let again = if kill + 1 == KILLS { AGAIN } else { 0 };
+        let text = format!("after_s={after_s}\nagain={again}\n");
+        Some(Content::Bytes(text.into_bytes()))
+    });
+    let reports = in_vm_given("kill", &[], 2, given);
+    for (kill, report) in reports.iter().enumerate() {
+        let states = &report["after_kill"];
+        let kills = if kill + 1 == KILLS { 1 + AGAIN } else { 1 };
+        assert_eq!(states.len(), kills, "{report:?}");
+        assert!(states.iter().all(|state| state == "disabled"), "{report:?}");
+        assert_eq!(number(report, "hogs_alive"), 6.0, "no task may be lost");
+        assert_eq!(
+            number(report, "hogs_progressing"),
+            6.0,
+            "no task may be stuck"
+        );
+    }
 }
 
 #[test]
 #[ignore = "needs the virtual machine"]
 fn cpus_may_leave_and_come_back() {
-    let report = in_vm("hotplug", 4);
+    let given = [1, 2, 3].map(|back| {
+        let text = format!("back={back}\n");
+        Some(Content::Bytes(text.into_bytes()))
+    });
+    in_vm_given("hotplug", &[], 4, given)
+        .iter()
+        .for_each(cpus_left_and_came_back);
+}
+
+fn cpus_left_and_came_back(report: &Report) {
     for key in ["while_gone", "when_back", "at_the_end"] {
         let states = &report[key];
         assert!(states.iter().all(|state| state == "enabled"), "{report:?}");
     }
     assert_eq!(report["while_gone"].len() + report["when_back"].len(), 18);
-    assert_eq!(number(&report, "hogs_progressing"), 8.0, "{report:?}");
+    assert_eq!(number(report, "hogs_progressing"), 8.0, "{report:?}");
     // Of 4 s on four CPUs, in ticks of 10 ms: all come back to work.
-    assert!(number(&report, "idle_ticks") < 16.0, "{report:?}");
-    assert_eq!(number(&report, "left_with"), 0.0);
+    assert!(number(report, "idle_ticks") < 16.0, "{report:?}");
+    assert_eq!(number(report, "left_with"), 0.0);
 }
 
 #[test]
 #[ignore = "needs the virtual machine"]
 fn top_status_and_why_show_a_live_tree() {
-    let report = in_vm("watch", 1);
+    let report = in_charge("watch", &[], 1);
     for key in ["top_light", "top_heavy", "status_light", "status_heavy"] {
         assert!(number(&report, key) >= 1.0, "{key}: {report:?}");
     }
@@ -152,12 +228,10 @@ fn top_status_and_why_show_a_live_tree() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn whom_a_real_time_task_wakes_does_not_wait_for_what_it_interrupted() {
-    let report = in_vm("realtime", 1);
-    let waited = &report["waited_us"];
-    assert_eq!(waited.len(), 3);
-    for waited in waited {
-        let (options, us) = waited.rsplit_once(' ').expect("options and a time");
-        assert!(us.parse::<f64>().unwrap() < 100.0, "{options}: {us} µs");
+    // Without learnt contracts and with them; for a historical policy see historical.rs.
+    for options in [&["--learn", "0"][..], &[]] {
+        let us = number(&in_charge("realtime", options, 1), "waited_us");
+        assert!(us < 100.0, "{options:?}: {us} µs");
     }
 }
 
@@ -211,7 +285,7 @@ fn verifies_easily(report: &Report) {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn loads_in_under_five_seconds_of_virtual_time() {
-    let report = in_vm("load", 1);
+    let report = in_charge("load", &[], 1);
     assert!(number(&report, "load_s") < 5.0, "{report:?}");
     verifies_easily(&report);
 }

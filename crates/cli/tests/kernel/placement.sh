@@ -1,9 +1,7 @@
 #!/bin/sh
 # Contracts on two CPUs: one moves when its CPU leaves; a third one is split, and finds its place
 # again when that CPU is back.
-. /andante/common.sh
 cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
-in_charge
 hog 3
 three=$hogs
 hog 6

@@ -1,8 +1,6 @@
 #!/bin/sh
 # What status and top say of a live tree: two busy classes, weights 1 and 3; and why of a busy program,
 # of one that waits for another, and of that one, which waits for children of its own only.
-. /andante/common.sh
-in_charge
 andante class create light --weight 100
 andante class create heavy --weight 300
 andante exec --class light -- endless &

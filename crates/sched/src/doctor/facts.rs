@@ -103,8 +103,8 @@ impl Facts {
 
 fn probe_btf() -> Result<BtfVerdict, String> {
     const FILE: &str = "/sys/kernel/btf/vmlinux";
-    let types = fs::read(FILE).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
-    btf::probe(&types, crate::NEEDED_KFUNCS).map_err(|error| error.to_string())
+    btf::probe_file(Path::new(FILE), crate::NEEDED_KFUNCS)
+        .map_err(|error| format!("{FILE}: {error}"))
 }
 
 fn read(file: &str) -> String {

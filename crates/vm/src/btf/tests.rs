@@ -80,6 +80,15 @@ fn kernel(sched_ext: bool, function: impl FnOnce(&mut Writer, u32)) -> Vec<u8> {
     writer.finish()
 }
 
+/// What is said of the bytes, and of a file of them.
+fn probed(btf: &[u8], kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, btf).unwrap();
+    let (verdict, of_file) = (probe(btf, kfuncs), probe_file(file.path(), kfuncs));
+    assert_eq!(verdict.as_ref().ok(), of_file.as_ref().ok());
+    verdict
+}
+
 const ASKED: &[&str] = &["scx_bpf_now", "scx_bpf_kick_cpu"];
 
 #[test]
@@ -88,7 +97,7 @@ fn a_tagged_function_with_its_twin_is_usable() {
         writer.function("scx_bpf_kick_cpu", 0, true);
         writer.function("scx_bpf_kick_cpu_impl", aux, false);
     });
-    let verdict = probe(&btf, ASKED).unwrap();
+    let verdict = probed(&btf, ASKED).unwrap();
     assert!(verdict.usable, "{verdict:?}");
     assert_eq!(verdict.reason(), None);
 }
@@ -98,35 +107,37 @@ fn a_lost_tag_is_recognised_even_on_a_function_not_asked_for() {
     let btf = kernel(true, |writer, aux| {
         writer.function("scx_bpf_kick_cpu", aux, false);
     });
-    let verdict = probe(&btf, ASKED).unwrap();
+    let verdict = probed(&btf, ASKED).unwrap();
     assert!(!verdict.usable);
     assert_eq!(verdict.missing, ["scx_bpf_kick_cpu"]);
     assert_eq!(verdict.broken, ["scx_bpf_kick_cpu"]);
-    assert!(!probe(&btf, &["scx_bpf_now"]).unwrap().usable);
+    assert!(!probed(&btf, &["scx_bpf_now"]).unwrap().usable);
 }
 
 #[test]
 fn an_absent_function_is_named() {
-    let verdict = probe(&kernel(true, |_, _| {}), ASKED).unwrap();
+    let verdict = probed(&kernel(true, |_, _| {}), ASKED).unwrap();
     assert_eq!(verdict.reason().unwrap(), "it lacks scx_bpf_kick_cpu");
     assert!(verdict.broken.is_empty());
 }
 
 #[test]
 fn a_kernel_without_sched_ext_is_not_usable() {
-    let verdict = probe(&kernel(false, |_, _| {}), &[]).unwrap();
+    let verdict = probed(&kernel(false, |_, _| {}), &[]).unwrap();
     assert!(!verdict.usable && !verdict.has_sched_ext);
 }
 
 #[test]
 fn damaged_btf_is_an_error() {
-    assert!(probe(b"not BTF", &[]).is_err());
+    assert!(probed(b"not BTF", &[]).is_err());
 }
 
 #[test]
 fn the_running_kernel_can_be_probed() {
     // Not every machine has it, and what it says is not ours to decide; it must only be readable.
-    if let Ok(btf) = std::fs::read("/sys/kernel/btf/vmlinux") {
-        probe(&btf, ESSENTIAL_KFUNCS).unwrap();
+    let file = Path::new("/sys/kernel/btf/vmlinux");
+    if let Ok(btf) = std::fs::read(file) {
+        let read = probe(&btf, ESSENTIAL_KFUNCS).unwrap();
+        assert_eq!(read, probe_file(file, ESSENTIAL_KFUNCS).unwrap());
     }
 }
