@@ -414,6 +414,8 @@ void exits(void)
 		return;
 	m.exits = false;
 	m.cpu = 0; /* which does not leave */
+	m.exiting = true;
 	sim_unload();
+	m.exiting = false;
 	m.ejected = true;
 }

@@ -180,7 +180,8 @@ struct machine {
 	bool inits;		  /* scx_init_task_enabled: it is told of new tasks, */
 	bool switching_all;	  /* and has them */
 	bool cgroups_known;	  /* scx_cgroup_enabled */
-	bool exits;		  /* it is to be let go */
+	bool exits;		  /* it is to be let go, */
+	bool exiting;		  /* and is, while all CPUs stand still */
 	u32 forks;		  /* under way */
 	u32 forks_locked, cgroups_locked, bypass_locked; /* CPU + 1 that has the lock */
 	u32 bypass_depth;
