@@ -230,7 +230,7 @@ pub enum LabError {
         late_s: f64,
     },
     /// Expectations that do not hold.
-    #[error("{} of {judged} expectations of {scenario} failed: {}", failed.len(), failed.join("; "))]
+    #[error("{} of {judged} expectations of {scenario} failed: {}", failed.len(), first_of(failed))]
     ExpectationsFailed {
         /// The scenario.
         scenario: String,
@@ -316,8 +316,38 @@ fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// So many failed expectations are told in one sentence; the report has all.
+const FAILED_TOLD: usize = 10;
+
+fn first_of(failed: &[String]) -> String {
+    let (told, more) = failed.split_at(failed.len().min(FAILED_TOLD));
+    let told = told.join("; ");
+    match more.len() {
+        0 => told,
+        more => format!("{told}; and {more} more, see the report"),
+    }
+}
+
 /// Each on a line of its own.
 fn lines(differences: &[crate::recorded::Difference]) -> String {
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_failed_expectations_the_first_are_told() {
+        let failed = |count: usize| LabError::ExpectationsFailed {
+            scenario: "x".into(),
+            failed: (0..count).map(|n| format!("e{n}")).collect(),
+            judged: 20,
+        };
+        let text = failed(2).to_string();
+        assert_eq!(text, "2 of 20 expectations of x failed: e0; e1");
+        let text = failed(13).to_string();
+        assert!(text.ends_with("e9; and 3 more, see the report"), "{text}");
+    }
 }
