@@ -11,8 +11,8 @@
  * Each seed has its own kinds of operations and number of tasks, unless --ops names them: what many
  * kinds together hardly ever do, few do soon (A. Groce et al., "Swarm testing", ISSTA 2012).
  *
- * What takes a few instructions hardly ever meets something of another CPU's by chance: --hold-at
- * names a call of the kernel's in the middle of it, where CPUs are held (race_hold.c).
+ * A race of a few instructions is hardly ever met by chance: --hold-at names a call of the kernel's
+ * in the middle of them, where CPUs are held (race_hold.c).
  *
  *      race --hold-at dsq_move --ops work,sleep,wake,promise
  *

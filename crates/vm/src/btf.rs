@@ -14,7 +14,6 @@
 //! [`probe`] finds it out beforehand.
 
 use std::collections::{HashMap, HashSet};
-
 use std::path::Path;
 
 use btf_rs::{Backend, Btf, BtfType, FuncProto, Type};

@@ -1,4 +1,4 @@
-//! What a program needs to run on another root: its shared libraries, and what of it is loaded.
+//! Parts of a program that it needs to run on another root: its shared libraries, and its segments.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,9 +38,9 @@ pub(crate) fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
     })
 }
 
-/// What of a program is loaded when it runs. What follows that in the file, tables of symbols and of lines,
-/// is for debuggers: two thirds of ours, which a machine would unpack into its memory, and be saved with.
-/// What is no program remains as it is.
+/// The file of a program up to the end of its last segment. The rest, tables of symbols and of lines, is for
+/// debuggers: two thirds of ours, which a machine would unpack into its memory, and be saved with. A file that
+/// is no program remains as it is.
 pub(crate) fn loaded(mut file: Vec<u8>) -> Vec<u8> {
     let Some(end) = end_of_segments(&file).filter(|end| *end < file.len()) else {
         return file;

@@ -17,7 +17,7 @@ struct Machine {
     folder: tempfile::TempDir,
 }
 
-/// What can be told of a run from outside.
+/// All that can be told of a run from outside.
 #[derive(Debug, PartialEq)]
 struct Told {
     output: String,
@@ -98,13 +98,13 @@ fn a_saved_machine_goes_on_as_one_that_was_never_saved() {
     assert_eq!(saved_in(&folder).len(), 2);
     assert_eq!(never, machine.run("same", Some(&cache)));
 
-    // What is given later is none of what was saved.
+    // The order is given later, and is no part of a saved machine.
     let (other, notes) = machine.run("else", Some(&cache));
     assert_eq!(other.output.replacen("else", "same", 1), never.0.output);
     assert!(notes.is_empty(), "{notes:?}");
     assert_eq!(saved_in(&folder).len(), 2);
 
-    // What cannot be read is said, and made anew.
+    // A machine that cannot be read is told of, and made anew.
     for file in saved_in(&folder) {
         let whole = fs::read(&file).unwrap();
         fs::write(&file, &whole[..whole.len() / 2]).unwrap();

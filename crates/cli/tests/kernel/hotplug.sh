@@ -4,7 +4,7 @@
 # sends itself to take a scheduler out of charge; without it that would never end.
 . /andante/common.sh
 cpu() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
-# What is said before the machine is saved is not said again by those that go on from there.
+# Words said before the machine is saved are not said again by those that go on from there.
 report() { echo "REPORT $1" >>/tmp/reports; }
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 

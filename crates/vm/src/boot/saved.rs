@@ -15,7 +15,7 @@
 //! is halted whenever the host comes to it. So figures are not taken from saved machines of several CPUs (the
 //! laboratory's `may_save`), only bounds.
 //!
-//! What does not serve, and why the guest counts while it is saved:
+//! Two ways that do not serve, which is why the guest counts while it is saved:
 //! - *A device that halts the machine at an instruction* (pvpanic): the virtual CPU stands still before QEMU
 //!   says that the machine does. If the main thread looks in between, it takes the machine to idle, and
 //!   puts the clock forward to the next timer: in one of two or three tries.
@@ -36,9 +36,9 @@ use crate::cache::{Cache, CacheError};
 
 /// Raised when what is saved changes, so that older ones are not taken.
 const FORMAT: &str = "3";
-/// What all saved machines may take on the disk [bytes]. `make test` saves some thirty, of 100 to 500 MB.
+/// The room on the disk for all saved machines [bytes]. `make test` saves some thirty, of 100 to 500 MB.
 const KEPT_BYTES_MAX: u64 = 8 << 30;
-/// What a process that was killed has left is removed when it is older.
+/// Files left by a process that was killed are removed when they are older.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// The files' ending.
 const ENDING: &str = "machine";
@@ -46,9 +46,9 @@ const ENDING: &str = "machine";
 /// A point at which machines are saved.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
-    /// What is open there: `command` or `order`.
+    /// The thing that is open there: `command` or `order`.
     pub name: &'static str,
-    /// What decides a machine up to there.
+    /// A hash of all that decides a machine up to there.
     key: String,
 }
 
@@ -158,7 +158,7 @@ impl Place {
 
     /// Removes the machine.
     pub(super) fn clear(&self) {
-        // What is gone already is gone.
+        // It may be gone already.
         let _ = fs::remove_file(&self.file);
     }
 }

@@ -17,11 +17,11 @@ use crate::cache::Cache;
 /// How often the host looks at what the guest wrote.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often it looks while it waits for the time to save: a fraction of the 0.4 s that there are for it.
-const SAVE_WITHIN: Duration = Duration::from_millis(20);
+const LOOK_TO_SAVE_EVERY: Duration = Duration::from_millis(20);
 /// How often a machine is begun anew that was not halted in time, since the host was too busy.
 const TRIES: u32 = 3;
 
-/// What all QEMUs of one run have in common.
+/// The things that all QEMUs of one run have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Session<'a> {
     pub boot: &'a Boot<'a>,
@@ -52,7 +52,7 @@ impl From<Refusal> for Trouble {
     }
 }
 
-/// What going on from a saved machine leads to.
+/// The end of going on from a saved machine.
 pub(super) enum Begun<'a> {
     /// It goes on.
     Running(OneRun<'a>),
@@ -60,7 +60,7 @@ pub(super) enum Begun<'a> {
     Ended(Outcome),
 }
 
-/// What becomes of an attempt to save.
+/// The end of an attempt to save.
 enum Saved {
     Done,
     Late,
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
             if let Some(outcome) = run.step(on_event)? {
                 return Ok(Saved::Ended(outcome));
             }
-            std::thread::sleep(SAVE_WITHIN);
+            std::thread::sleep(LOOK_TO_SAVE_EVERY);
         }
         run.monitor()?.execute("stop", json!({}))?;
         if said("late")? {

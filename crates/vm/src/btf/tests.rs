@@ -80,7 +80,7 @@ fn kernel(sched_ext: bool, function: impl FnOnce(&mut Writer, u32)) -> Vec<u8> {
     writer.finish()
 }
 
-/// What is said of the bytes, and of a file of them.
+/// The verdict on the bytes; that on a file of them must be the same.
 fn probed(btf: &[u8], kfuncs: &[&str]) -> Result<BtfVerdict, BtfError> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, btf).unwrap();
