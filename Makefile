@@ -12,7 +12,9 @@
 #   make race       random interleavings of the scheduler's callbacks, SEEDS=20 STEPS=200000
 #   make faults     undo mended faults one after the other, and see that each is found: crates/sim/faults;
 #                   ONLY=NAME,NAME
-#   make soak       ten virtual minutes of stress on four CPUs (half an hour or more)
+#   make soak       an hour of stress on eight CPUs, in virtual time and truly in parallel, MINUTES=60
+#   make attack     an unprivileged user's worst, and what others still get, beside the stock scheduler
+#   make matrix     load, shares, a contract and a kill on one kernel after the other, VERSIONS="6.18 7.2.13/8"
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
 
@@ -29,9 +31,12 @@ ONLY    :=
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
              film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
-             contract-cost shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+             contract-cost quota idle shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
+under_idle           := andante,eevdf
+with_quota           := --case fifth-beside,nested
+with_idle            := --case class,task
 with_domains         := --case two-of-two,bound
 # A fifth of the second that make bench measures: 12,000 round trips, whose mean is exact in virtual time.
 with_pingpong        := --set 'duration_s = 0.2'
@@ -59,6 +64,8 @@ CONTRACTS_ON_SIM  := contract-sets contract-isolation contract-desktop contract-
 # forks of domains), 4 to 6 % off for a cause that has not been measured.
 SIMULATED := shares wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-soft desktop desktop-late \
              learnt-imitators
+# What needs no kernel beside: make check, and make test.
+QUOTAS_ON_SIM := quota idle
 SIMULATED_FILMS   := desktop-films --case four-of-24
 SIMULATED_DOMAINS := domains $(with_domains)
 SIMULATE  := $(ANDANTE) lab run --on sim --scheduler andante --against out --out out/sim
@@ -71,7 +78,7 @@ SUMMED = status=$$?; dist/timed.sh $(TIMES); exit $$status
 LANES := 2
 
 .PHONY: all build demo check test test-setup lint format-check core-test race faults unit-test kernel-test scenarios \
-        perturbed perturbed-on-sim agreement papers bench soak figures figures-check costs fuzz fuzz-build clean
+        perturbed perturbed-on-sim crowds agreement papers bench soak attack matrix figures figures-check costs fuzz fuzz-build clean
 all: build
 
 build:
@@ -113,8 +120,8 @@ test: test-setup
 
 # In the order in which they begin, as far as what they need is there.
 VM_PARTS := kernel-test $(PERTURBED:%=perturbed-%) $(SCENARIOS:%=vm-%)
-PARTS    := lint core-test race build figures-check $(VM_PARTS) unit-test perturbed-on-sim papers agreement
-OF_BUILD := figures-check $(VM_PARTS) unit-test perturbed-on-sim papers agreement
+PARTS    := lint core-test race build figures-check $(VM_PARTS) unit-test perturbed-on-sim crowds papers agreement
+OF_BUILD := figures-check $(VM_PARTS) unit-test perturbed-on-sim crowds papers agreement
 .PHONY: test-build $(PARTS:%=part-%)
 
 part-build:
@@ -123,7 +130,7 @@ part-build:
 BUILT := COMPILE=true
 part-race:
 	@$(TIMED) race $(MAKE) -s race SEEDS=4
-part-lint part-core-test part-figures-check part-unit-test part-perturbed-on-sim part-papers: part-%:
+part-lint part-core-test part-figures-check part-unit-test part-perturbed-on-sim part-crowds part-papers: part-%:
 	@$(TIMED) $* $(MAKE) -s $* $(BUILT)
 part-kernel-test:
 	@$(TIMED) kernel-test $(MAKE) -s kernel-test $(BUILT) MACHINES=1
@@ -189,8 +196,13 @@ perturbed-%: build
 	@$(TIMED) perturbed-$* $(RUN_PERTURBED)
 
 perturbed-on-sim: build
+	$(ANDANTE) lab run --on sim --scheduler andante --out out/perturbed-on-sim $(QUOTAS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(CONTRACTS_ON_SIM)
+
+# Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several.
+crowds: build
+	$(ANDANTE) lab run --on sim --scheduler andante --out out/crowds crowds
 
 agreement: scenarios agree
 
@@ -228,8 +240,16 @@ figures-check: build
 costs: build
 	$(ANDANTE) lab costs --out crates/sim/costs.toml
 
+MINUTES  := 60
+VERSIONS :=
 soak: build
-	$(ANDANTE) lab run --scheduler andante stress --set 'duration_s = 600'
+	dist/soak.sh $(ANDANTE) $(MINUTES) out/soak
+
+attack: build
+	$(ANDANTE) lab run --brief --scheduler andante,eevdf attack --out out/attack
+
+matrix: build
+	dist/matrix.sh $(ANDANTE) out/matrix $(VERSIONS)
 
 # Those of the core, the search for races, then those of crates/fuzz. The flags are those of stable Rust that
 # libFuzzer is told of coverage by; only what is built for a target named by itself is compiled with them, build

@@ -11,7 +11,7 @@
 #define ANDANTE_BPF_CONTRACT_TURN_H
 
 #include "contracts.h"
-#include "starving.h"
+#include "overdue.h"
 
 /* Classes with contracts around one another that a contract is charged to. */
 #define CONTRACT_DEPTH 8
@@ -94,7 +94,7 @@ an_global u32 contract_update(u32 cpu)
 	now_ns = contracts_clock(now_ns);
 	/* What its CPU has waited for, in vain: it went another way. */
 	if (an_contract(&contracts, index)->parked && h->leaf &&
-	    !an_node(&trees[0], h->leaf)->queued)
+	    (!an_node(&trees[0], h->leaf)->queued || throttled(&trees[0], h->leaf)))
 		h->active = 0;
 	if (h->ended)
 		an_contract_end(&contracts, index, now_ns);
@@ -143,17 +143,13 @@ an_global u32 contract_overdrawn(u32 cpu)
 	return index;
 }
 
-/* How many tasks of a queue are looked at, at most, for those of a contract. */
-#define CONTRACT_LOOKS 4096
-
 /* Tasks in the contract's queue go to those of their classes. */
 an_global int contract_lets_go(u32 index)
 {
 	struct bpf_iter_scx_dsq it;
-	u32 left = CONTRACT_LOOKS;
 
 	bpf_iter_scx_dsq_new(&it, contract_queue(index), 0);
-	an_while(left) {
+	an_while(true) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
 		u32 leaf;
@@ -164,7 +160,6 @@ an_global int contract_lets_go(u32 index)
 		an_holder(index)->waits_in = leaf;
 		an_holder(index)->waits = 1;
 		queue_move(&it, p, 0, leaf);
-		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return 0;
@@ -181,6 +176,9 @@ static __always_inline void contract_gather(struct bpf_iter_scx_dsq *it, struct 
 	if (!scx_bpf_dsq_move_vtime(it, p, contract_queue(index), 0))
 		queue_stay(lock, &trees[0], leaf, counted);
 }
+
+/* How many tasks of a queue are looked at, at most, for those of a contract. */
+#define CONTRACT_LOOKS 4096
 
 /* Tasks of the contract that wait in the queue of their class go to the contract's. */
 an_global int contract_gathers(u32 index)
@@ -283,10 +281,8 @@ static __noinline void contracts_leave(u32 cpu)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct cpu_state *c = cpu_state(cpu);
-	u32 index, heir = 0;
+	u32 index, heir = cpu_heir();
 
-	an_while(heir < nr_cpus && cpu_state(heir)->gone)
-		heir = an_opaque(heir + 1);
 	bpf_spin_lock(lock);
 	contracts_heir = heir;
 	an_while((index = c->first_noted)) {
@@ -322,21 +318,21 @@ static __always_inline u64 contract_check(u32 cpu, u32 index, u64 now_ns)
 
 /*
  * The CPU is to serve this class, for a contract. Its quantum in progress makes way if it is
- * another's, or over; a task of the class wanting (if not AN_NONE) wants to go on. With the lock
- * held.
+ * another's, or over; a task of the class wanting (if not AN_NONE), which these CPUs may run, wants
+ * to go on. With the lock held.
  */
-static __always_inline void contract_serves(struct cpu_state *c, u32 leaf, u32 wanting)
+static __always_inline void contract_serves(struct cpu_state *c, u64 by, u32 leaf, u32 wanting)
 {
 	if (c->serving == leaf && !c->over && c->used_ns < quantum_ns)
 		return;
 	/* A class must not look idle between two quanta. */
 	if (wanting)
-		domain_queue_add(&trees[0], wanting);
+		domain_queue_add(&trees[0], wanting, by);
 	quantum_ends(&trees[0], c);
 	c->serving = domain_serve_unpicked(&trees[0], leaf);
 	if (wanting)
 		an_queue_withdraw(&trees[0], wanting);
-	c->unpicked = 1;
+	c->unpicked = UNPICKED;
 	c->used_ns = 0;
 	c->over = 0;
 }
@@ -379,12 +375,6 @@ an_global int contracts_settle(u32 cpu)
 }
 
 /*
- * When a contract that was parked is looked at again [ns]: the kernel queues a task when enqueue
- * has returned, so that the CPU may look for it before, and there is nobody to tell it after.
- */
-#define PARKED_NS 100000
-
-/*
  * The contract that is to run, or AN_NONE. Its class is being served then; if it is not goes_on,
  * the contract of the task that wants to go on, a task of its queue is to be taken.
  */
@@ -400,7 +390,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
-	alone = !an_root(&trees[0])->ready && !starving && (!wanting || goes_on);
+	alone = (!an_root(&trees[0])->ready && !overdue && (!wanting || goes_on)) || c->alone;
 	if (!c->tree_ns)
 		c->learnt_ns = now_ns;
 	if (alone || !c->tree_ns)
@@ -417,10 +407,10 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	}
 	leaf = an_holder(index)->leaf;
 	if (index && index == goes_on) {
-		contract_serves(c, wanting, wanting);
+		contract_serves(c, cpu_bit(cpu), wanting, wanting);
 	} else if (index && leaf) {
-		if (an_node(&trees[0], leaf)->queued) {
-			contract_serves(c, leaf, wanting);
+		if (an_node(&trees[0], leaf)->queued && !throttled(&trees[0], leaf)) {
+			contract_serves(c, cpu_bit(cpu), leaf, wanting);
 			an_queue_withdraw(&trees[0], leaf);
 		} else { /* its task is on its way from another CPU, or has gone */
 			an_contract_park(&contracts, index, true);
@@ -434,8 +424,8 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_unlock(lock);
 	c->contract_leaf = leaf;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
-	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + PARKED_NS)
-		c->contract_check_ns = now_ns + PARKED_NS;
+	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + LOOK_AGAIN_NS)
+		c->contract_check_ns = now_ns + LOOK_AGAIN_NS;
 	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
 		c->learnt_ns = now_ns;
 		contracts_let_go(cpu, true);
@@ -455,7 +445,7 @@ static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
 		return false;
 	bpf_spin_lock(lock);
 	if (!c->first_noted && an_contracts_quiet(&contracts, cpu))
-		c->sees_to = 0;
+		__sync_fetch_and_and(&c->sees_to, ~SEES_TO_CONTRACTS);
 	bpf_spin_unlock(lock);
 	c->tree_ns = 0;
 	c->contract_check_ns = AN_NEVER;
@@ -536,6 +526,48 @@ an_global int contract_missed(u32 cpu, u32 index)
 	c->over = 1;
 	stats.contract_misses++;
 	return 0;
+}
+
+enum contract_turn {
+	CONTRACT_GOES_ON, /* prev runs on, under its contract */
+	CONTRACT_TAKEN,	  /* a task has been taken under its contract */
+	TREES_TURN,	  /* no contract has anything to run here */
+};
+
+/*
+ * A task is taken of this contract, which has been picked, or of those that are picked after it if
+ * it has none. Of the contract goes_on a task is running, and wants to go on. Returns an enum
+ * contract_turn.
+ */
+an_global u32 contract_take(u32 cpu, u32 index, u32 wanting, u32 goes_on)
+{
+	an_while(index) {
+		if (index == goes_on)
+			return CONTRACT_GOES_ON;
+		/* One that was to run on a CPU that was idle, and is not any more, waits for its
+		 * share. */
+		if (an_kmove_to_local(contract_queue(index)) ||
+		    (contract_finds(index) && an_kmove_to_local(contract_queue(index)))) {
+			stats.contract_picks++;
+			kick_for_the_rest(&trees[0]);
+			return CONTRACT_TAKEN;
+		}
+		contract_missed(cpu, index);
+		index = contract_pick(cpu, wanting, goes_on);
+	}
+	return TREES_TURN;
+}
+
+/* The tree has nothing for this CPU: then its contracts may have all of the time. */
+static __noinline bool contract_alone(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 index;
+
+	c->alone = 1;
+	index = contract_pick(cpu, AN_NONE, AN_NONE);
+	c->alone = 0;
+	return contract_take(cpu, index, AN_NONE, AN_NONE) == CONTRACT_TAKEN;
 }
 
 /*

@@ -102,7 +102,7 @@ static __always_inline void contract_note(u32 index)
 	h->noted = 1;
 	h->next_noted = c->first_noted;
 	c->first_noted = index;
-	c->sees_to = 1;
+	__sync_fetch_and_or(&c->sees_to, SEES_TO_CONTRACTS);
 }
 
 /* The task's job is that of the contract, whose CPU is told when it woke, and what it has run
@@ -199,12 +199,27 @@ static __always_inline void contract_uncount(struct task_state *ts)
 	bpf_spin_unlock(lock);
 }
 
+/*
+ * The contract of a task of this leaf that is queued, or runs. While its class is throttled, or one
+ * around it, the task waits for its quota, holds no contract, and is active under none. Takes the
+ * lock.
+ */
+static __always_inline u32 task_contract_now(struct task_state *ts, u32 leaf)
+{
+	u32 index = task_contract(ts, leaf);
+
+	if (!index || !throttled(&trees[0], leaf))
+		return index;
+	contract_uncount(ts);
+	return AN_NONE;
+}
+
 static __always_inline void kick_contract_cpu(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
 	c->over = 1;
-	c->sees_to = 1;
+	__sync_fetch_and_or(&c->sees_to, SEES_TO_CONTRACTS);
 	cpu_ask(c, cpu);
 }
 

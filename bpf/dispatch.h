@@ -46,9 +46,9 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 		return AN_NONE;
 	bpf_spin_lock(lock);
 	if (wanting)
-		domain_queue_add(t, wanting);
+		domain_queue_add(t, wanting, cpu_bit(cpu));
 	quantum_ends(t, c);
-	leaf = domain_pick(t, &c->excluded);
+	leaf = domain_pick(t, cpu_bit(cpu));
 	if (wanting && leaf != wanting)
 		an_queue_withdraw(t, wanting);
 	bpf_spin_unlock(lock);
@@ -56,47 +56,54 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	c->unpicked = 0;
 	c->used_ns = 0;
 	c->over = 0;
-	if (c->sees_to)
+	if (c->sees_to & SEES_TO_CONTRACTS)
 		c->tree_ns = an_kclock_ns();
 	return leaf;
 }
 
+static __always_inline bool task_taken(struct an_tree *t)
+{
+	stats.picks++;
+	kick_for_the_rest(t);
+	return true;
+}
+
 /*
- * Takes a task of the class that has been picked. If it has none that may run here, the pick is
- * given back and another one is made, until there is a task, the class wanting is picked (its task
- * goes on), or nothing is left to pick. True if a task was taken.
+ * Takes a task of the class that has been picked. If it has none that may run here the pick is
+ * given back, for it is not usable by this CPU, and another one is made, until there is a task, the
+ * class wanting is picked (its task goes on), or nothing is left to pick. True if a task was taken.
  */
 an_global bool take_task(u32 cpu, u32 wanting)
 {
 	struct cpu_state *c = cpu_state(cpu);
-	struct an_exclusion *x = &c->excluded;
 	u32 domain = cpu_domain(cpu);
 	struct an_tree *t = tree_of(domain);
-	struct bpf_spin_lock *lock = lock_of(domain);
 
-	an_while(c->serving && lock) {
-		u32 leaf = c->serving;
+	an_while(c->serving) {
+		u32 leaf = c->serving, queue = queue_of(domain, leaf);
+		u32 events, grows;
+		bool sure;
 
-		if (an_kmove_to_local(queue_of(domain, leaf))) {
-			stats.picks++;
-			if (nr_cpus > 1 && an_root(t)->ready)
-				kick_idle_cpus();
-			return true;
-		}
+		if (an_kmove_to_local(queue))
+			return task_taken(t);
 		stats.missed_picks++;
 		if (pick_ended(c, leaf))
 			return false;
-		bpf_spin_lock(lock);
-		an_unpick(t, leaf);
-		bpf_spin_unlock(lock);
-		c->serving = AN_NONE;
-		queue_check(queue_of(domain, leaf));
-		if (nr_cpus > 1)
-			kick_for_queue(queue_of(domain, leaf));
-		if (x->count >= AN_MAX_EXCLUDED)
+		/* It looks once more, so that a task queued before the events were read is found.
+		 */
+		events = an_node(t, leaf)->queue_events;
+		grows = queue_grows(queue);
+		if (an_kmove_to_local(queue))
+			return task_taken(t);
+		if (pick_ended(c, leaf))
 			return false;
-		x->leaf[an_bounded(x->count, AN_MAX_EXCLUDED)] = leaf;
-		x->count++;
+		c->serving = AN_NONE;
+		sure = pick_given_back(cpu, leaf, events) && !grows;
+		queue_check(queue);
+		if (nr_cpus > 1)
+			kick_for_queue(queue);
+		if (!cpu_bit(cpu) || (!sure && unsure_of(c, leaf, grows)))
+			return false;
 		if (next_quantum(cpu, wanting) == wanting)
 			return false;
 	}
@@ -148,6 +155,23 @@ static __always_inline enum slice_end slice_ends(struct cpu_state *c, u32 cpu,
 }
 
 /*
+ * Nothing was found for the CPU, but something may be due for its contracts later. The task that it
+ * has, if it has one, is none of ours any more, for it was bound to a class that is no more: it
+ * goes on.
+ */
+static __always_inline void stays(struct cpu_state *c, u32 cpu, struct task_struct *prev)
+{
+	u64 now_ns = an_kclock_ns();
+
+	if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
+		cpu_check_at(c, cpu, now_ns, c->contract_check_ns);
+	if (c->unsure)
+		cpu_check_at(c, cpu, now_ns, now_ns + LOOK_AGAIN_NS);
+	if (prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
+		an_kset_slice(prev, quantum_ns);
+}
+
+/*
  * The task that runs on this CPU goes on. If the CPU was asked since it began to look: what it was
  * asked for came after its look, and the kick is lost, for the kernel takes it to be done when a
  * choice has been made (a task that is moved has the run queue unlocked meanwhile).
@@ -162,21 +186,15 @@ static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct plac
 		contract_unpicked(ts, cpu, counted); /* its contract has changed CPUs */
 	stats.kept++;
 	an_kset_slice(prev, quantum_ns);
+	task_served(c, at, ts);
 	service_begins(c, cpu, at, prev, ts);
 	if (c->asked)
 		cpu_ask_again(c, cpu);
 }
 
-enum contract_turn {
-	CONTRACT_GOES_ON, /* prev runs on, under its contract */
-	CONTRACT_TAKEN,	  /* a task has been taken under its contract */
-	TREES_TURN,	  /* no contract has anything to run here */
-};
-
 /* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
-static __always_inline enum contract_turn contract_turn(struct cpu_state *c, u32 cpu,
-							const struct place *at, u32 old,
-							const struct task_state *ts)
+static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const struct place *at,
+					 u32 old, struct task_state *ts)
 {
 	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
 	u32 wanting = AN_NONE;
@@ -189,6 +207,10 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, u32
 		goes_on = task_contract(ts, old);
 	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
 	if (!index) {
+		if (goes_on && throttled(at->tree, old)) {
+			contract_uncount(ts);
+			goes_on = AN_NONE;
+		}
 		contracts_settle(cpu);
 		index = contract_pick(cpu, wanting, goes_on);
 	}
@@ -196,22 +218,38 @@ static __always_inline enum contract_turn contract_turn(struct cpu_state *c, u32
 		contracts_settle(cpu);
 		index = contract_pick(cpu, wanting, goes_on);
 	}
-	an_while(index) {
-		if (index == goes_on)
-			return CONTRACT_GOES_ON;
-		/* One that was to run on a CPU that was idle, and is not any more, waits for its
-		 * share. */
-		if (an_kmove_to_local(contract_queue(index)) ||
-		    (contract_finds(index) && an_kmove_to_local(contract_queue(index)))) {
-			stats.contract_picks++;
-			if (nr_cpus > 1 && an_root(&trees[0])->ready)
-				kick_idle_cpus();
-			return CONTRACT_TAKEN;
-		}
-		contract_missed(cpu, index);
-		index = contract_pick(cpu, wanting, goes_on);
+	return contract_take(cpu, index, wanting, goes_on);
+}
+
+/*
+ * No class that was picked has a task for this CPU. Its own of the leaf old goes on, if ts says
+ * that it has one: its turn has come, or nothing else may run here; but not if its class is
+ * throttled.
+ */
+static __always_inline void nothing_found(struct cpu_state *c, u32 cpu, const struct place *at,
+					  struct task_struct *prev, struct task_state *ts, u32 old)
+{
+	bool declines = ts && c->serving != old && throttled(at->tree, old);
+
+	if (!ts || declines) {
+		if (overdue_take(c, cpu, true))
+			return;
+		if (c->sees_to & SEES_TO_CONTRACTS && contract_alone(cpu))
+			return;
+		if (nr_domains > 1 && pull_any(cpu))
+			return;
 	}
-	return TREES_TURN;
+	if (!ts)
+		return stays(c, cpu, prev);
+	if (declines)
+		return cpu_declines(cpu);
+	if (c->serving != old) {
+		bpf_spin_lock(at->lock);
+		quantum_ends(at->tree, c); /* one that was begun meanwhile: see pick_ended() */
+		c->serving = domain_serve_unpicked(at->tree, old);
+		bpf_spin_unlock(at->lock);
+	}
+	keep(c, cpu, at, prev, ts);
 }
 
 SEC("struct_ops/andante_dispatch")
@@ -227,7 +265,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 
 	c->asked = 0;
 	c->inserting = AN_NONE;
-	c->excluded.count = 0;
+	if (c->unsure)
+		usable_again(cpu);
 	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
 		ts = bpf_task_storage_get(&task_states, prev, 0, 0);
 	if (ts && c->running) {
@@ -236,18 +275,16 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if ((c->sees_to && !contracts_rest(c, cpu)) || cpus_awaited) {
-		enum contract_turn turn = contract_turn(c, cpu, &at, old, ts);
+	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || cpus_awaited) {
+		u32 turn = contract_turn(c, cpu, &at, old, ts);
 
-		if (turn == CONTRACT_GOES_ON)
+		if (turn == CONTRACT_GOES_ON && ts) /* for the verifier: it does */
 			keep(c, cpu, &at, prev, ts);
 		if (turn != TREES_TURN)
 			return;
 	}
-	if (starving && an_kmove_to_local(STARVING_QUEUE)) {
-		c->apart = APART;
+	if (overdue_take(c, cpu, !ts && !an_root(at.tree)->ready))
 		return;
-	}
 	if (ts) {
 		enum slice_end end = slice_ends(c, cpu, &at, old, ts);
 
@@ -263,27 +300,14 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		if (!c->serving && !an_root(at.tree)->ready) {
 			if (nr_domains > 1 && pull_any(cpu))
 				return;
-			if (c->sees_to && c->contract_check_ns != AN_NEVER)
-				cpu_check_at(c, cpu, an_kclock_ns(), c->contract_check_ns);
+			stays(c, cpu, prev);
 			return;
 		}
 		next_quantum(cpu, AN_NONE);
 	}
 	if (take_task(cpu, ts ? old : AN_NONE))
 		return;
-	if (!ts) {
-		if (nr_domains > 1)
-			pull_any(cpu);
-		return;
-	}
-	/* Its turn has come, or nothing else may run here; then the kernel goes on with it too. */
-	if (c->serving != old) {
-		bpf_spin_lock(at.lock);
-		quantum_ends(at.tree, c); /* one that was begun meanwhile: see pick_ended() */
-		c->serving = domain_serve_unpicked(at.tree, old);
-		bpf_spin_unlock(at.lock);
-	}
-	keep(c, cpu, &at, prev, ts);
+	nothing_found(c, cpu, &at, prev, ts, old);
 }
 
 #endif

@@ -45,6 +45,24 @@ static __always_inline u32 cpu_domain(u32 cpu)
 	return cpu >> domain_shift;
 }
 
+/* The one after it. Opaque, or the verifier goes through a loop over domains once for each. */
+static __always_inline u32 domain_after(u32 domain)
+{
+	return an_opaque(domain + 1);
+}
+
+/* The CPUs of a domain are 64 at most, and a word of a mask of CPUs has them (loader). */
+static __always_inline u32 domain_word(u32 domain)
+{
+	return (domain << domain_shift) / 64;
+}
+
+/* The bit of a CPU in the masks of its domain's tree [core/hsfq.h]. */
+static __always_inline u64 cpu_bit(u32 cpu)
+{
+	return 1ULL << (cpu & 63);
+}
+
 /* Of each domain; of the only one it does not matter. */
 static __always_inline u32 domain_cpus(void)
 {
@@ -87,9 +105,10 @@ static __always_inline u32 queue_leaf(u32 queue)
 	return queue & 0xffff;
 }
 
-static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
+static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf, u64 by)
 {
 	an_domain_wakes(t, &everywhere, leaf);
+	an_usable_by(t, leaf, by);
 	an_queue_add(t, leaf);
 }
 
@@ -104,9 +123,9 @@ static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 	return an_serve_pulled(t, &everywhere, leaf);
 }
 
-static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
+static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 {
-	return an_domain_pick(t, &everywhere, x);
+	return an_domain_pick(t, &everywhere, by);
 }
 
 static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)
@@ -124,6 +143,23 @@ static struct bpf_spin_lock tree_lock SEC(".bss.lock");
 static __always_inline u32 cpu_domain(u32 cpu)
 {
 	return 0;
+}
+
+static __always_inline u32 domain_after(u32 domain)
+{
+	return domain + 1;
+}
+
+static __always_inline u32 domain_word(u32 domain)
+{
+	return 0;
+}
+
+/* There may be room for more CPUs than 64, though there are no more in one domain; one that is
+ * there all the same tries whatever is ready. */
+static __always_inline u64 cpu_bit(u32 cpu)
+{
+	return cpu < 64 ? 1ULL << cpu : 0;
 }
 
 static __always_inline u32 domain_cpus(void)
@@ -161,8 +197,9 @@ static __always_inline u32 queue_leaf(u32 queue)
 	return queue;
 }
 
-static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf)
+static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf, u64 by)
 {
+	an_usable_by(t, leaf, by);
 	an_queue_add(t, leaf);
 }
 
@@ -177,9 +214,9 @@ static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 	return an_serve_unpicked(t, leaf);
 }
 
-static __always_inline u32 domain_pick(struct an_tree *t, const struct an_exclusion *x)
+static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 {
-	return an_pick(t, x);
+	return an_pick(t, by);
 }
 
 static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)

@@ -64,6 +64,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool served = contract_is_served(contract), news;
+	u64 by = task_cpus(p, 0);
 
 	if (!contract_is_for(p, contract) || !contract_takes(p, contract, served, now_ns))
 		return false;
@@ -71,7 +72,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	bpf_spin_lock(lock);
 	news = class_contract_begins(contract) | an_contract(&contracts, contract)->parked;
 	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
-	domain_queue_add(&trees[0], leaf);
+	domain_queue_add(&trees[0], leaf, by);
 	bpf_spin_unlock(lock);
 	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
@@ -107,7 +108,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
 	bool takes = here && contract_takes(p, contract, served, now_ns);
-	u32 weight = task_weight(p); /* under the lock nothing of the task's may be read */
+	u32 weight = ts->weight; /* under the lock nothing of the task's may be read */
 	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
@@ -161,6 +162,8 @@ static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 		return quantum_ns;
 	bpf_spin_lock(lock);
 	after = an_preempt_after_ns(tree_of(domain), leaf, serving);
+	if (!after && throttled(tree_of(domain), leaf))
+		after = quantum_ns; /* nobody makes way for it */
 	bpf_spin_unlock(lock);
 	return after < quantum_ns ? after : quantum_ns;
 }
@@ -197,15 +200,18 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 {
 	u32 cpu = an_ktask_cpu(p);
 	u32 domain = cpu_domain(cpu);
-	u32 left = nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS;
+	u32 left = an_opaque(nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS);
 
 	an_while(left) {
 		struct cpu_state *c;
 		u32 serving;
 		u64 used;
 
-		left--;
-		if (++cpu >= nr_cpus)
+		/* Opaque, or the verifier goes through the loop once for every CPU: that of 6.18
+		 * gives up where there are 32. */
+		left = an_opaque(left - 1);
+		cpu = an_opaque(cpu + 1);
+		if (cpu >= nr_cpus)
 			cpu = 0;
 		c = cpu_state(cpu);
 		serving = c->serving;
@@ -243,6 +249,11 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 		return;
 	used = c->used_ns + now - c->since_ns;
 	after = woken ? makes_way_after(c, cpu, serving, leaf, tag, now) : quantum_ns;
+	/* The task that runs here, if it has woken this one of another class, may wait for it right
+	 * away. Classmates have in_class_wake_ns. */
+	if (woken && serving != leaf && after < used + WAKER_GRACE_NS &&
+	    cpu == bpf_get_smp_processor_id() && !an_kin_interrupt())
+		after = used + WAKER_GRACE_NS;
 	if (preempt_now(cpu, c, leaf, used, after))
 		return;
 	cpu_check_at(c, cpu, now, now + (after - used));
@@ -272,13 +283,17 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bool for_contract, for_class, begins;
 	u32 leaf, contract;
 	struct place at;
+	u64 by;
 
 	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
 		cpu_state(an_ktask_cpu(p))->at_once = 1;
 		an_kqueue_local(p, quantum_ns, enq_flags);
 		return;
 	}
-	ts->queued_ns = now;
+	if (!ts->waits_ns)
+		ts->waits_ns = now;
+	else if (overdue_again(p, ts, now, enq_flags))
+		return;
 	task_settles(p, ts);
 	leaf = task_leaf(p, ts);
 	if (bindings && trees[0].classes > 1 && woken)
@@ -286,7 +301,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
 	learn_queued(p, ts, leaf, now, woken);
-	contract = task_contract(ts, leaf);
+	contract = task_contract_now(ts, leaf);
 	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
 		return;
 	for_contract = contract && contract_is_for(p, contract);
@@ -297,9 +312,10 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	task_arrives(p, ts, &at, leaf);
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
 	here->inserting = queue_of(at.domain, leaf);
+	by = task_cpus(p, at.domain);
 	bpf_spin_lock(at.lock);
 	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
-	domain_queue_add(at.tree, leaf);
+	domain_queue_add(at.tree, leaf, by);
 	begins = for_class && class_contract_begins(contract);
 	bpf_spin_unlock(at.lock);
 	if (begins)

@@ -71,14 +71,16 @@ static __always_inline void holder_init(struct an_holder *h, u32 kind)
 
 /* ---- room for more ---- */
 
-/* Contracts that room is made for at a time, when it is for less than half as many. */
+/* Contracts that room is made for at a time, when it is for less than half as many; or a quarter of
+ * those that there are, so that a thousand that are learnt of one program find room within seconds.
+ */
 #define CONTRACT_ROOM 32
 
 /*
  * Makes room for more contracts if little is left: queues, for those that threads hold. Where one
  * is learnt no queue can be made, so room is made ahead: here, at first; whenever a thread is new;
- * and before user space makes a contract. Not for all at once, for the kernel finds every queue by
- * its hash, and each makes that a little slower.
+ * before user space makes a contract; and every second. Not for all at once, for the kernel finds
+ * every queue by its hash, and each makes that a little slower.
  */
 an_global s32 contracts_make_room(void)
 {
@@ -86,6 +88,8 @@ an_global s32 contracts_make_room(void)
 	u32 index = contracts.slots, end = index + CONTRACT_ROOM;
 	s32 error = 0;
 
+	if (index > 4 * CONTRACT_ROOM)
+		end = index + index / 4;
 	if (end > AN_MAX_CONTRACTS)
 		end = AN_MAX_CONTRACTS;
 	if (index - contracts.count > CONTRACT_ROOM / 2)
@@ -123,11 +127,14 @@ static __always_inline s32 call_create(void)
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_call *call = &contract_call;
 	u32 leaf = call->kind == AN_HELD_BY_CLASS ? call->leaf : AN_NONE, index = AN_NONE;
+	s32 error = -28; /* ENOSPC */
 	struct an_holder *h;
 
 	contracts_make_room();
 	bpf_spin_lock(lock);
-	if (!leaf || !*leaf_contract(leaf))
+	if (leaf && *leaf_contract(leaf))
+		error = -17; /* EEXIST */
+	else
 		index = an_contract_create(&contracts, &call->promise);
 	if (index && call->pieces && an_split_set(&contracts, index, call->piece, call->pieces)) {
 		an_contract_remove(&contracts, index);
@@ -145,7 +152,7 @@ static __always_inline s32 call_create(void)
 		}
 	}
 	bpf_spin_unlock(lock);
-	return index ? 0 : -28; /* ENOSPC */
+	return index ? 0 : error;
 }
 
 /* The contract is to be on another CPU. With the lock held. */
@@ -233,7 +240,65 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
-/* Slots of contracts that have ended, and have nothing queued, are freed. */
+/* The learnt contract ends if its task has slept for long. True if it did. */
+static __noinline bool learnt_ends(u32 index, u64 now_ns)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	struct an_holder *h = an_holder(index);
+	u32 cpu = h->cpu;
+	bool ends;
+
+	bpf_spin_lock(lock);
+	ends = !h->ended && !h->active && !h->noted &&
+	       an_learnt_gives_way(&contracts, an_contract(&contracts, index), now_ns);
+	if (ends) {
+		cpu_state(cpu)->learnt -= h->part;
+		contract_end(index);
+	}
+	bpf_spin_unlock(lock);
+	if (ends)
+		kick_contract_cpu(cpu);
+	return ends;
+}
+
+/* Learnt contracts that have ended, and keep their slots until they have been seen to. */
+an_global u32 learnt_going(void)
+{
+	u32 index = 1, end = contracts.unused, going = 0;
+
+	an_while(index < end && index < AN_MAX_CONTRACTS) {
+		struct an_holder *h = an_holder(index);
+
+		if (h->ended && h->kind == AN_LEARNT_OF_THREAD &&
+		    an_contract(&contracts, index)->used)
+			going = an_opaque(going + 1);
+		index = an_opaque(index + 1);
+	}
+	return going;
+}
+
+/* If little room is left for learnt contracts, some give way; their slots are freed by the next
+ * sweep. */
+an_global s32 learnt_make_room(void)
+{
+	u32 index = 1, end = contracts.unused, too_many = an_learnt_too_many(&contracts);
+	u64 now_ns = an_kclock_ns();
+
+	if (!too_many)
+		return 0;
+	too_many -= learnt_going();
+	an_while((s32)too_many > 0 && index < end && index < AN_MAX_CONTRACTS) {
+		if (learnt_ends(index, now_ns)) {
+			too_many = an_opaque(too_many - 1);
+			stats.learnt_gave_way++;
+		}
+		index = an_opaque(index + 1);
+	}
+	return 0;
+}
+
+/* Slots of contracts that have ended, and have nothing queued, are freed. And queues are made for
+ * what is learnt of threads that there are already. */
 static __always_inline s32 call_sweep(void)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
@@ -251,7 +316,9 @@ static __always_inline s32 call_sweep(void)
 		}
 		index = an_opaque(index + 1);
 	}
-	return 0;
+	learnt_make_room();
+	stats.learnt_held = contracts.learnt;
+	return contracts_make_room();
 }
 
 SEC("syscall")

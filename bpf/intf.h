@@ -58,6 +58,10 @@ enum an_call {
 	AN_CALL_NEST = 6,   /* what name runs is charged to around as well; around 0: to none */
 };
 
+/* What the program andante_class answers, beside 0. */
+#define AN_CLASS_PARENT_SHARES (-11) /* EAGAIN: its parent has to get a class first */
+#define AN_CLASS_NO_ROOM (-28)	     /* ENOSPC */
+
 /* Written by the one process that loaded the scheduler, before it runs andante_contract. */
 struct an_contract_call {
 	u32 op;	  /* enum an_call */
@@ -68,6 +72,7 @@ struct an_contract_call {
 	u32 pieces;
 	u32 around;
 	u32 pad;
+	u64 cgroup_id; /* of andante_class: that is to get a class of its own */
 	struct an_promise promise;
 	struct an_piece piece[AN_MAX_PIECES];
 };
@@ -84,13 +89,18 @@ struct an_stats {
 	u64 classes_refused; /* cgroups that share their parent's class: the tree was full */
 	u64 contract_picks;  /* tasks taken under a contract */
 	u64 contract_preemptions;
-	u64 learnt;   /* contracts that were learnt */
-	u64 trials;   /* tasks that were put on trial [core/trial.h] */
-	u64 bound;    /* wake-ups of a server by a client whose class pays for it */
-	u64 starving; /* tasks that were taken before their turn, for they had waited too long */
-	u64 pulled;   /* tasks that were taken over from another domain */
+	u64 learnt;	     /* contracts that were learnt */
+	u64 trials;	     /* tasks that were put on trial [core/trial.h] */
+	u64 bound;	     /* wake-ups of a server by a client whose class pays for it */
+	u64 overdue;	     /* tasks that had a short turn, for they had waited for too long */
+	u64 pulled;	     /* tasks that were taken over from another domain */
 	u64 learnt_pulled;   /* learnt contracts that a CPU took over from another */
 	u64 contract_misses; /* a contract's queue held nothing its CPU could run */
+	u64 classes_shared;  /* cgroups that share their parent's class now */
+	u64 learnt_held;     /* learnt contracts that there were when it was last looked */
+	u64 learnt_refused;  /* ... that were not made, for there was no room for more */
+	u64 learnt_gave_way; /* ... of tasks that slept for long, which made room for others */
+	u64 throttled; /* CPUs that went idle though a task would go on, whose class is throttled */
 };
 
 #endif

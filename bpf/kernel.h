@@ -29,6 +29,7 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_STRUCT_OPS = 26,
@@ -48,7 +49,10 @@ enum bpf_map_type {
 
 /* enum scx_ops_flags: tasks that exit are scheduled like any other. */
 #define SCX_OPS_ENQ_EXITING 4
+/* And a task that the only CPU that has one does not go on with is queued like any other. */
+#define SCX_OPS_ENQ_LAST 2
 #define AN_NICE_0_PRIO 120 /* static_prio at nice 0 */
+#define SCHED_IDLE 5	   /* include/uapi/linux/sched.h */
 
 struct bpf_spin_lock {
 	__u32 val;
@@ -68,9 +72,17 @@ struct kernfs_node {
 	u64 id;
 };
 
+struct cgroup_subsys_state;
+
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup_subsys_state *subsys[1];
+};
+
+/* Begins with the cgroup's state of the cpu controller. */
+struct task_group {
+	int idle;
 };
 
 struct sched_entity {
@@ -96,6 +108,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int static_prio;
+	unsigned int policy;
 	u32 in_execve : 1;
 	struct pid *thread_pid;
 	int nr_cpus_allowed;
@@ -134,6 +147,9 @@ struct scx_exit_task_args {
 
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_exit_info {
@@ -171,6 +187,9 @@ struct sched_ext_ops {
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us,
+				     u64 burst_us);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*init)(void);

@@ -33,6 +33,9 @@ enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
 };
+enum cgroup_subsys_id {
+	cpu_cgrp_id = 1,
+};
 #define an_kconst(type, name) bpf_core_enum_value(enum type, name)
 
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym __weak;
@@ -67,6 +70,7 @@ struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+struct cgroup *bpf_cgroup_from_id(u64 cgid) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
 
@@ -95,6 +99,48 @@ static __always_inline bool an_kends(const struct task_struct *task)
 	if (task->flags & PF_EXITING)
 		return true;
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
+/* The quota that the class begins with; 6.17 tells it. */
+static __always_inline void an_kquota(const struct scx_cgroup_init_args *args, u64 *quota_us,
+				      u64 *period_us, u64 *burst_us)
+{
+	*quota_us = ~0ULL;
+	if (!bpf_core_field_exists(args->bw_quota_us))
+		return;
+	*quota_us = args->bw_quota_us;
+	*period_us = args->bw_period_us;
+	*burst_us = args->bw_burst_us;
+}
+
+/* CPUs that the task may use, a bit each, from 64 * word on. */
+static __always_inline u64 an_kcpus(const struct task_struct *p, u32 word)
+{
+	const struct cpumask *cpus = p->cpus_ptr;
+	u64 bits = 0;
+
+	bpf_probe_read_kernel(&bits, sizeof(bits), (const char *)cpus + word * sizeof(bits));
+	return bits;
+}
+
+/* Is it under SCHED_IDLE? */
+static __always_inline bool an_kis_idle(const struct task_struct *p)
+{
+	return p->policy == SCHED_IDLE;
+}
+
+/* Is the class idle (cpu.idle) as it begins? 6.19 tells when that changes. */
+static __always_inline bool an_kclass_is_idle(const struct cgroup *cgrp)
+{
+	struct task_group *group = NULL;
+	u64 at = bpf_core_field_offset(cgrp->subsys) +
+		 an_kconst(cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+
+	if (!bpf_core_field_exists(group->idle))
+		return false;
+	if (bpf_probe_read_kernel(&group, sizeof(group), (const char *)cgrp + at) || !group)
+		return false;
+	return BPF_CORE_READ(group, idle);
 }
 
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */

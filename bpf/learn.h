@@ -29,7 +29,7 @@ static __always_inline bool learn_is_promised(u32 leaf)
 static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u32 leaf,
 				   u64 now_ns)
 {
-	if (now_ns < trials_from_ns || p->scx.weight < AN_USUAL_WEIGHT || !learn_may(p, ts))
+	if (now_ns < trials_from_ns || ts->weight < AN_USUAL_WEIGHT || !learn_may(p, ts))
 		return;
 	if (nr_domains > 1 || !an_leaf_is_alone(&trees[0], leaf))
 		return;
@@ -64,7 +64,7 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 	if (index) {
 		learn_adjust(ts, index);
 		if (nr_cpus > 1)
-			learn_move(p, index);
+			learn_move(p, ts, index);
 	} else if (learn_may(p, ts)) {
 		learn_contract(p, ts, now_ns);
 	}

@@ -74,6 +74,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	}
 	bpf_spin_unlock(lock);
 	stats.learnt += index != AN_NONE;
+	stats.learnt_refused += index == AN_NONE;
 }
 
 /* The promise follows what is learnt, once that has changed by so much that it matters. */
@@ -92,10 +93,13 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 		return;
 	promise.cpu = h->cpu;
 	bpf_spin_lock(lock);
-	cpu_state(h->cpu)->learnt += part - h->part;
-	h->part = part;
-	h->next = promise;
-	h->changed = 1;
+	/* It may just have given way to others, or to what was promised to the task. */
+	if (contract_named(ts->contract) == index) {
+		cpu_state(h->cpu)->learnt += part - h->part;
+		h->part = part;
+		h->next = promise;
+		h->changed = 1;
+	}
 	bpf_spin_unlock(lock);
 }
 
@@ -116,7 +120,7 @@ static __always_inline void learn_goes_to(u32 index, u32 cpu)
 
 /* The CPU of the contract serves another one, or is gone: if there is a CPU that serves none, it
  * goes there. */
-static __noinline void learn_move(struct task_struct *p, u32 index)
+static __noinline void learn_move(struct task_struct *p, const struct task_state *ts, u32 index)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_holder *h = an_holder(index);
@@ -139,7 +143,8 @@ static __noinline void learn_move(struct task_struct *p, u32 index)
 	if (!left)
 		return;
 	bpf_spin_lock(lock);
-	learn_goes_to(index, cpu);
+	if (contract_named(ts->contract) == index)
+		learn_goes_to(index, cpu);
 	bpf_spin_unlock(lock);
 }
 
@@ -177,7 +182,7 @@ static __always_inline bool learn_pull(u32 cpu, u32 from, u64 now_ns)
 		return false;
 	bpf_spin_lock(lock);
 	/* Not if another has been quicker, nor if that CPU has picked it: its task goes there. */
-	pulls = h->cpu == from && its->contract != contract_name(index) &&
+	pulls = h->cpu == from && !h->ended && its->contract != contract_name(index) &&
 		(!h->noted || its->first_noted == index);
 	if (pulls && h->noted) {
 		its->first_noted = h->next_noted;
@@ -224,7 +229,7 @@ static __always_inline void learn_makes_way(struct task_struct *p, const struct 
 	u32 index = learnt_contract(ts);
 
 	if (index)
-		learn_move(p, index);
+		learn_move(p, ts, index);
 }
 
 #endif

@@ -52,7 +52,7 @@ an_global u32 next_below(u32 domain, u32 node, u32 wanting)
 		return AN_NONE;
 	bpf_spin_lock(lock);
 	if (wanting)
-		domain_queue_add(t, wanting);
+		domain_queue_add(t, wanting, 0);
 	if (an_node(t, node)->ready)
 		leaf = an_domain_next(t, &everywhere, node);
 	if (wanting)
@@ -64,13 +64,15 @@ an_global u32 next_below(u32 domain, u32 node, u32 wanting)
 /* Is a task of `leaf` to be pulled from the other domain, before one of `own` here? */
 an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 {
-	struct bpf_spin_lock *lock = lock_of(domain);
+	bool mates = leaf == own;
+	struct bpf_spin_lock *lock = lock_of(mates ? from : domain);
 	bool due;
 
 	if (!lock)
 		return false;
 	bpf_spin_lock(lock);
-	due = an_pull_due(tree_of(domain), &everywhere, own, tree_of(from), leaf);
+	due = mates ? an_mates_due(tree_of(from), leaf, tree_of(domain))
+		    : an_pull_due(tree_of(domain), &everywhere, own, leaf);
 	bpf_spin_unlock(lock);
 	return due;
 }
@@ -80,21 +82,26 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 {
 	struct bpf_spin_lock *here = lock_of(domain), *there = lock_of(from);
-	u32 owed;
-	bool moved;
+	bool mates = leaf == own;
+	u32 owed, top;
 
 	if (!here || !there)
 		return 0;
 	bpf_spin_lock(here);
-	owed = an_pull_failed(tree_of(domain), own, leaf, wanting);
+	if (mates)
+		owed = an_serves_others(tree_of(domain), own, wanting) ? own : AN_NONE;
+	else
+		owed = an_pull_failed(tree_of(domain), own, leaf, wanting);
 	bpf_spin_unlock(here);
+	if (!owed)
+		return 0;
 	bpf_spin_lock(there);
-	moved = an_move_here(tree_of(from), owed);
+	top = mates ? an_mates_here(tree_of(from), owed) : an_move_here(tree_of(from), owed);
 	bpf_spin_unlock(there);
-	if (!moved)
+	if (!top)
 		return 0;
 	bpf_spin_lock(here);
-	an_move_away(tree_of(domain), owed);
+	an_move_away(tree_of(domain), owed, top);
 	bpf_spin_unlock(here);
 	return 0;
 }
@@ -143,7 +150,7 @@ an_global bool pull_any(u32 cpu)
 
 		if (leaf && pull(cpu, domain, leaf, APART))
 			return true;
-		domain++;
+		domain = domain_after(domain);
 	}
 	return false;
 }

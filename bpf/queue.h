@@ -3,6 +3,7 @@
 #ifndef ANDANTE_BPF_QUEUE_H
 #define ANDANTE_BPF_QUEUE_H
 
+#include "bandwidth.h"
 #include "cpu.h"
 #include "domain.h"
 #include "task_state.h"
@@ -33,14 +34,24 @@ an_global bool queue_head(u32 cpu, u64 queue)
 	return found;
 }
 
+/* The CPUs of this domain that may run the task, as the tree knows them. */
+static __always_inline u64 task_cpus(const struct task_struct *p, u32 domain)
+{
+	return nr_cpus == 1 ? ~0ULL : an_kcpus(p, domain_word(domain));
+}
+
 /* The quantum in progress, if any, is over. With the tree's lock held. */
-static __always_inline void quantum_ends(struct an_tree *t, const struct cpu_state *c)
+static __always_inline void quantum_ends(struct an_tree *t, struct cpu_state *c)
 {
 	if (!c->serving)
 		return;
 	domain_stop(t, c->serving, c->used_ns);
-	if (c->unpicked)
-		an_debt_limit(t, c->serving);
+	if (c->unpicked) {
+		if (c->unpicked & UNPICKED)
+			an_debt_limit(t, c->serving);
+		if (c->unpicked & SLICED)
+			slice_settles(t, c);
+	}
 }
 
 /*
@@ -60,21 +71,86 @@ static __always_inline void task_arrives(const struct task_struct *p, struct tas
 	if (nr_domains == 1 || ts->domain == at->domain)
 		return;
 	ts->domain = at->domain;
-	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, task_weight(p),
+	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, ts->weight,
 			   nr_cpus_online);
 }
 
-/* Is a task perhaps on its way to this queue of a leaf? */
-an_global bool queue_grows(u32 queue)
+/*
+ * Is a task perhaps on its way to this queue of a leaf? The CPU that puts it there says so, until
+ * it makes its next choice. Returned is the number of that CPU, + 1; 0: no.
+ */
+an_global u32 queue_grows(u32 queue)
 {
 	u32 cpu = 0;
 
-	an_while(cpu < nr_cpus) {
-		if (cpu_state(cpu)->inserting == queue)
-			return true;
-		cpu++;
+	an_while(cpu < nr_cpus && cpu_state(cpu)->inserting != queue)
+		cpu = an_opaque(cpu + 1);
+	return cpu < nr_cpus ? cpu + 1 : 0;
+}
+
+/* ---- leaves that hold nothing for a CPU ---- */
+
+/*
+ * A CPU that may have looked for a task too early looks again so soon [ns]: the kernel queues a
+ * task when enqueue has returned, and there is nobody to tell the CPU after.
+ */
+#define LOOK_AGAIN_NS 100000
+
+/*
+ * The CPU has looked for a task of this leaf, and found none. Another may have been queued since,
+ * or be on its way from a CPU (grows; 0: from none): then the leaf is unusable for now, and the CPU
+ * will look again (usable_again()); and that one, if it is idle, makes its next choice. True: it is
+ * the last that can be remembered.
+ */
+static __always_inline bool unsure_of(struct cpu_state *c, u32 leaf, u32 grows)
+{
+	u32 at = an_bounded(c->unsure, UNSURE_MAX);
+
+	if (grows)
+		scx_bpf_kick_cpu(grows - 1, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+	c->unsure_of[at] = leaf;
+	c->unsure = at + 1;
+	return c->unsure >= UNSURE_MAX;
+}
+
+/* The leaves that this CPU was not sure of are usable by it once more. */
+an_global int usable_again(u32 cpu)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct an_tree *t = tree_of(cpu_domain(cpu));
+	struct bpf_spin_lock *lock = lock_of(cpu_domain(cpu));
+
+	an_while(lock && c->unsure) {
+		u32 leaf;
+
+		c->unsure--;
+		leaf = c->unsure_of[an_bounded(c->unsure, UNSURE_MAX)];
+		bpf_spin_lock(lock);
+		if (an_node(t, leaf)->kind == AN_LEAF)
+			an_usable_by(t, leaf, cpu_bit(cpu));
+		bpf_spin_unlock(lock);
 	}
-	return false;
+	return 0;
+}
+
+/*
+ * The pick of this leaf found nothing that the CPU may run, and is given back. Returns whether
+ * nothing has been queued there since it had so many events.
+ */
+an_global bool pick_given_back(u32 cpu, u32 leaf, u32 events)
+{
+	struct an_tree *t = tree_of(cpu_domain(cpu));
+	struct bpf_spin_lock *lock = lock_of(cpu_domain(cpu));
+	bool same;
+
+	if (!lock)
+		return false;
+	bpf_spin_lock(lock);
+	same = an_node(t, leaf)->queue_events == events;
+	an_unpick(t, leaf);
+	an_unusable_by(t, leaf, cpu_bit(cpu));
+	bpf_spin_unlock(lock);
+	return same;
 }
 
 /*
@@ -104,6 +180,23 @@ static __always_inline void queue_stay(struct bpf_spin_lock *lock, struct an_tre
 }
 
 /*
+ * A task that these CPUs may run is counted in the leaf's queue, which it is about to be put in. A
+ * function of its own for the verifier: whoever goes through a queue has a loop already.
+ */
+an_global bool queue_counts(u32 queue, u64 by)
+{
+	u32 domain = queue_domain(queue);
+	struct bpf_spin_lock *lock = lock_of(domain);
+
+	if (!lock)
+		return false;
+	bpf_spin_lock(lock);
+	domain_queue_add(tree_of(domain), queue_leaf(queue), by);
+	bpf_spin_unlock(lock);
+	return true;
+}
+
+/*
  * The task, next in a queue that is gone through, moves to the queue of this leaf in this domain.
  * It is counted there first, and until it is there this CPU says so, for queue_check() on others.
  * Takes the lock.
@@ -113,19 +206,11 @@ static __always_inline void queue_move(struct bpf_iter_scx_dsq *it, struct task_
 {
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	struct bpf_spin_lock *lock = lock_of(domain);
-	struct an_tree *t = tree_of(domain);
 
-	if (!lock)
-		return;
 	here->inserting = queue_of(domain, leaf);
-	bpf_spin_lock(lock);
-	domain_queue_add(t, leaf);
-	bpf_spin_unlock(lock);
-	if (!scx_bpf_dsq_move_vtime(it, p, queue_of(domain, leaf), 0)) {
-		bpf_spin_lock(lock);
-		an_queue_withdraw(t, leaf);
-		bpf_spin_unlock(lock);
-	}
+	if (lock && queue_counts(queue_of(domain, leaf), task_cpus(p, domain)) &&
+	    !scx_bpf_dsq_move_vtime(it, p, queue_of(domain, leaf), 0))
+		queue_leave(lock, tree_of(domain), leaf);
 	here->inserting = AN_NONE;
 }
 

@@ -14,7 +14,8 @@
  *      running     a task starts: one we took, or one the kernel chose itself
  *      stopping    it stops: that counts towards its class's quantum, and it is charged for it, now
  *                  or when it wakes (service.h)
- *      cgroup_*    a class comes, goes, changes its weight, or a task changes class (classes.h)
+ *      cgroup_*    a class comes, goes, changes its weight or quota, or a task changes class
+ *                  (classes.h, bandwidth.h)
  *
  * Contracts come before the tree in every dispatch (contract_turn.h): promised ones, held by
  * classes or threads (holders.h), and learnt ones (learn.h). A server works in the class of the
@@ -43,36 +44,42 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	u32 cpu = an_ktask_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	u32 leaf, contract, old = c->serving;
+	u32 leaf, contract, old = c->serving, apart = c->apart;
 	struct place at;
 
 	if (!ts || !place_of(&at, cpu))
 		return;
+	ts->waits_ns = 0;
 	task_settles(p, ts);
 	if (c->gone) {
 		/* It may not be moved, and the CPU waits for it before it leaves: nobody would end
 		 * a quantum that began now (race --seed 246). */
 		contract_uncount(ts);
+		c->contract = 0;
+		c->since_sum_ns = p->se.sum_exec_runtime;
+		c->running = 1; /* stopping() is to look */
 		return;
 	}
 	leaf = task_leaf(p, ts);
-	contract = task_contract(ts, leaf);
+	contract = task_contract_now(ts, leaf);
 	if (contract != (c->contract & 0xffff))
 		c->contract = 0;
-	if (old != leaf || c->apart) {
+	if (old != leaf || apart) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
 		task_arrives(p, ts, &at, leaf);
 		bpf_spin_lock(at.lock);
 		quantum_ends(at.tree, c);
 		/* Or none, if its class has been removed since it was looked up. */
-		if (nr_domains > 1 && c->apart == APART_OWED)
+		if (nr_domains > 1 && apart == APART_OWED)
 			c->serving = domain_serve_pulled(at.tree, leaf);
 		else
 			c->serving = domain_serve_unpicked(at.tree, leaf);
 		an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
 		bpf_spin_unlock(at.lock);
 		c->apart = NOT_APART;
-		c->unpicked = contracts.count > 0;
+		c->unpicked = contracts.count > 0 ? UNPICKED : 0;
+		if (apart == APART_OVERDUE)
+			c->unpicked = UNPICKED | OVERDUE;
 		c->used_ns = 0;
 		c->over = !c->contract; /* it was given no quantum: the next choice is the tree's */
 		stats.unpicked_runs += !c->contract;
@@ -81,7 +88,11 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	}
 	if (contract && !c->contract)
 		contract_unpicked(ts, cpu, contract);
+	if (apart != APART_OVERDUE)
+		task_served(c, &at, ts);
 	service_begins(c, cpu, &at, p, ts);
+	if (apart == APART_OVERDUE)
+		overdue_runs(c, cpu);
 	if (c->at_once)
 		at_once_begins(c, cpu);
 	else if (c->asked)
@@ -108,6 +119,9 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!runnable) {
 		ts->job_ns = 0;
 		contract_uncount(ts);
+	} else if (c->gone) {
+		/* The kernel puts it aside for a CPU that looks no more: see cpu_declines(). */
+		scx_bpf_kick_cpu(an_ktask_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 	}
 }
 
@@ -126,7 +140,7 @@ static __noinline void cpus_change(u32 of_domain, s32 more)
 		if (domain == of_domain && at.tree->own_cpus + more)
 			at.tree->own_cpus += more;
 		bpf_spin_unlock(at.lock);
-		domain++;
+		domain = domain_after(domain);
 	}
 }
 
@@ -144,6 +158,7 @@ void BPF_PROG(andante_cpu_offline, s32 cpu)
 	struct place at;
 
 	c->running = 0;
+	c->inserting = AN_NONE; /* what it queues from now on is in no queue of a class's */
 	c->gone = 1;
 	cpus_change(cpu_domain(cpu), -1);
 	if (!place_of(&at, cpu))
@@ -169,7 +184,7 @@ static __always_inline s32 trees_create(void)
 		an_tree_init(t, quantum_ns, nr_cpus_online);
 		t->own_cpus = domain_cpus();
 		err = scx_bpf_create_dsq(queue_of(domain, AN_ROOT_LEAF), -1);
-		domain++;
+		domain = domain_after(domain);
 	}
 	return err;
 }
@@ -207,7 +222,10 @@ s32 BPF_PROG(andante_init)
 	err = contracts_begin();
 	if (err)
 		return err;
-	err = starving_init();
+	err = overdue_init();
+	if (err)
+		return err;
+	err = quotas_init();
 	if (err)
 		return err;
 	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
@@ -231,6 +249,7 @@ struct sched_ext_ops andante_ops = {
 	.dispatch = (void *)andante_dispatch,
 	.running = (void *)andante_running,
 	.stopping = (void *)andante_stopping,
+	.set_weight = (void *)andante_set_weight,
 	.init_task = (void *)andante_init_task,
 	.exit_task = (void *)andante_exit_task,
 	.enable = (void *)andante_enable,
@@ -239,12 +258,16 @@ struct sched_ext_ops andante_ops = {
 	.cgroup_exit = (void *)andante_cgroup_exit,
 	.cgroup_move = (void *)andante_cgroup_move,
 	.cgroup_set_weight = (void *)andante_cgroup_set_weight,
+	.cgroup_set_idle = (void *)andante_cgroup_set_idle,
+	.cgroup_set_bandwidth = (void *)andante_cgroup_set_bandwidth,
 	.cpu_online = (void *)andante_cpu_online,
 	.cpu_offline = (void *)andante_cpu_offline,
 	.init = (void *)andante_init,
 	.exit = (void *)andante_exit,
-	/* The kernel runs them at once otherwise, for the milliseconds that a large one needs. */
-	.flags = SCX_OPS_ENQ_EXITING,
-	.timeout_ms = 20000,
+	/* The kernel runs them at once otherwise, for the milliseconds that a large one needs; and
+	 * would keep a task of a throttled class, where there is no other. */
+	.flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST,
+	/* The longest that the kernel allows: core/overdue.h counts on it. */
+	.timeout_ms = 30000,
 	.name = "andante",
 };

@@ -13,6 +13,14 @@
 #include "contract_turn.h"
 #include "learn.h"
 
+/* A task is put into service in its turn. */
+static __always_inline void task_served(struct cpu_state *c, const struct place *at,
+					const struct task_state *ts)
+{
+	if (!c->contract || c->contract_leaf)
+		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
+}
+
 /* A task of the class whose quantum it is starts to run, or goes on. */
 static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
 					   struct task_struct *p, const struct task_state *ts)
@@ -22,16 +30,18 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
 	c->start_tag = ts->sfq.start;
-	c->weight = task_weight(p);
+	c->weight = ts->weight;
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
-	if (!c->contract || c->contract_leaf)
-		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
-	if (c->sees_to && c->contract_check_ns != AN_NEVER)
-		cpu_check_at(c, cpu, now, c->contract_check_ns);
+	if (c->sees_to) {
+		if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
+			cpu_check_at(c, cpu, now, c->contract_check_ns);
+		if (c->sees_to & SEES_TO_QUOTAS)
+			slice_begins(cpu);
+	}
 }
 
 /*
@@ -71,7 +81,7 @@ static __always_inline void task_settles(const struct task_struct *p, struct tas
 	if (!used)
 		return;
 	ts->charged_ns += used;
-	an_task_charge(&ts->sfq, used, task_weight(p));
+	an_task_charge(&ts->sfq, used, ts->weight);
 	learn_ran(ts, used);
 }
 

@@ -12,7 +12,7 @@ struct task_state {
 	u32 contract;	/* that the thread holds: contract_name(); 0: none */
 	u32 counted;	/* as active under this one: contract_name(); 0: under none */
 	u64 charged_ns; /* its sum_exec_runtime, as far as it is charged for it (service.h) */
-	u64 queued_ns;	/* when it was queued last */
+	u64 waits_ns;	/* since when it wants to run; 0: it has run since it was queued */
 	u64 job_ns;	/* of one that holds a contract: when it woke; 0: it sleeps */
 	u64 away_ns;	/* its charged_ns when it went to run without that; AN_NEVER: it has not */
 	u32 home;	/* its own class, while it is bound to another (binding.h); AN_NONE */
@@ -21,6 +21,7 @@ struct task_state {
 	u32 domain;   /* where it was queued, or ran, last */
 	u32 stranger; /* process that has woken it and is no client of its process's (binding.h), */
 	u32 stranger_of; /* as of so many clients; 0: none known */
+	u32 weight;	 /* by its nice value: task_weighs() */
 	u32 answers; /* that it has given as a server since it has woken, or they were counted */
 	struct an_learner learner;
 	struct an_trial trial;
@@ -35,9 +36,15 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
-static __always_inline u32 task_weight(const struct task_struct *p)
+const u32 weights_of_nice[AN_NICE_WEIGHTS] SEC(".rodata.weights") = AN_WEIGHTS_OF_NICE;
+
+/* The task's nice value, or whether it is under SCHED_IDLE, is another. */
+static __always_inline void task_weighs(const struct task_struct *p, struct task_state *ts)
 {
-	return an_task_weight(p->scx.weight, p->flags & PF_KTHREAD);
+	u32 nice = an_bounded(p->static_prio - AN_NICE_0_PRIO + 20, AN_NICE_WEIGHTS);
+	u32 weight = an_kis_idle(p) ? AN_IDLE_TASK_WEIGHT : weights_of_nice[nice];
+
+	ts->weight = an_task_weight(weight ? weight : AN_USUAL_WEIGHT, p->flags & PF_KTHREAD);
 }
 
 #endif

@@ -77,7 +77,7 @@ an_inline void an_binding_init(struct an_binding *b, u32 container, u64 now_ns)
 	b->now = 0;
 }
 
-/* Who pays for what the thread uses now, or 0. */
+/* The class that pays for what the thread uses now, or 0. */
 an_inline u32 an_binding_payer(struct an_binding *b)
 {
 	return b->count ? an_bound(b, b->now)->container : 0;

@@ -47,18 +47,19 @@
 #include "bucket.h"
 #include "rule.h"
 
-#define AN_MAX_CONTRACTS 1024	/* power of two; one less are usable */
+#define AN_MAX_CONTRACTS 2048	/* power of two; one less are usable */
 #define AN_MAX_CONTRACT_CPUS 64 /* power of two; a set of CPUs is one word */
-#define AN_MAX_RESIDUALS 16	/* per CPU, power of two */
-#define AN_MAX_SPLITS 128 /* contracts that are split at a time; power of two, one less usable */
-#define AN_MAX_PIECES 16  /* of one split contract; power of two */
+/* So many of them may be learnt, 16 for each CPU. The rest is for those that are promised, whatever
+ * has been learnt. */
+#define AN_MAX_LEARNT (16 * AN_MAX_CONTRACT_CPUS)
+#define AN_MAX_RESIDUALS 16 /* per CPU, power of two */
+#define AN_MAX_SPLITS 128   /* contracts that are split at a time; power of two, one less usable */
+#define AN_MAX_PIECES 16    /* of one split contract; power of two */
 
 /* Longest period [ns], 4.29 s: a budget times a relative deadline fits in 64 bits. */
 #define AN_MAX_PERIOD_NS 0xffffffffULL
 /* Largest y: keeps x * y' within 64 bits and windows within hours. */
 #define AN_MAX_WINDOW 65535u
-
-#define AN_NEVER (~0ULL)
 
 /* Utilisation: CPUs, as a fixed-point number with this many fractional bits. 0 ... 2 in use. */
 #define AN_UTILIZATION_SHIFT 32
@@ -66,6 +67,7 @@
 
 _Static_assert((AN_MAX_CONTRACTS & (AN_MAX_CONTRACTS - 1)) == 0, "an_bounded() masks");
 _Static_assert(AN_MAX_CONTRACTS <= 65536, "indices are 16 bits wide");
+_Static_assert(AN_MAX_CONTRACTS == 2 * AN_MAX_LEARNT, "as many may be promised, but for index 0");
 _Static_assert((AN_MAX_CONTRACT_CPUS & (AN_MAX_CONTRACT_CPUS - 1)) == 0, "an_bounded() masks");
 _Static_assert(AN_MAX_CONTRACT_CPUS <= 64, "a set of CPUs is one word");
 _Static_assert((AN_MAX_RESIDUALS & (AN_MAX_RESIDUALS - 1)) == 0, "an_bounded() masks");
@@ -221,8 +223,13 @@ struct an_contracts {
 	u32 unused;	 /* every index from here on has never been used */
 	u32 slots;	 /* indices from here on may not be used; at most AN_MAX_CONTRACTS */
 	u32 count;
+	u32 learnt;	 /* of those, how many are AN_LEARNT */
+	u32 learnt_most; /* ... and how many may be; at most AN_MAX_LEARNT */
+	u32 learnt_free; /* ... of which are kept free for tasks that are awake */
+	u32 pad;
 	u32 split_free;
 	u32 split_unused;
+	u64 gives_way_ns; /* a task that has slept for so long may lose its learnt contract */
 };
 
 an_inline struct an_contract *an_contract(struct an_contracts *cs, u32 index)

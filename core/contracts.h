@@ -24,7 +24,10 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	cs->free_next = cs->split_free = AN_NONE;
 	cs->unused = cs->split_unused = 1;
 	cs->slots = AN_MAX_CONTRACTS;
-	cs->count = 0;
+	cs->count = cs->learnt = 0;
+	cs->learnt_most = AN_MAX_LEARNT;
+	cs->learnt_free = AN_MAX_LEARNT / 8;
+	cs->gives_way_ns = AN_MAX_PERIOD_NS; /* what sleeps for longer has no rhythm to be served */
 	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 
@@ -121,6 +124,7 @@ an_inline void an_contract_enter(struct an_contracts *cs, struct an_contract *c)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
 
+	cs->learnt += an_has(c, AN_LEARNT);
 	if (an_has(c, AN_TASK_SERVER))
 		return;
 	if (c->split)
@@ -140,6 +144,7 @@ an_inline void an_contract_exit(struct an_contracts *cs, struct an_contract *c)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
 
+	cs->learnt -= an_has(c, AN_LEARNT);
 	if (an_has(c, AN_TASK_SERVER))
 		return;
 	if (c->split)
@@ -185,7 +190,8 @@ an_inline void an_contract_clear(struct an_contract *c)
 
 /*
  * A new contract, asleep. AN_NONE when it may not be promised (an_promise_valid()) or there is no
- * room in the set. Whether there is room on the CPU is not asked: admission is the caller's.
+ * room in the set: for learnt ones there is less, so that what is promised finds room whatever has
+ * been learnt. Whether there is room on the CPU is not asked: admission is the caller's.
  */
 an_outline u32 an_contract_create(struct an_contracts *cs, const struct an_promise *promise)
 {
@@ -193,6 +199,8 @@ an_outline u32 an_contract_create(struct an_contracts *cs, const struct an_promi
 	struct an_contract *c;
 
 	if (!an_promise_valid(promise))
+		return AN_NONE;
+	if (promise->flags & AN_LEARNT && cs->learnt >= cs->learnt_most)
 		return AN_NONE;
 	if (index) {
 		cs->free_next = an_contract(cs, index)->next_free;

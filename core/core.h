@@ -3,7 +3,7 @@
  * The policy core: every scheduling decision of Andante, once, for whatever runs it.
  *
  * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h,
- * domains.h and task.h (shares), policy.h (how a class orders its tasks), contract.h,
+ * bandwidth.h, domains.h and task.h (shares), policy.h (how a class orders its tasks), contract.h,
  * contract_run.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, nested.h, rhythm.h, learn.h, learnt.h, trial.h,
  * bucket.h and event.h (contracts).
  * containers.h is a hierarchy of its own, resource containers; binding.h says for whom a thread
@@ -12,6 +12,7 @@
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H
 
+#include "bandwidth.h"
 #include "binding.h"
 #include "containers.h"
 #include "contract.h"
@@ -20,6 +21,7 @@
 #include "event.h"
 #include "hsfq.h"
 #include "nested.h"
+#include "overdue.h"
 #include "policy.h"
 #include "port.h"
 #include "tag.h"

@@ -19,11 +19,11 @@
  *
  *      places     Classes of no common domain are not compared by that; nor are classmates. So a
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
- *                 a task over if its class has not been served here but is owed service, or if the
- *                 classmates here are further on (an_pull_due()). That is the round stealing of
- *                 [4], between domains. If the task may not come, its class is served more where
- *                 it is, and less here (an_move_here()). A CPU without work takes what is next in
- *                 any other domain.
+ *                 a task over if its class has not been served here but is owed service
+ *                 (an_pull_due()), or if the classmates here are further on (an_mates_due()). That
+ *                 is the round stealing of [4], between domains. If the task may not come, its
+ *                 class is served more where it is, and less here (an_move_here()). A CPU without
+ *                 work takes what is next in any other domain.
  *
  *      structure  Classes are created and removed in all trees, one after the other, under an index
  *                 that is free in all (an_first_free()): one that is removed, but still served in
@@ -45,6 +45,7 @@
 #define ANDANTE_CORE_DOMAINS_H
 
 #include "hsfq.h"
+#include "task.h"
 
 /* What the subtree of every node has been given in all domains together [ns]. */
 struct an_everywhere {
@@ -122,14 +123,16 @@ an_outline void an_children_catch_up(struct an_tree *t, struct an_everywhere *e,
 }
 
 /* As an_pick(), in one domain of several. */
-an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e,
-			      const struct an_exclusion *x)
+an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
 {
 	u32 index = AN_ROOT;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
+		u32 best;
+
 		an_children_catch_up(t, e, index);
-		index = an_least_child(t, index, x);
+		best = an_least_child(t, index, by);
+		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);
 }
@@ -187,28 +190,30 @@ an_inline u32 an_child_towards(struct an_tree *t, u32 index, u32 leaf)
 	return leaf;
 }
 
-/*
- * Should a CPU of this domain, which would serve the leaf `own` next, rather take a task of `leaf`
- * from another domain? The shell asks this for what is next there below every node on the path to
- * `own` (an_domain_next(), an_child_towards()), for a class may be owed service within one that is
- * not.
- *
- * If they are different classes: if the one from there (its branch, where the paths of the two
- * part) has nothing queued here, and is behind v by some quanta. What is queued here competes
- * already. If they are the same: if its tasks here are further on than there, and fewer.
- */
-an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
-			    struct an_tree *from, u32 leaf)
+an_inline struct an_mates *an_mates(struct an_tree *t, u32 leaf)
 {
-	u64 task_step = (t->quantum_ns << AN_TAG_SHIFT) / AN_WEIGHT_DEFAULT;
-	struct an_node *there = an_node(from, leaf), *n;
+	return &t->mates[an_bounded(leaf, AN_MAX_NODES)];
+}
 
-	if (leaf == own) {
-		n = an_node(t, own);
-		return (there->queued + there->serving) * t->own_cpus >
-			       (n->queued + n->serving) * from->own_cpus &&
-		       an_tag_diff(n->vtime, there->vtime) > (s64)(AN_PULL_QUANTA * task_step);
-	}
+/* How far the leaf's tasks are, to be compared with that of its tasks in another domain [tag]. */
+an_inline u64 an_mates_vtime(struct an_tree *t, u32 leaf)
+{
+	return an_node(t, leaf)->vtime + an_mates(t, leaf)->forgotten;
+}
+
+/*
+ * Should a CPU of this domain, which would serve the leaf `own` next, rather take a task of the
+ * class `leaf` from another domain? The shell asks this for what is next there below every node on
+ * the path to `own` (an_domain_next(), an_child_towards()), for a class may be owed service within
+ * one that is not. If that is `own` too it asks an_mates_due().
+ *
+ * It should if that class (its branch, where the paths of the two part) has nothing queued here,
+ * and is behind v by some quanta. What is queued here competes already.
+ */
+an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own, u32 leaf)
+{
+	struct an_node *n;
+
 	an_part(t, &leaf, &own);
 	n = an_node(t, leaf);
 	if (n->ready)
@@ -216,6 +221,32 @@ an_outline bool an_pull_due(struct an_tree *t, struct an_everywhere *e, u32 own,
 	an_catch_up(t, e, leaf);
 	return an_tag_diff(an_node(t, n->parent)->vtime, an_expected_start(n)) >
 	       (s64)(AN_PULL_QUANTA * n->step);
+}
+
+/*
+ * Of two domains with tasks of the leaf, this is that of the tasks that are behind, perhaps: is one
+ * to be taken over to `to`, where the leaf is next? If the tasks there are further on, and fewer.
+ * And if they are more, but twice as far on, and twice as fast: what a class is given in one domain
+ * it is not given in the other (an_catch_up()), so that a task that is alone here may be given
+ * nothing. (Not if they are only further on: a class of a large share needs tasks in all domains.)
+ * Then so much is forgotten as AN_PULL_QUANTA are, whether they were behind for that or because
+ * they slept: or all would be taken over that wake here.
+ */
+an_outline bool an_mates_due(struct an_tree *t, u32 leaf, struct an_tree *to)
+{
+	struct an_node *here = an_node(t, leaf), *there = an_node(to, leaf);
+	struct an_mates *mates = an_mates(t, leaf);
+	s64 behind = an_tag_diff(an_mates_vtime(to, leaf), an_mates_vtime(t, leaf));
+	s64 lag = AN_PULL_QUANTA * (t->quantum_ns << AN_TAG_SHIFT) / AN_USUAL_WEIGHT;
+	bool due = behind > lag && (here->queued + here->serving) * to->own_cpus >
+					   (there->queued + there->serving) * t->own_cpus;
+
+	if (behind > 2 * lag) {
+		due |= an_tag_diff(here->vtime, mates->vtime) < lag;
+		mates->forgotten += behind - lag;
+		mates->vtime = here->vtime;
+	}
+	return due && here->queued;
 }
 
 /*
@@ -260,8 +291,6 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 	u64 vtime, owed_max;
 	bool others;
 
-	if (leaf == own)
-		return AN_NONE;
 	an_part(t, &leaf, &own);
 	n = an_node(t, leaf);
 	vtime = an_node(t, n->parent)->vtime;
@@ -278,15 +307,16 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
  * the other domains, and owe everybody here. As long as they owe, a task that may run only here is
  * given nothing, though its siblings are. So a part of what they are given is moved: the class and
  * all above it are owed that much more here, and in the other domain that much less
- * (an_move_away()). False: what is above it is owed that here already.
+ * (an_move_away()). Returned is the topmost of them, the root; AN_NONE: what is above the class is
+ * owed that here already.
  */
-an_outline bool an_move_here(struct an_tree *t, u32 index)
+an_outline u32 an_move_here(struct an_tree *t, u32 index)
 {
 	struct an_node *within = an_node(t, an_node(t, index)->parent);
 	s64 owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
 
 	if (!index || owed > (s64)(AN_MOVED_QUANTA * within->step))
-		return false;
+		return AN_NONE;
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 		u64 vtime = an_node(t, n->parent)->vtime;
@@ -296,10 +326,11 @@ an_outline bool an_move_here(struct an_tree *t, u32 index)
 			n->start = an_tag_max(n->start - AN_MOVED_QUANTA * n->step, least);
 		index = n->parent;
 	}
-	return true;
+	return AN_ROOT;
 }
 
-an_outline void an_move_away(struct an_tree *t, u32 index)
+/* The classes from this one up to `top` are owed so much less here. */
+an_outline void an_move_away(struct an_tree *t, u32 index, u32 top)
 {
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
@@ -311,8 +342,37 @@ an_outline void an_move_away(struct an_tree *t, u32 index)
 			if (an_tag_diff(n->start, vtime) > (s64)owing_max)
 				n->start = vtime + owing_max;
 		}
+		index = index == top ? AN_NONE : n->parent;
+	}
+}
+
+/*
+ * One of the leaf's tasks here was due in another domain (an_mates_due()), but none of them may run
+ * there. If that domain has somebody else to serve (an_serves_others()) the leaf, and what is above
+ * it and owes here, is owed so much more here. Returned is the topmost of them, for an_move_away()
+ * in the other domain; AN_NONE: they owe nothing here.
+ */
+an_outline u32 an_mates_here(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf, top = AN_NONE;
+
+	an_while(an_node(t, index)->parent) {
+		struct an_node *n = an_node(t, index);
+
+		if (an_tag_diff(n->start, an_node(t, n->parent)->vtime) < 0)
+			break;
+		n->start -= AN_MOVED_QUANTA * n->step;
+		top = index;
 		index = n->parent;
 	}
+	return top;
+}
+
+/* Has this domain anybody else to serve while another serves the leaf? A task of the leaf `wanting`
+ * (AN_NONE: none) wants to go on here, and is not queued. */
+an_inline bool an_serves_others(struct an_tree *t, u32 leaf, u32 wanting)
+{
+	return an_root(t)->ready > an_node(t, leaf)->ready || (wanting && wanting != leaf);
 }
 
 /* ---- structure ---- */
@@ -369,6 +429,7 @@ an_inline u32 an_domain_create(struct an_tree *t, u32 parent_leaf, u64 cgroup_id
 			       u32 child, u32 inner)
 {
 	*an_elsewhere_ns(t, child) = 0;
+	an_mates(t, child)->forgotten = an_mates(t, child)->vtime = 0;
 	*an_elsewhere_ns(t, inner) = *an_elsewhere_ns(t, parent_leaf);
 	an_node_prefer(t, inner);
 	an_node_prefer(t, child);

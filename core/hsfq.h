@@ -30,8 +30,8 @@
  *      an_queue_add(leaf) --> an_pick() --> [the kernel gives us a task] --> an_stop(leaf, l)
  *                                |                    |         ^
  *                                |                    `---------' an_continue(leaf)
- *                                `--> [none this CPU may run] --> an_unpick(leaf); pick again,
- *                                                                 with that leaf excluded
+ *                                `--> [none this CPU may run] --> an_unpick(leaf),
+ * an_unusable_by(); pick again
  *
  * Cost, d the depth of the leaf and k the ready siblings on each level: an_pick() O(d k);
  * everything else O(d); an_continue() O(1), and an_queue_add() to a leaf that is ready, or is
@@ -44,13 +44,31 @@
 
 #include "tree.h"
 
-#define AN_MAX_EXCLUDED 8
+/*
+ * CPUs that may not run whatever is queued pick among the nodes that are usable by them: a bit for
+ * each CPU (an_node.usable_by), set where a task is queued that it may run, and taken back when it
+ * has found none. So each is wrong for one pick at most, however many leaves hold nothing for a
+ * CPU. An argument `by` is one of these bits, or several; 0: whatever is ready is usable.
+ */
 
-/* Leaves found to hold nothing that this CPU may run, for the length of one dispatch. */
-struct an_exclusion {
-	u32 count;
-	u32 leaf[AN_MAX_EXCLUDED];
-};
+/* The leaf, and what is above it, is usable by these CPUs: a task that they may run is queued. */
+an_inline void an_usable_by(struct an_tree *t, u32 leaf, u64 by)
+{
+	u32 index = leaf;
+
+	an_while(index && (an_node(t, index)->usable_by & by) != by) {
+		struct an_node *n = an_node(t, index);
+
+		n->usable_by |= by;
+		index = n->counted_by;
+	}
+}
+
+/* Those CPUs have found nothing in the leaf, and nothing has been queued since they looked. */
+an_inline void an_unusable_by(struct an_tree *t, u32 leaf, u64 by)
+{
+	an_node(t, leaf)->usable_by &= ~by;
+}
 
 /* The start tag the next pick of this node would have: one expected quantum per CPU serving it. */
 an_inline u64 an_expected_start(const struct an_node *n)
@@ -69,6 +87,7 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 	u64 vtime = an_node(t, n->parent)->vtime;
 	u64 owed_max = n->step * t->cpus;
 
+	n->owes = 0;
 	if (!n->serving)
 		an_tag_wake(&n->start, &n->rem, vtime);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
@@ -76,7 +95,7 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 	an_ready_link(t, index);
 }
 
-/* The leaf may be picked from now on; every ancestor counts it. */
+/* The leaf may be picked from now on; every ancestor counts it, up to one that is throttled. */
 an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
@@ -84,9 +103,10 @@ an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
-		if (!n->ready++ && n->parent)
+		if (!n->ready++ && n->counted_by)
 			an_node_ready(t, index);
-		index = n->parent;
+		index = n->counted_by;
+		an_node(t, index)->usable_by |= n->usable_by;
 	}
 }
 
@@ -98,9 +118,9 @@ an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
-		if (!--n->ready && n->parent)
+		if (!--n->ready && n->counted_by)
 			an_ready_unlink(t, index);
-		index = n->parent;
+		index = n->counted_by;
 	}
 }
 
@@ -154,46 +174,23 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 	return true;
 }
 
-/* Ready leaves below (or at) this node that are excluded. */
-an_outline u32 an_excluded_below(struct an_tree *t, u32 index, const struct an_exclusion *x)
+an_inline bool an_node_usable(const struct an_node *n, u64 by)
 {
-	u32 depth = an_node(t, index)->depth;
-	u32 found = 0, i = 0, at = x->leaf[0];
-
-	an_while(i < x->count && i < AN_MAX_EXCLUDED) {
-		const struct an_node *n = an_node(t, at);
-
-		/* Up to the level of the node; only those that are ready count. */
-		if (n->ready && n->depth > depth) {
-			at = n->parent;
-			continue;
-		}
-		if (n->ready && at == index)
-			found = an_opaque(found + 1);
-		i = an_opaque(i + 1);
-		at = x->leaf[an_bounded(i, AN_MAX_EXCLUDED)];
-	}
-	return found;
-}
-
-/* May a pick go into this ready node, or is all that is ready in it excluded? */
-an_inline bool an_node_usable(struct an_tree *t, u32 index, const struct an_exclusion *x)
-{
-	return !x->count || an_node(t, index)->ready > an_excluded_below(t, index, x);
+	return (n->usable_by & by) == by;
 }
 
 /*
  * Takes this much off what the usable children owe to those that this CPU may not serve. Off all
  * alike: what they owe each other stays, or the lightest of them would never be picked.
  */
-an_outline void an_forgive(struct an_tree *t, u32 parent, const struct an_exclusion *x, u64 excess)
+an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 {
 	u32 at = an_node(t, parent)->ready_first;
 
 	an_while(at) {
 		struct an_node *n = an_node(t, at);
 
-		if (an_node_usable(t, at, x))
+		if (an_node_usable(n, by))
 			n->start -= excess;
 		at = n->ready_next;
 	}
@@ -204,7 +201,7 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, const struct an_exclus
  * least of *all* ready children, usable or not: a CPU that only some may use must not drive v past
  * those that wait for the others.
  */
-an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_exclusion *x)
+an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 {
 	struct an_node *p = an_node(t, parent);
 	u32 at = p->ready_first, best = AN_NONE;
@@ -218,7 +215,7 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 		if (an_tag_diff(start, least) < 0)
 			least = start;
 		if (best == AN_NONE || ahead < 0 || (ahead == 0 && at < best)) {
-			if (an_node_usable(t, at, x)) {
+			if (an_node_usable(n, by)) {
 				best = an_opaque(at);
 				best_start = start;
 			}
@@ -231,9 +228,9 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, const struct an_excl
 		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;
 		s64 excess = an_tag_diff(best_start, p->vtime) - (s64)owing_max;
 
-		an_node(t, best)->owed_to = p->vtime;
+		an_node(t, best)->owes = 0;
 		if (excess > 0)
-			an_forgive(t, parent, x, excess);
+			an_forgive(t, parent, by, excess);
 	}
 	return best;
 }
@@ -262,15 +259,30 @@ an_inline u32 an_claim(struct an_tree *t, u32 leaf)
 }
 
 /*
- * The leaf whose task is to run next, or AN_NONE if no leaf outside x has a task queued. It is
+ * No ready child of this inner node is usable by them, so that it is not either: the pick goes on
+ * in the one above, which is returned, or AN_NONE.
+ */
+an_inline u32 an_nothing_usable(struct an_tree *t, u32 index, u64 by)
+{
+	struct an_node *n = an_node(t, index);
+
+	n->usable_by &= ~by;
+	return n->parent;
+}
+
+/*
+ * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
  * claimed, until an_stop() or an_unpick().
  */
-an_outline u32 an_pick(struct an_tree *t, const struct an_exclusion *x)
+an_outline u32 an_pick(struct an_tree *t, u64 by)
 {
 	u32 index = AN_ROOT;
 
-	an_while(index && an_node(t, index)->kind == AN_INNER)
-		index = an_least_child(t, index, x);
+	an_while(index && an_node(t, index)->kind == AN_INNER) {
+		u32 best = an_least_child(t, index, by);
+
+		index = best ? best : an_nothing_usable(t, index, by);
+	}
 	return an_claim(t, index);
 }
 
@@ -367,9 +379,11 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 		s64 left = an_tag_diff(n->owed_to, vtime);
 
 		if (n->parent && n->kind != AN_FREE) {
-			/* It has been picked since, or had nothing to be picked for. */
-			if (left <= 0 || left > (s64)owed_max)
+			/* It has been picked since, or had nothing to be picked for; if v has come
+			 * as far and it has not, it is still the next one. */
+			if (!n->owes || left > (s64)owed_max)
 				n->owed_to = vtime + owed_max;
+			n->owes = 1;
 			if (an_tag_diff(n->start, n->owed_to) > 0)
 				n->start = n->owed_to;
 		}

@@ -7,9 +7,9 @@
  * CPU, and says by going to sleep that it has had what it wanted. So every task is watched. A *job*
  * is what it does from one wake-up to the next; its service is the CPU time it takes.
  *
- *      Who forks and waits has work done, and does not wait for anything else: to be woken by a
- *      child that ends, or begins to execute a program, begins no job. The caller leaves such
- *      wake-ups out.
+ *      A task that forks and waits has work done, and does not wait for anything else: to be
+ *      woken by a child that ends, or begins to execute a program, begins no job. The caller
+ *      leaves such wake-ups out.
  *      A server that is asked again before it has answered does not sleep, and would not while it
  *      lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
  *
@@ -19,10 +19,10 @@
  *                                   that the one expensive frame of each group is remembered;
  *                                   but not for long: what took longer once, for it came late,
  *                                   would be served late again. A window ends after two seconds.
- *                                   Who wakes in a rhythm, and now a beat or more too late, has
- *                                   done several jobs in one (an_learn_job()). A job for which
- *                                   nobody waits is none of these: a player reads its film first,
- *                                   and then has short ones.
+ *                                   A task that wakes in a rhythm, and now a beat or more too
+ *                                   late, has done several jobs in one (an_learn_job()). A job for
+ *                                   which nobody waits is none of these: a player reads its film
+ *                                   first, and then has short ones.
  *      mean service, distance       exponential averages over some sixteen jobs
  *      rhythm                       of its wake-ups by the clock or a device alone: who asks
  *                                   others wakes at their answers too, whenever those come
@@ -36,9 +36,10 @@
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
- * for who takes long to answer is not expected to answer at once. Who wakes in a rhythm is expected
- * to be done at the next beat, of which half is its own, and half for those that it asks: it has
- * that long, if that is more; but who takes little is served soon, for nobody waits for it long.
+ * for a task that takes long to answer is not expected to answer at once. One that wakes in a
+ * rhythm is expected to be done at the next beat, of which half is its own, and half for those that
+ * it asks: it has that long, if that is more; but one that takes little is served soon, for nobody
+ * waits for it long.
  * But a job that another learnt one has woken is due when that is, if that is earlier, for it is
  * likely to be waited for: a server is as urgent as who asks it (an_contract_inherit_deadline()).
  * The budget is twice the largest service, in the period in which that is the bound's part of a
@@ -50,9 +51,9 @@
  * with the bound's part of the time. When that is empty each has what its own task uses on average,
  * and an eighth more, from a bucket of its own, unless it has slept for long. So a program that
  * only seems to be interactive gets the bound and no more, and takes nothing from those that are.
- * Who has used all that it may has its share until there is more; and waiting brings a deadline
- * nearer only as far as that bucket has what the job still needs, and not nearer than the job can
- * be done (an_learnt_deadline_ns()).
+ * A task that has used all that it may has its share until there is more; and waiting brings a
+ * deadline nearer only as far as that bucket has what the job still needs, and not nearer than the
+ * job can be done (an_learnt_deadline_ns()).
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:

@@ -52,6 +52,25 @@ an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
 	c->sure = 0;
 }
 
+/*
+ * How many learnt contracts have to give way, so that there is room for those of tasks that are
+ * awake: a thousand threads that sleep would keep it all.
+ */
+an_inline u32 an_learnt_too_many(const struct an_contracts *cs)
+{
+	u32 most = cs->learnt_most - cs->learnt_free;
+
+	return cs->learnt > most ? cs->learnt - most : 0;
+}
+
+/* May it give way? Its task gets another when it wakes, by what has been learnt of it. */
+an_inline bool an_learnt_gives_way(const struct an_contracts *cs, const struct an_contract *c,
+				   u64 now_ns)
+{
+	return c->used && an_has(c, AN_LEARNT) && c->started && !c->runnable &&
+	       now_ns > c->own.filled_ns + cs->gives_way_ns;
+}
+
 /* A job of it arrives. Others may have left some of what it wants to be sure of. */
 an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
 {

@@ -79,12 +79,15 @@ typedef int64_t s64;
 			abort();                                                                   \
 	} while (0)
 #define an_inline static inline
-/* Who includes the core need not use all of it. */
+/* A file that includes the core need not use all of it. */
 #define an_outline static __attribute__((unused))
 
 #endif
 
 /* Things are named by their index in an array; index 0 is nobody. */
 #define AN_NONE 0u
+
+/* An instant that does not come [ns]. */
+#define AN_NEVER (~0ULL)
 
 #endif

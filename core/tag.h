@@ -20,6 +20,19 @@
 /* Longest service charged in one go; keeps ns << AN_TAG_SHIFT within 64 bits. */
 #define AN_CHARGE_MAX_NS (1ULL << 40)
 
+/*
+ * The weight of a class that is idle (cpu.idle): it gets what 3 of 1024 give, where the usual
+ * weight of 100 stands for 1024 [Linux: WEIGHT_IDLEPRIO]. That is 300/1024, less than the least
+ * whole weight, so its charges are divided by 300 with ten more binary digits, as exactly as
+ * others.
+ */
+#define AN_WEIGHT_IDLE 0u
+#define AN_IDLE_PARTS 300u
+#define AN_IDLE_SHIFT (AN_TAG_SHIFT + 10)
+
+/* Longest service of an idle class charged in one go, a minute; keeps it within 64 bits. */
+#define AN_IDLE_CHARGE_MAX_NS (1ULL << 36)
+
 /* A quantum that ends only by blocking or preemption. */
 #define AN_ENDLESS_NS (1ULL << 60)
 
@@ -40,7 +53,19 @@ an_inline u64 an_tag_max(u64 a, u64 b)
 	return an_tag_diff(a, b) < 0 ? b : a;
 }
 
-/* F = S + l / r, with the remainder of the division kept in *rem [1/weight]. weight > 0. */
+/* F = S + l / r of an idle class, with the remainder kept in *rem [1/AN_IDLE_PARTS]. */
+an_inline void an_tag_charge_idle(u64 *tag, u32 *rem, u64 service_ns)
+{
+	u64 units;
+
+	if (service_ns > AN_IDLE_CHARGE_MAX_NS)
+		service_ns = AN_IDLE_CHARGE_MAX_NS;
+	units = (service_ns << AN_IDLE_SHIFT) + *rem;
+	*tag += units / AN_IDLE_PARTS;
+	*rem = units % AN_IDLE_PARTS;
+}
+
+/* F = S + l / r, with the remainder of the division kept in *rem [1/weight]. */
 an_inline void an_tag_charge(u64 *tag, u32 *rem, u64 service_ns, u32 weight)
 {
 	u64 units;
@@ -49,8 +74,10 @@ an_inline void an_tag_charge(u64 *tag, u32 *rem, u64 service_ns, u32 weight)
 		service_ns = AN_CHARGE_MAX_NS;
 	if (!service_ns) /* a yield that used nothing would be picked again for ever */
 		service_ns = 1;
-	if (!weight)
-		weight = 1;
+	if (weight == AN_WEIGHT_IDLE) {
+		an_tag_charge_idle(tag, rem, service_ns);
+		return;
+	}
 	units = (service_ns << AN_TAG_SHIFT) + *rem;
 	*tag += units / weight;
 	*rem = units % weight;
@@ -67,7 +94,8 @@ an_inline void an_tag_wake(u64 *tag, u32 *rem, u64 vtime)
 	}
 }
 
-/* Service that moves a tag of this weight by diff >= 0 [ns]. */
+/* Service that moves a tag of this weight by diff >= 0 [ns]. Of an idle class it is nothing: it
+ * makes way at once for whoever wakes. */
 an_inline u64 an_tag_service_ns(u64 diff, u32 weight)
 {
 	/* diff * weight could overflow; whole and fractional ns apart cannot. */

@@ -17,7 +17,21 @@ struct an_task {
 	u32 fresh; /* has never been queued in its class: no tag of its own yet */
 };
 
-#define AN_USUAL_WEIGHT 100u /* of a task with nice value 0, as the kernel says it to sched_ext */
+#define AN_USUAL_WEIGHT 1024u  /* of a task with nice value 0, as the kernel has it */
+#define AN_IDLE_TASK_WEIGHT 3u /* of one under SCHED_IDLE [Linux: WEIGHT_IDLEPRIO] */
+
+#define AN_NICE_WEIGHTS 64 /* room in the table, a power of two: nice -20 … 19, and no more */
+
+/*
+ * The weights of nice values [Linux: sched_prio_to_weight]: 1.25 to the power of -nice, as the
+ * kernel rounds it. What it tells sched_ext instead is a hundredth of the usual weight at best, in
+ * which nice 15 is 4, nice 19 is 1, and so is SCHED_IDLE.
+ */
+#define AN_WEIGHTS_OF_NICE                                                                         \
+	{88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,                     \
+	 9548,	7620,  6100,  4904,  3906,  3121,  2501,  1991,	 1586,	1277,                      \
+	 1024,	820,   655,   526,   423,   335,   272,	  215,	 172,	137,                       \
+	 110,	87,    70,    56,    45,    36,	   29,	  23,	 18,	15}
 
 /*
  * The weight of a task that has this one by its nice value. A thread of the kernel's own has the

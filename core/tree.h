@@ -28,8 +28,10 @@
 
 #include "tag.h"
 
+#ifndef AN_MAX_NODES	  /* the search for races has a small one, that is full */
 #define AN_MAX_NODES 8192 /* a class takes one, and one more if it has children; power of two */
-#define AN_MAX_DEPTH 64	  /* levels below the root */
+#endif
+#define AN_MAX_DEPTH 64 /* levels below the root */
 
 #define AN_ROOT 1u	/* the root, an inner node always */
 #define AN_ROOT_LEAF 2u /* its own leaf: the class of everything unclassified */
@@ -49,18 +51,19 @@ enum an_node_kind {
 };
 
 struct an_node {
-	u64 start;	  /* S among the siblings, and F of the last quantum [tag] */
-	u64 vtime;	  /* v(t) of the children; of a leaf, of its tasks [tag] */
-	u64 max_finish;	  /* largest F of any child: v when none is runnable [tag] */
-	u64 step;	  /* what one expected quantum adds to start [tag] */
-	u64 owed_to;	  /* how far service without a pick may take start [tag] */
-	u64 service_ns;	  /* CPU time given to the subtree so far [ns] */
-	u64 cgroup_id;	  /* whose class this is; 0 in an inner node's own leaf */
-	u32 weight;	  /* among the siblings, AN_WEIGHT_MIN … AN_WEIGHT_MAX */
-	u32 rem;	  /* remainder of start [1/weight] */
-	u32 queued;	  /* leaf: tasks in its queue that no pick has claimed */
-	u32 ready;	  /* inner: leaves below that may be picked; leaf: whether it may, 0 or 1 */
-	u32 serving;	  /* CPUs that serve the subtree now */
+	u64 start;	/* S among the siblings, and F of the last quantum [tag] */
+	u64 vtime;	/* v(t) of the children; of a leaf, of its tasks [tag] */
+	u64 max_finish; /* largest F of any child: v when none is runnable [tag] */
+	u64 step;	/* what one expected quantum adds to start [tag] */
+	u64 owed_to;	/* how far service without a pick may take start [tag] */
+	u64 service_ns; /* CPU time given to the subtree so far [ns] */
+	u64 usable_by;	/* CPUs, a bit each, that may run what is queued here, or below (hsfq.h) */
+	u64 cgroup_id;	/* whose class this is; 0 in an inner node's own leaf */
+	u32 weight;	/* among the siblings, AN_WEIGHT_MIN … AN_WEIGHT_MAX, or AN_WEIGHT_IDLE */
+	u32 rem;	/* remainder of start [1/weight] */
+	u32 queued;	/* leaf: tasks in its queue that no pick has claimed */
+	u32 ready;	/* inner: leaves below that may be picked; leaf: whether it may, 0 or 1 */
+	u32 serving;	/* CPUs that serve the subtree now */
 	u32 queue_events; /* counts what enters the leaf's queue, to notice a race with it */
 	u16 parent;
 	u16 ready_first; /* the children that are ready, linked in no order */
@@ -71,7 +74,19 @@ struct an_node {
 	u8 kind;	/* enum an_node_kind */
 	u8 depth;	/* 0 for the root */
 	u8 own;		/* this leaf holds the tasks of an inner node's class */
-	u8 pad;
+	u8 owes;	/* owed_to holds: it has not been picked since */
+	/* If its class has a quota (bandwidth.h): */
+	u8 held_listed; /* the class of this leaf is listed as throttled */
+	u16 counted_by; /* whose ready leaves those of this node are too: parent; AN_NONE: it is
+			 * throttled, or the root */
+	u16 bandwidth;	/* leaf of the class whose quota the subtree has; AN_NONE: it has none */
+	u16 held_next;	/* the next throttled class */
+};
+
+/* A leaf's tasks, compared with classmates in another domain (an_mates_due()). */
+struct an_mates {
+	u64 forgotten; /* what they were behind beyond a bound [tag] */
+	u64 vtime;     /* v of the leaf when that was last so [tag] */
 };
 
 struct an_tree {
@@ -84,6 +99,11 @@ struct an_tree {
 	/* If it is one of several (domains.h): */
 	u32 own_cpus;			/* CPUs of this domain, at least 1 */
 	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere and charged here, by node */
+	struct an_mates mates[AN_MAX_NODES];
+	/* Leaves of throttled classes, the oldest first (bandwidth.h): */
+	u16 held_first;
+	u16 held_last;
+	u32 held_count;
 };
 
 an_inline struct an_node *an_node(struct an_tree *t, u32 index)
@@ -167,10 +187,12 @@ an_inline u32 an_node_alloc(struct an_tree *t)
 		index = t->unused++;
 	}
 	n = an_node(t, index);
-	n->start = n->vtime = n->max_finish = n->owed_to = n->service_ns = n->cgroup_id = 0;
+	n->start = n->vtime = n->max_finish = n->owed_to = n->service_ns = n->cgroup_id =
+		n->usable_by = 0;
 	n->rem = n->queued = n->ready = n->serving = 0;
 	n->parent = n->ready_first = n->ready_next = n->ready_prev = n->children = 0;
-	n->depth = n->own = 0;
+	n->depth = n->own = n->owes = 0;
+	n->counted_by = n->bandwidth = 0; /* it may still be listed as throttled: bandwidth.h */
 	n->generation++;
 	return index;
 }
@@ -192,7 +214,7 @@ an_inline void an_node_attach(struct an_tree *t, u32 child, u32 parent)
 	struct an_node *n = an_node(t, child);
 	struct an_node *p = an_node(t, parent);
 
-	n->parent = parent;
+	n->parent = n->counted_by = parent;
 	n->depth = p->depth + 1;
 	n->start = p->vtime;
 	p->children++;
@@ -246,13 +268,17 @@ an_inline u32 an_leaf_to_inner(struct an_tree *t, u32 leaf)
 	n->serving = l->serving;
 	n->ready = l->ready;
 	n->parent = l->parent;
+	n->counted_by = l->counted_by;
+	n->bandwidth = l->bandwidth;
+	n->usable_by = l->usable_by;
 	n->depth = l->depth;
 	n->children = 1;
-	if (l->ready) {
+	if (l->ready && l->counted_by) {
 		an_ready_unlink(t, leaf);
 		an_ready_link(t, inner);
 	}
-	l->parent = inner;
+	l->parent = l->counted_by = inner;
+	l->bandwidth = AN_NONE;
 	l->depth++;
 	l->own = 1;
 	l->cgroup_id = 0;
@@ -325,10 +351,28 @@ an_outline int an_class_remove(struct an_tree *t, u32 leaf)
 	return 0;
 }
 
+/* The class gets what nobody else wants, and next to nothing beside others, from the next charge
+ * on; until it is given a weight again. */
+an_inline void an_class_set_idle(struct an_tree *t, u32 leaf)
+{
+	struct an_node *n = an_node(t, an_class_node(t, leaf));
+
+	n->weight = AN_WEIGHT_IDLE;
+	n->rem = 0;
+	n->step = (t->quantum_ns << AN_IDLE_SHIFT) / AN_IDLE_PARTS;
+}
+
 /* hsfq_admin: the weight of a class among its siblings, from the next charge on. */
 an_inline void an_class_set_weight(struct an_tree *t, u32 leaf, u32 weight)
 {
-	an_node_weigh(t, an_node(t, an_class_node(t, leaf)), weight);
+	struct an_node *n = an_node(t, an_class_node(t, leaf));
+	bool was_idle = n->weight == AN_WEIGHT_IDLE;
+	u64 vtime = an_node(t, n->parent)->vtime;
+
+	an_node_weigh(t, n, weight);
+	/* A quantum of an idle class moves its tag by what others use in most of a second. */
+	if (was_idle && an_tag_diff(n->start, vtime) > (s64)n->step)
+		n->start = vtime + n->step;
 }
 
 #endif

@@ -14,11 +14,11 @@
  *                       After AN_LEARN_JOBS jobs it is judged like any other.
  *
  * Trials decide among the tasks of one class: where classes compete, the caller begins none, for
- * their shares stand. Who has failed is not tried again before it has slept once more, nor before a
- * pause that doubles with every failure: an encoder that waits for its disk now and then does not
- * earn a trial with each of those waits. And trials together take no more than a part of the time,
- * 1/2^AN_TRIAL_PART_SHIFT of a CPU: the caller begins none before an_trial_pause_ns() have passed
- * since the one before.
+ * their shares stand. A task that has failed is not tried again before it has slept once more, nor
+ * before a pause that doubles with every failure: an encoder that waits for its disk now and then
+ * does not earn a trial with each of those waits. And trials together take no more than a part of
+ * the time, 1/2^AN_TRIAL_PART_SHIFT of a CPU: the caller begins none before an_trial_pause_ns()
+ * have passed since the one before.
  */
 #ifndef ANDANTE_CORE_TRIAL_H
 #define ANDANTE_CORE_TRIAL_H

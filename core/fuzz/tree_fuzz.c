@@ -19,11 +19,10 @@
 static struct an_tree tree;
 static struct invariants invariants;
 
-/* What the shell remembers: the leaf that each CPU serves, and the leaves it found useless. */
+/* What the shell remembers: the leaf that each CPU serves. */
 static struct {
 	u32 cpus;
 	u32 serving[FUZZ_CPUS];
-	struct an_exclusion excluded;
 } shell;
 
 static void check(const char *call)
@@ -71,10 +70,16 @@ static void set_weight(u8 operand)
 	an_class_set_weight(&tree, leaf_of(operand), weight_of((u8)(operand * 37)));
 }
 
+static u64 cpu_bit(u8 operand)
+{
+	return 1ULL << operand % shell.cpus;
+}
+
 /* ---- calls that queue ---- */
 
 static void queue_add(u8 operand)
 {
+	an_usable_by(&tree, leaf_of(operand), operand);
 	an_queue_add(&tree, leaf_of(operand));
 }
 
@@ -95,9 +100,7 @@ static void pick(u8 operand)
 	u32 *serving = &shell.serving[operand % shell.cpus];
 
 	if (!*serving)
-		*serving = an_pick(&tree, &shell.excluded);
-	if (operand & 0x80)
-		shell.excluded.count = 0;
+		*serving = an_pick(&tree, cpu_bit(operand));
 }
 
 static void unpick(u8 operand)
@@ -107,8 +110,7 @@ static void unpick(u8 operand)
 	if (!*serving)
 		return;
 	an_unpick(&tree, *serving);
-	if (shell.excluded.count < AN_MAX_EXCLUDED)
-		shell.excluded.leaf[shell.excluded.count++] = *serving;
+	an_unusable_by(&tree, *serving, cpu_bit(operand));
 	*serving = AN_NONE;
 }
 

@@ -34,10 +34,9 @@ static void build(u32 depth, u32 siblings)
 /* Of its own, so that a profiler can tell it from the rest. */
 __attribute__((noinline)) static void run(u32 quanta)
 {
-	struct an_exclusion none = {0};
 
 	while (quanta--) {
-		u32 leaf = an_pick(&tree, &none);
+		u32 leaf = an_pick(&tree, 0);
 
 		an_queue_add(&tree, leaf);
 		an_stop(&tree, leaf, 4000000);

@@ -9,7 +9,7 @@
 
 struct an_tree domains[2];
 struct an_everywhere everywhere;
-struct an_exclusion excluded;
+u64 by;
 u32 first, second, leaf, other, weight;
 u64 service_ns;
 bool due;
@@ -18,7 +18,7 @@ PROGRAM int call_shares(void *context)
 {
 	(void)context;
 	an_domain_wakes(&domains[0], &everywhere, leaf);
-	leaf = an_domain_pick(&domains[0], &everywhere, &excluded);
+	leaf = an_domain_pick(&domains[0], &everywhere, by);
 	an_everywhere_add(&everywhere, &domains[0], leaf, service_ns);
 	return 0;
 }
@@ -30,10 +30,14 @@ PROGRAM int call_places(void *context)
 
 	second = an_looks_at(&domains[0], leaf, 0, 2);
 	other = an_domain_next(&domains[1], &everywhere, at);
-	due = an_pull_due(&domains[0], &everywhere, leaf, &domains[1], other);
+	due = other == leaf ? an_mates_due(&domains[1], leaf, &domains[0])
+			    : an_pull_due(&domains[0], &everywhere, leaf, other);
+	if (an_serves_others(&domains[0], leaf, first))
+		an_move_away(&domains[0], leaf, an_mates_here(&domains[1], leaf));
 	other = an_pull_failed(&domains[0], leaf, other, first);
-	if (an_move_here(&domains[1], other))
-		an_move_away(&domains[0], other);
+	second = an_move_here(&domains[1], other);
+	if (second)
+		an_move_away(&domains[0], other, second);
 	an_serve_pulled(&domains[0], &everywhere, leaf);
 	return 0;
 }

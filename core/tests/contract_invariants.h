@@ -29,7 +29,7 @@ struct contract_recount {
 static inline const char *broken_slots(struct an_contracts *cs)
 {
 	static bool seen[AN_MAX_CONTRACTS], split[AN_MAX_SPLITS];
-	u32 used = 0, listed = 0, splits = 0;
+	u32 used = 0, listed = 0, splits = 0, learnt = 0;
 
 	memset(seen, 0, sizeof(seen));
 	memset(split, 0, sizeof(split));
@@ -37,6 +37,7 @@ static inline const char *broken_slots(struct an_contracts *cs)
 		const struct an_contract *c = &cs->contracts[at];
 
 		used += c->used;
+		learnt += c->used && an_has(c, AN_LEARNT);
 		if (!c->used || !c->split)
 			continue;
 		splits++;
@@ -51,6 +52,8 @@ static inline const char *broken_slots(struct an_contracts *cs)
 	}
 	if (used != cs->count || used + listed != cs->unused - 1)
 		return "every slot is used or free";
+	if (learnt != cs->learnt || learnt > cs->learnt_most || cs->learnt_most > AN_MAX_LEARNT)
+		return "learnt ones are counted, and no more than may be";
 	for (u32 at = cs->split_free; at; at = cs->splits[at].next_free, splits++) {
 		if (at >= cs->split_unused || split[at])
 			return "the list of free pieces has free ones, each once";

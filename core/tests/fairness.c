@@ -136,8 +136,7 @@ static void end_quantum(struct workload *w)
 
 static void begin_quantum(struct workload *w)
 {
-	struct an_exclusion none = {0};
-	u32 first = an_pick(&tree, &none);
+	u32 first = an_pick(&tree, 0);
 
 	w->serving = first;
 	observe(w);
@@ -145,7 +144,7 @@ static void begin_quantum(struct workload *w)
 		return;
 	an_unpick(&tree, first);
 	observe(w);
-	w->serving = an_pick(&tree, &none);
+	w->serving = an_pick(&tree, 0);
 	CHECK(w->serving == first || w->fault);
 	observe(w);
 }

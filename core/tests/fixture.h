@@ -40,9 +40,9 @@ static inline void add(u32 leaf)
 	CHECK_INVARIANTS(&tree, &invariants);
 }
 
-static inline u32 pick_without(const struct an_exclusion *x)
+static inline u32 pick_by(u64 by)
 {
-	u32 leaf = an_pick(&tree, x);
+	u32 leaf = an_pick(&tree, by);
 
 	CHECK_INVARIANTS(&tree, &invariants);
 	return leaf;
@@ -50,9 +50,7 @@ static inline u32 pick_without(const struct an_exclusion *x)
 
 static inline u32 pick(void)
 {
-	struct an_exclusion none = {0};
-
-	return pick_without(&none);
+	return pick_by(0);
 }
 
 static inline void stop(u32 leaf, u64 service_ns)

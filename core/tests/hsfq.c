@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The calls that schedule: pick, unpick, exclusion, corrections, preemption, large trees. */
+/* The calls that schedule: pick, unpick, usable nodes, corrections, preemption, large trees. */
 #include "fixture.h"
 
 #define UNIT_NS(ns, weight) (((u64)(ns) << AN_TAG_SHIFT) / (weight))
@@ -47,9 +47,26 @@ TEST(a_pick_is_charged_at_once)
 	CHECK_EQ(node(AN_ROOT)->service_ns, 13 * MS);
 }
 
-TEST(exclusion_passes_over)
+#define ONE 1ULL
+#define OTHER 2ULL
+#define BOTH (ONE | OTHER)
+
+static void add_for(u32 leaf, u64 by)
 {
-	struct an_exclusion x = {0};
+	an_usable_by(&tree, leaf, by);
+	add(leaf);
+}
+
+/* Nothing that the CPU may run has been found. */
+static void gives_back(u32 leaf, u64 by)
+{
+	an_unpick(&tree, leaf);
+	an_unusable_by(&tree, leaf, by);
+	CHECK_INVARIANTS(&tree, &invariants);
+}
+
+TEST(a_cpu_passes_over_what_it_may_not_run)
+{
 	u32 a, b, inner_leaf, inner_child;
 
 	begin(4 * MS, 3);
@@ -57,44 +74,68 @@ TEST(exclusion_passes_over)
 	b = create(AN_ROOT_LEAF, 100);
 	inner_leaf = create(AN_ROOT_LEAF, 10000);
 	inner_child = create(inner_leaf, 100);
-	add(a);
-	add(b);
-	add(inner_leaf);
-	add(inner_child);
-	x.leaf[x.count++] = a;
-	x.leaf[x.count++] = inner_leaf;
-	CHECK_EQ(pick_without(&x), b);
+	add_for(a, OTHER);
+	add_for(b, BOTH);
+	add_for(inner_leaf, OTHER);
+	add_for(inner_child, ONE);
+	CHECK_EQ(pick_by(ONE), b);
 	/* One of the inner class's two leaves is left. */
-	CHECK_EQ(pick_without(&x), inner_child);
-	CHECK_EQ(pick_without(&x), AN_NONE);
-	/* An inner node all of whose leaves are excluded is not entered. */
-	add(inner_child);
-	x.leaf[x.count++] = inner_child;
-	CHECK_EQ(pick_without(&x), AN_NONE);
-	CHECK_EQ(pick(), a);
+	CHECK_EQ(pick_by(ONE), inner_child);
+	CHECK_EQ(pick_by(ONE), AN_NONE);
+	/* An inner node of whose leaves none is usable is not entered again. */
+	CHECK(!an_node_usable(node(an_class_node(&tree, inner_leaf)), ONE));
+	add_for(inner_child, OTHER);
+	CHECK_EQ(pick_by(ONE), inner_child); /* it was usable, and nobody has said otherwise */
+	gives_back(inner_child, ONE);
+	CHECK_EQ(pick_by(ONE), AN_NONE);
+	CHECK_EQ(pick_by(OTHER), a);
 	stop(a, 4 * MS);
 	stop(b, 4 * MS);
 	stop(inner_child, 4 * MS);
+	/* It is again, when something comes that the CPU may run. */
+	add_for(inner_leaf, ONE);
+	CHECK_EQ(pick_by(ONE), inner_leaf);
+	stop(inner_leaf, 4 * MS);
 }
 
-/* Excluded leaves that hold nothing, or are gone, hide nobody. */
-TEST(exclusion_of_the_unready_changes_nothing)
+/* However many hold nothing for a CPU, each is looked at once, and none hides what it may run. */
+TEST(hundreds_of_classes_of_other_cpus)
 {
-	struct an_exclusion x = {0};
+	u32 leaf[700], own, picks = 0, got;
+
+	begin(4 * MS, 2);
+	for (u32 i = 0; i < 700; i++) {
+		leaf[i] = create(i % 7 ? leaf[i - i % 7] : AN_ROOT_LEAF, 100);
+		add_for(leaf[i], BOTH);
+	}
+	own = create(AN_ROOT_LEAF, 1);
+	add_for(own, ONE);
+	while ((got = pick_by(ONE)) != own && ++picks <= 700)
+		gives_back(got, ONE);
+	CHECK_EQ(picks, 700);
+	for (u32 i = 0; i < 100; i++) {
+		add_for(own, ONE);
+		stop(own, 4 * MS);
+		CHECK_EQ(pick_by(ONE), own);
+	}
+	stop(own, 4 * MS);
+}
+
+/* Leaves that hold nothing, or are gone, hide nobody. */
+TEST(what_is_not_ready_hides_nothing)
+{
 	u32 parent, a, b;
 
 	begin(4 * MS, 1);
 	parent = create(AN_ROOT_LEAF, 100);
 	a = create(parent, 100);
 	b = create(parent, 100);
-	add(b);
-	x.leaf[x.count++] = a;
-	x.leaf[x.count++] = parent;
-	CHECK_EQ(pick_without(&x), b);
+	add_for(b, ONE);
+	CHECK_EQ(pick_by(ONE), b);
 	stop(b, 1);
 	CHECK_EQ(an_class_remove(&tree, a), 0);
-	add(b);
-	CHECK_EQ(pick_without(&x), b);
+	add_for(b, ONE);
+	CHECK_EQ(pick_by(ONE), b);
 	stop(b, 1);
 }
 
@@ -238,32 +279,46 @@ TEST(service_without_a_pick)
  * A class of an eleventh has a contract for a fifth of the CPU: what is in it beside the contract
  * has an eighth of the class's share, and the class no more than that above its contract.
  */
-TEST(contracts_of_more_than_a_share_leave_the_rest_of_the_class_a_part)
+static void check_the_rest(u32 picks_between, bool loses_ties)
 {
+	const u32 all = 2000, quanta = 1 + AN_DEBT_QUANTA * 10;
 	u32 owing, other, picks = 0;
-	u64 now_ns = 0;
 
 	begin(4 * MS, 1);
+	if (loses_ties)
+		other = create(AN_ROOT_LEAF, 100);
 	owing = create(AN_ROOT_LEAF, 10);
-	other = create(AN_ROOT_LEAF, 100);
+	if (!loses_ties)
+		other = create(AN_ROOT_LEAF, 100);
 	add(owing);
 	add(other);
-	while (now_ns < 10000 * MS) {
-		an_serve_unpicked(&tree, owing);
-		stop(owing, 2 * MS);
-		an_debt_limit(&tree, owing);
-		for (u32 i = 0; i < 2; i++) {
-			u32 leaf = pick();
+	for (u32 i = 0; i < all; i++) {
+		u32 leaf;
 
-			picks += leaf == owing;
-			requeue(leaf, 4 * MS);
+		if (i % picks_between == 0) {
+			an_serve_unpicked(&tree, owing);
+			stop(owing, picks_between * MS);
+			an_debt_limit(&tree, owing);
 		}
+		leaf = pick();
+		picks += leaf == owing;
+		requeue(leaf, 4 * MS);
 		CHECK_INVARIANTS(&tree, &invariants);
-		now_ns += 10 * MS;
 	}
-	/* One quantum of its own, and eight times those that the other has for each of it. */
-	CHECK(picks >= 2000 / (1 + AN_DEBT_QUANTA * 10));
-	CHECK(picks <= 2000 / (1 + AN_DEBT_QUANTA * 10) + 2);
+	/*
+	 * One quantum of its own, and eight times those that the other has for each of it. The
+	 * contract's turn may come between; or does not, and its share gives it one in eleven.
+	 */
+	CHECK(picks >= all / (quanta + picks_between));
+	CHECK(picks <= all * (1 + picks_between / 11) / quanta + 2);
+}
+
+TEST(contracts_of_more_than_a_share_leave_the_rest_of_the_class_a_part)
+{
+	for (u32 picks_between = 1; picks_between <= 2 * AN_DEBT_QUANTA; picks_between++) {
+		check_the_rest(picks_between, false);
+		check_the_rest(picks_between, true);
+	}
 }
 
 /* Between siblings: as long as the one in service needs to reach the waker's start tag. */
@@ -338,8 +393,7 @@ TEST(a_thousand_siblings)
 		add(leaves[i]);
 	/* 342 + 2 * 341 + 3 * 341 quanta make a round. */
 	for (u32 i = 0; i < 2047 * rounds; i++) {
-		struct an_exclusion none = {0};
-		u32 leaf = an_pick(&tree, &none);
+		u32 leaf = an_pick(&tree, 0);
 
 		served[leaf]++;
 		an_queue_add(&tree, leaf);
@@ -365,8 +419,7 @@ TEST(a_deep_tree)
 	for (u32 i = 0; i < levels; i++)
 		add(leaves[i]);
 	for (u32 i = 0; i < quanta; i++) {
-		struct an_exclusion none = {0};
-		u32 leaf = an_pick(&tree, &none);
+		u32 leaf = an_pick(&tree, 0);
 
 		served[leaf]++;
 		an_queue_add(&tree, leaf);

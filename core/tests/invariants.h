@@ -5,7 +5,8 @@
  *      structure    every live node hangs below a live inner node, one level deeper; an inner node
  *                   has exactly one own leaf; free slots and live ones are disjoint and complete
  *      counts       children, ready leaves, serving CPUs and classes are what a recount finds
- *      ready lists  each links exactly the ready children, both ways
+ *      ready lists  each links exactly the ready children that are not throttled, both ways
+ *      usable       whatever is ready is usable by no CPU that what is above it is not usable by
  *      tags         v never goes back; no ready child lies farther behind v than it may
  *
  * invariant_broken() costs O(nodes * depth) and names the first one that does not hold.
@@ -44,6 +45,8 @@ static inline void recount_leaf(struct an_tree *t, struct invariants *v, u32 lea
 	for (u32 at = leaf; at; at = t->nodes[at].parent) {
 		u32 parent = t->nodes[at].parent;
 
+		if (!t->nodes[at].counted_by)
+			return; /* a throttled class counts for nobody */
 		if (t->nodes[leaf].ready && parent)
 			v->recount[parent].ready_leaves++;
 	}
@@ -72,7 +75,11 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 		return "only leaves hold tasks";
 	v->recount[n->parent].children++;
 	v->recount[n->parent].own_leaves += n->own;
-	v->recount[n->parent].ready_children += n->ready > 0;
+	if (n->counted_by && n->counted_by != n->parent)
+		return "a node counts for its parent, or for nobody";
+	if (an_is_held(n) && !n->bandwidth)
+		return "only a class with a quota is throttled";
+	v->recount[n->parent].ready_children += n->ready > 0 && n->counted_by;
 	if (n->kind == AN_LEAF)
 		recount_leaf(t, v, index);
 	return NULL;
@@ -87,8 +94,10 @@ static inline const char *broken_ready_list(struct an_tree *t, struct invariants
 
 		if (++length > v->recount[index].ready_children)
 			return "the ready list ends after the last ready child";
-		if (!node_is_live(n) || n->parent != index || !n->ready)
+		if (!node_is_live(n) || n->counted_by != index || !n->ready)
 			return "the ready list links ready children only";
+		if (n->usable_by & ~t->nodes[index].usable_by)
+			return "what is above is usable by whom a ready child is usable by";
 		if (n->ready_prev != previous)
 			return "the ready list links both ways";
 		previous = at;
@@ -153,7 +162,7 @@ static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u
 	if (n->step > v->seen[index].step_max)
 		v->seen[index].step_max = n->step;
 	lag_max = v->cpus > 1 ? 2 * v->cpus * v->seen[index].step_max : 0;
-	if (n->ready && n->parent &&
+	if (n->ready && n->counted_by &&
 	    an_tag_diff(t->nodes[n->parent].vtime, an_expected_start(n)) > (s64)lag_max)
 		return "a ready child is not left behind v";
 	return NULL;
@@ -205,6 +214,7 @@ static inline void fresh_tree(struct an_tree *t, struct invariants *v, u64 quant
 	v->cpus = 0;
 	memset(t->nodes, 0, (t->unused ? t->unused : 1) * sizeof(t->nodes[0]));
 	memset(v->seen, 0, (t->unused ? t->unused : 1) * sizeof(v->seen[0]));
+	t->held_first = t->held_last = t->held_count = 0;
 	an_tree_init(t, quantum_ns, cpus);
 }
 

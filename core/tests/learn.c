@@ -325,6 +325,43 @@ TEST(what_is_offered_anew_differs_by_an_eighth_in_budget_or_deadline)
 	CHECK(an_learnt_differs(&promise, contract(index)));
 }
 
+/* A thousand threads that sleep keep nobody from a promise, and not for long from being learnt. */
+TEST(what_is_learnt_leaves_room_for_what_is_promised)
+{
+	struct an_learner l = {.largest_ns = MS};
+	struct an_promise learnt = {0}, promised = {1, 10, 0, 0, 0, AN_HARD, 0};
+	u64 now_ns = 1000 * MS, later_ns = now_ns + AN_MAX_PERIOD_NS;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	an_learn_promise(&l, BOUND, &learnt);
+	for (u32 at = 0; at < AN_MAX_LEARNT; at++)
+		an_contract_sleep(&set, create_learnt(MS, 10, now_ns), now_ns);
+	CHECK_EQ(set.learnt, AN_MAX_LEARNT);
+	CHECK_EQ(an_contract_create(&set, &learnt), AN_NONE);
+	for (u32 at = 1; at < AN_MAX_CONTRACTS - AN_MAX_LEARNT; at++)
+		CHECK(an_contract_create(&set, &promised) != AN_NONE);
+	CHECK_EQ(an_contract_create(&set, &promised), AN_NONE);
+	CHECK_EQ(an_learnt_too_many(&set), AN_MAX_LEARNT / 8);
+
+	/* Not one that is awake, has slept for as long as a period may last, or was promised. */
+	CHECK(!an_learnt_gives_way(&set, contract(1), later_ns));
+	CHECK(!an_learnt_gives_way(&set, contract(AN_MAX_LEARNT + 1), later_ns + 1));
+	CHECK(an_learnt_gives_way(&set, contract(1), later_ns + 1));
+	an_contract_wake(&set, 1, later_ns);
+	CHECK(!an_learnt_gives_way(&set, contract(1), later_ns + 1));
+	CHECK_EQ(an_contract_remove(&set, 2), 0);
+	CHECK_EQ(set.learnt, AN_MAX_LEARNT - 1);
+	CHECK_EQ(an_contract_create(&set, &promised), 2);
+	CHECK_EQ(an_contract_create(&set, &learnt), AN_NONE); /* the slot is taken, not the room */
+	CHECK_EQ(an_contract_remove(&set, 2), 0);
+	CHECK_EQ(an_contract_create(&set, &learnt), 2);
+	for (u32 at = 3; at < 3 + AN_MAX_LEARNT / 8; at++)
+		CHECK_EQ(an_contract_remove(&set, at), 0);
+	CHECK_EQ(an_learnt_too_many(&set), 0);
+	check_contracts(1);
+}
+
 /* Could it run on CPU 0? */
 static bool would_run(u32 index, u64 now_ns)
 {

@@ -50,8 +50,11 @@ TEST(charges_are_bounded)
 	CHECK_EQ(tag, AN_CHARGE_MAX_NS << AN_TAG_SHIFT);
 	CHECK(an_tag_diff(tag, 0) > 0);
 	tag = 0;
-	an_tag_charge(&tag, &rem, 3, 0);
-	CHECK_EQ(tag, 3 * UNIT);
+	an_tag_charge(&tag, &rem, 3000000, AN_WEIGHT_IDLE);
+	CHECK_EQ(tag, (3000000 * UNIT << 10) / AN_IDLE_PARTS);
+	tag = 0;
+	an_tag_charge(&tag, &rem, ~0ULL, AN_WEIGHT_IDLE);
+	CHECK(an_tag_diff(tag, 0) > 0);
 }
 
 TEST(sleepers_start_at_v)

@@ -252,6 +252,49 @@ TEST(weights_change_live)
 	CHECK(served[b] >= 99 && served[b] <= 101);
 }
 
+/* 3 beside 1024, as under the kernel's own scheduler; as whole classes, too. */
+TEST(an_idle_class_gets_what_is_left)
+{
+	u64 served_ns[16] = {0};
+	u32 a, b, c;
+
+	begin(4 * MS, 1);
+	a = create(AN_ROOT_LEAF, 100);
+	b = create(AN_ROOT_LEAF, 100);
+	an_class_set_idle(&tree, b);
+	c = create(b, 100);
+	add(a);
+	add(c);
+	for (u32 i = 0; i < 40000; i++) {
+		u32 leaf = pick();
+
+		served_ns[leaf] += 4 * MS;
+		requeue(leaf, 4 * MS);
+	}
+	CHECK(served_ns[c] * 1024 > served_ns[a] * 29 / 10);
+	CHECK(served_ns[c] * 1024 < served_ns[a] * 31 / 10);
+	/* Whoever wakes takes its place. */
+	CHECK_EQ(pick(), a);
+	stop(a, 4 * MS);
+	CHECK_EQ(pick(), c);
+	add(a);
+	CHECK_EQ(an_preempt_after_ns(&tree, a, c), 0);
+	stop(c, 4 * MS);
+	/* With a weight again it owes nobody what it has had as an idle one. */
+	add(c);
+	an_class_set_weight(&tree, b, 100);
+	CHECK_INVARIANTS(&tree, &invariants);
+	CHECK_EQ(node(an_class_node(&tree, b))->weight, 100);
+	served_ns[a] = served_ns[c] = 0;
+	for (u32 i = 0; i < 20; i++) {
+		u32 leaf = pick();
+
+		served_ns[leaf] += 4 * MS;
+		requeue(leaf, 4 * MS);
+	}
+	CHECK(served_ns[c] >= 9 * 4 * MS && served_ns[a] >= 9 * 4 * MS);
+}
+
 /* A failed creation leaves nothing behind, not even the inner node it would have needed. */
 TEST(the_array_fills_up)
 {

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
 use andante_lab::LabError;
-use andante_sched::StateError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
+use andante_sched::{LoadError, StateError};
 
 /// How the command ended, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Status {
     NoSchedExt,
     /// The kernel's type information is broken.
     BrokenBtf,
+    /// The kernel was built with PREEMPT_RT, and refuses BPF timers.
+    PreemptRt,
     /// Something else about this kernel or its command line stands in the way.
     UnfitKernel,
     /// A sched_ext scheduler is loaded already.
@@ -67,6 +69,8 @@ pub enum Status {
     UnknownContract,
     /// The configuration cannot be read, or makes no sense.
     BadConfig,
+    /// Andante has no room: the caller asks for too much at once, or a table is full.
+    NoRoom,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -94,7 +98,7 @@ impl Status {
         ),
         (
             Self::UnfitKernel,
-            "kernel too old, BPF or its JIT off, or CPUs isolated",
+            "kernel too old, its BPF verifier at fault, BPF or its JIT off, or CPUs isolated",
         ),
         (
             Self::OtherScheduler,
@@ -153,6 +157,14 @@ impl Status {
             Self::BadConfig,
             "the configuration cannot be read, or makes no sense",
         ),
+        (
+            Self::NoRoom,
+            "Andante has no room: a table is full, or too much is asked at once",
+        ),
+        (
+            Self::PreemptRt,
+            "the kernel was built with PREEMPT_RT, and refuses BPF timers",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -189,6 +201,8 @@ impl Status {
             Self::ContractExists => 25,
             Self::UnknownContract => 26,
             Self::BadConfig => 27,
+            Self::NoRoom => 28,
+            Self::PreemptRt => 29,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -208,6 +222,7 @@ impl From<Obstacle> for Status {
         match obstacle {
             Obstacle::OldKernel | Obstacle::NoBpf | Obstacle::IsolatedCpus => Self::UnfitKernel,
             Obstacle::NoSchedExt => Self::NoSchedExt,
+            Obstacle::PreemptRt => Self::PreemptRt,
             Obstacle::BrokenBtf => Self::BrokenBtf,
             Obstacle::CgroupV1 => Self::CgroupV1,
             Obstacle::NoCpuController => Self::NoCpuController,
@@ -241,6 +256,15 @@ impl From<&ClassError> for Status {
     }
 }
 
+impl From<&LoadError> for Status {
+    fn from(error: &LoadError) -> Self {
+        match error {
+            LoadError::Verifier { .. } => Self::UnfitKernel,
+            LoadError::TooManyCpus(_) | LoadError::Refused { .. } => Self::Failure,
+        }
+    }
+}
+
 impl From<&StateError> for Status {
     fn from(error: &StateError) -> Self {
         match error {
@@ -268,7 +292,8 @@ impl From<&ClientError> for Status {
                 FaultKind::UnknownClass => Self::UnknownClass,
                 FaultKind::Taken => Self::ContractExists,
                 FaultKind::NoContract => Self::UnknownContract,
-                FaultKind::BadRequest | FaultKind::Full | FaultKind::Failed => Self::Failure,
+                FaultKind::Full | FaultKind::Busy => Self::NoRoom,
+                FaultKind::BadRequest | FaultKind::Failed => Self::Failure,
             },
         }
     }
@@ -345,6 +370,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
         refusal.status
     } else if let Some(error) = error.downcast_ref::<ClassError>() {
         error.into()
+    } else if let Some(error) = error.downcast_ref::<LoadError>() {
+        error.into()
     } else if let Some(error) = error.downcast_ref::<StateError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<ClientError>() {
@@ -384,11 +411,47 @@ mod tests {
         assert_eq!(numbers.len(), Status::ALL.len());
     }
 
+    /// A loop of restarts fills the journal, and mends nothing.
+    #[test]
+    fn the_unit_is_not_restarted_for_what_a_restart_cannot_mend() {
+        let unit = include_str!("../../../dist/andante.service");
+        let line = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("RestartPreventExitStatus="))
+            .unwrap();
+        let listed: HashSet<u8> = line
+            .split_whitespace()
+            .map(|n| n.parse().unwrap())
+            .collect();
+        let obstacles = [
+            Obstacle::OldKernel,
+            Obstacle::NoSchedExt,
+            Obstacle::PreemptRt,
+            Obstacle::BrokenBtf,
+            Obstacle::NoBpf,
+            Obstacle::CgroupV1,
+            Obstacle::NoCpuController,
+            Obstacle::IsolatedCpus,
+            Obstacle::OtherScheduler,
+            Obstacle::NotRoot,
+        ];
+        let statuses = obstacles.map(Status::from);
+        for status in statuses.iter().chain(&[Status::Usage, Status::BadConfig]) {
+            assert!(listed.contains(&status.code()), "{status:?}");
+        }
+        assert!(!listed.contains(&Status::Ejected.code()));
+    }
+
     #[test]
     fn errors_keep_their_status_on_the_way_up() {
         let error = anyhow::Error::from(ClassError::BadWeight(0)).context("while creating");
         assert_eq!(status_of(&error), Status::BadWeight);
         let refusal = anyhow::Error::from(Refusal::new(Status::Ejected, "ejected"));
         assert_eq!(status_of(&refusal), Status::Ejected);
+        let verifier = LoadError::Verifier {
+            program: "andante_init".into(),
+            words: "verifier bug".into(),
+        };
+        assert_eq!(status_of(&verifier.into()), Status::UnfitKernel);
     }
 }

@@ -1,8 +1,10 @@
 //! Writing to the terminal: colours only where they are wanted, and no complaint when the reader
 //! of a pipe has seen enough.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
+use andante_sched::text::{is_unseen, shown};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
@@ -25,8 +27,10 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Writes text to standard output.
+/// Writes text to standard output. Whatever a terminal obeys, and is no style of ours, becomes visible: names
+/// are escaped where they are put into a text, and this is for those that were forgotten.
 pub fn print(text: &str) -> Result<()> {
+    let text = plain(text);
     match anstream::stdout()
         .write_all(text.as_bytes())
         .and_then(|()| anstream::stdout().flush())
@@ -38,23 +42,76 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes data as JSON to standard output.
 pub fn print_json(data: &impl Serialize) -> Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(data)?))
+    print(&format!("{}\n", json(data)?))
+}
+
+/// Data as JSON of which a terminal obeys nothing: JSON itself escapes the first 32 characters only.
+fn json(data: &impl Serialize) -> Result<String> {
+    let mut text = String::new();
+    for c in serde_json::to_string_pretty(data)?.chars() {
+        if c != '\n' && is_unseen(c) {
+            // All of them are of the first plane.
+            text += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+    }
+    Ok(text)
+}
+
+/// Text with styles, line breaks and tabs, and nothing else that is not to be seen.
+fn plain(text: &str) -> Cow<'_, str> {
+    let kept = |c: char| !is_unseen(c) || c == '\n' || c == '\t';
+    if text.chars().all(kept) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let style = style_length(rest);
+        let (this, after) = rest.split_at(style.unwrap_or(c.len_utf8()));
+        if style.is_some() || kept(c) {
+            plain.push_str(this);
+        } else {
+            plain.push_str(&shown(this));
+        }
+        rest = after;
+    }
+    Cow::Owned(plain)
+}
+
+/// The length of the style that the text begins with: `ESC [ numbers m` [ECMA-48, SGR].
+fn style_length(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\x1b[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then_some(2 + end + 1)
 }
 
 /// Reports why the command failed.
 pub fn error(error: &anyhow::Error) {
     // Standard error may be closed; there is nobody left to tell then.
-    let _ = writeln!(anstream::stderr(), "{} {error:#}", paint(BAD, "andante:"));
+    let text = format!("{error:#}");
+    let _ = writeln!(
+        anstream::stderr(),
+        "{} {}",
+        paint(BAD, "andante:"),
+        plain(&text)
+    );
 }
 
 /// Tells something beside the command's output.
 pub fn note(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{} {text}", paint(BOLD, "andante:"));
+    let _ = writeln!(
+        anstream::stderr(),
+        "{} {}",
+        paint(BOLD, "andante:"),
+        plain(text)
+    );
 }
 
 /// Writes text to standard error.
 pub fn complain(text: &str) {
-    let _ = anstream::stderr().write_all(text.as_bytes());
+    let _ = anstream::stderr().write_all(plain(text).as_bytes());
 }
 
 /// A share as a percentage with one decimal, seven columns wide.
@@ -91,6 +148,33 @@ mod tests {
         assert_eq!(bar(0.5, 4), "██");
         assert_eq!(bar(1.0 / 32.0, 4), "▏");
         assert_eq!(bar(7.0, 4), "████", "more than everything is everything");
+    }
+
+    #[test]
+    fn nothing_but_styles_reaches_the_terminal() {
+        let ours = format!("{}\tb\n", paint(BAD, "a"));
+        assert_eq!(plain(&ours), ours);
+        for (theirs, seen) in [
+            ("\x1b[2J", "\\x1b[2J"),
+            ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+            ("\x1b", "\\x1b"),
+            ("\x1b[", "\\x1b["),
+            ("\x1b[1;1H", "\\x1b[1;1H"),
+            ("a\rb", "a\\x0db"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("größe\u{202e}", "größe\\u{202e}"),
+        ] {
+            assert_eq!(plain(theirs), seen);
+        }
+    }
+
+    #[test]
+    fn json_is_the_same_data_and_obeyed_by_no_terminal() {
+        let name = "\x1b[2J\u{9b}\u{7f}\u{202e}ö";
+        let text = json(&[name]).unwrap();
+        assert!(text.chars().all(|c| c == '\n' || !is_unseen(c)), "{text:?}");
+        let back: Vec<String> = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, [name]);
     }
 
     #[test]

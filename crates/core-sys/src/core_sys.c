@@ -55,9 +55,9 @@ void an_sys_queue_withdraw(struct an_tree *t, u32 leaf)
 	an_queue_withdraw(t, leaf);
 }
 
-u32 an_sys_pick(struct an_tree *t, const struct an_exclusion *x)
+u32 an_sys_pick(struct an_tree *t)
 {
-	return an_pick(t, x);
+	return an_pick(t, 0);
 }
 
 bool an_sys_continue(struct an_tree *t, u32 leaf)

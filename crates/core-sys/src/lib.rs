@@ -17,4 +17,4 @@ pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Pro
 pub use learner::{Learner, Obstacle, Rhythm};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
 pub use rule::Rule;
-pub use tree::{Exclusion, Leaf, Tree};
+pub use tree::{Leaf, Tree};

@@ -8,29 +8,6 @@ use crate::raw::{Raw, allocate, release};
 /// A class, by the index of its leaf. 0 is none.
 pub type Leaf = u32;
 
-/// Leaves passed over in one dispatch: `struct an_exclusion`.
-#[repr(C)]
-#[derive(Debug, Clone, Default)]
-pub struct Exclusion {
-    count: u32,
-    leaves: [Leaf; Self::MAX],
-}
-
-impl Exclusion {
-    /// `AN_MAX_EXCLUDED`.
-    const MAX: usize = 8;
-
-    /// Excludes one more; false if there is no room.
-    pub fn add(&mut self, leaf: Leaf) -> bool {
-        let room = (self.count as usize) < Self::MAX;
-        if room {
-            self.leaves[self.count as usize] = leaf;
-            self.count += 1;
-        }
-        room
-    }
-}
-
 unsafe extern "C" {
     fn an_sys_tree_size() -> usize;
     fn an_sys_tree_init(tree: *mut Raw, quantum_ns: u64, cpus: u32);
@@ -41,7 +18,7 @@ unsafe extern "C" {
     fn an_sys_ready(tree: *mut Raw) -> u32;
     fn an_sys_queue_add(tree: *mut Raw, leaf: Leaf);
     fn an_sys_queue_withdraw(tree: *mut Raw, leaf: Leaf);
-    fn an_sys_pick(tree: *mut Raw, excluded: *const Exclusion) -> Leaf;
+    fn an_sys_pick(tree: *mut Raw) -> Leaf;
     fn an_sys_continue(tree: *mut Raw, leaf: Leaf) -> bool;
     fn an_sys_stop(tree: *mut Raw, leaf: Leaf, service_ns: u64);
     fn an_sys_unpick(tree: *mut Raw, leaf: Leaf);
@@ -95,10 +72,10 @@ impl Tree {
         unsafe { an_sys_class_remove(self.raw.as_ptr(), leaf) == 0 }
     }
 
-    /// The leaf whose task is to run next, none if no leaf outside `excluded` has one.
-    pub fn pick(&mut self, excluded: &Exclusion) -> Option<Leaf> {
-        // SAFETY: see `calls`; the core only reads `excluded`.
-        let leaf = unsafe { an_sys_pick(self.raw.as_ptr(), excluded) };
+    /// The leaf whose task is to run next, none if no leaf has one.
+    pub fn pick(&mut self) -> Option<Leaf> {
+        // SAFETY: see `calls`.
+        let leaf = unsafe { an_sys_pick(self.raw.as_ptr()) };
         (leaf != 0).then_some(leaf)
     }
 
@@ -153,7 +130,7 @@ mod tests {
             tree.queue_add(leaf);
         }
         for _ in 0..1600 {
-            let leaf = tree.pick(&Exclusion::default()).unwrap();
+            let leaf = tree.pick().unwrap();
             tree.queue_add(leaf);
             tree.stop(leaf, QUANTUM_NS);
         }

@@ -20,6 +20,8 @@ pub struct Choices {
     pub leave_percent: Option<u32>,
     /// Of the machine, for contracts of a user [%].
     pub user_quota_percent: Option<u32>,
+    /// Of the machine, for contracts of all users together [%].
+    pub users_quota_percent: Option<u32>,
     /// CPUs of a domain.
     pub domain_cpus: Option<u32>,
 }
@@ -30,7 +32,7 @@ pub const SLICE_US: RangeInclusive<u32> = 100..=100_000;
 pub const LEARN_PERCENT: RangeInclusive<u32> = 0..=90;
 /// Of every CPU, for everybody without a contract [%].
 pub const LEAVE_PERCENT: RangeInclusive<u32> = 1..=95;
-/// Of the machine, for contracts of a user [%].
+/// Of the machine, for contracts of a user, or of all users together [%].
 pub const USER_QUOTA_PERCENT: RangeInclusive<u32> = 0..=100;
 /// CPUs of a domain.
 pub const DOMAIN_CPUS: RangeInclusive<u32> = 1..=1024;
@@ -47,6 +49,7 @@ impl Choices {
             binding: self.binding.or(other.binding),
             leave_percent: self.leave_percent.or(other.leave_percent),
             user_quota_percent: self.user_quota_percent.or(other.user_quota_percent),
+            users_quota_percent: self.users_quota_percent.or(other.users_quota_percent),
             domain_cpus: self.domain_cpus.or(other.domain_cpus),
         }
     }
@@ -81,6 +84,7 @@ impl Choices {
             binding: top.get("binding")?,
             leave_percent: whole(&mut top, "leave_percent", LEAVE_PERCENT)?,
             user_quota_percent: whole(&mut top, "user_quota_percent", USER_QUOTA_PERCENT)?,
+            users_quota_percent: whole(&mut top, "users_quota_percent", USER_QUOTA_PERCENT)?,
             domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
         };
         top.finish()?;
@@ -107,6 +111,7 @@ fn whole(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::books::Settings;
 
     fn read(text: &str) -> Result<Choices, String> {
         Choices::parse("my.toml", text).map_err(|error| error.to_string())
@@ -165,6 +170,9 @@ mod tests {
         };
         assert_eq!(choices.options(), default);
         assert_eq!(choices.user_quota_percent, Some(USER_QUOTA));
-        assert_eq!(keys.len(), 6);
+        let settings = Settings::default();
+        let users_quota_percent = settings.users_quota_per_mille() / 10;
+        assert_eq!(choices.users_quota_percent, Some(users_quota_percent));
+        assert_eq!(keys.len(), 7);
     }
 }

@@ -76,12 +76,12 @@ impl Client {
         let mut line = serde_json::to_string(request).map_err(broken)?;
         line.push('\n');
         let mut stream = self.stream.get_ref();
-        stream
-            .write_all(line.as_bytes())
-            .map_err(ClientError::Broken)?;
+        // Who is turned away is told so before it has asked, and cannot write then, but read.
+        let sent = stream.write_all(line.as_bytes());
         let mut answer = String::new();
         let read = self.stream.read_line(&mut answer);
         if read.map_err(ClientError::Broken)? == 0 {
+            sent.map_err(ClientError::Broken)?;
             let end = io::Error::from(io::ErrorKind::UnexpectedEof);
             return Err(ClientError::Broken(end));
         }

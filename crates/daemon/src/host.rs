@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use andante_sched::class::{ClassError, ClassPath, Tree};
 use andante_sched::contracts::MAX_CONTRACT_CPUS;
+use andante_sched::text::from_bytes;
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 
@@ -19,7 +20,8 @@ pub struct Thread {
     pub tid: i32,
     /// The id of its process.
     pub pid: i32,
-    /// Its name, as `ps -o comm` shows it.
+    /// Its name, as `ps -o comm` shows it; bytes that are no UTF-8 as `\xNN`, and control characters as they
+    /// are.
     pub name: String,
     /// When it was started [ticks since boot]: with `tid` this tells two threads apart.
     pub started: u64,
@@ -50,8 +52,16 @@ pub trait Host {
     fn online_cpus(&self) -> Vec<u32>;
     /// A thread; none if there is none.
     fn thread(&self, tid: i32) -> Option<Thread>;
-    /// The threads of a process.
-    fn threads(&self, pid: i32) -> Vec<i32>;
+    /// The threads of a process, so many at most.
+    fn threads(&self, pid: i32, most: usize) -> Vec<i32>;
+    /// The name of a thread, and when it was started; none if there is none.
+    fn name(&self, tid: i32) -> Option<(String, u64)> {
+        self.thread(tid).map(|thread| (thread.name, thread.started))
+    }
+    /// Whether a thread is of a real-time or deadline class; none if there is none.
+    fn is_realtime(&self, tid: i32) -> Option<bool> {
+        self.thread(tid).map(|thread| thread.realtime)
+    }
     /// The CPUs that a thread may use; none if there is no such thread.
     fn affinity(&self, tid: i32) -> Option<CpuMask>;
     /// The class that a thread is in.
@@ -90,8 +100,8 @@ impl Host for LinuxHost {
     }
 
     fn thread(&self, tid: i32) -> Option<Thread> {
-        let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-        let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+        let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
+        let status = fs::read(format!("/proc/{tid}/status")).ok()?;
         let mut thread = parse_thread(tid, &stat, &status)?;
         thread.allowed = self.affinity(tid)?;
         Some(thread)
@@ -103,12 +113,24 @@ impl Host for LinuxHost {
         Some(allowed.fold(0, |mask, cpu| mask | 1 << cpu))
     }
 
-    fn threads(&self, pid: i32) -> Vec<i32> {
+    fn name(&self, tid: i32) -> Option<(String, u64)> {
+        let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
+        let (name, fields) = parse_stat(&stat)?;
+        Some((name, field(&fields, 22)?))
+    }
+
+    fn is_realtime(&self, tid: i32) -> Option<bool> {
+        // SAFETY: the call takes a number and touches no memory of ours.
+        let policy = unsafe { libc::sched_getscheduler(tid) };
+        u32::try_from(policy).ok().map(is_realtime)
+    }
+
+    fn threads(&self, pid: i32, most: usize) -> Vec<i32> {
         let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
             return Vec::new();
         };
         let tid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-        entries.flatten().filter_map(tid).collect()
+        entries.flatten().filter_map(tid).take(most).collect()
     }
 
     fn class_of(&self, tid: i32) -> Option<ClassPath> {
@@ -144,30 +166,51 @@ fn parse_cpus(text: &str) -> Option<CpuMask> {
 }
 
 /// Reads `/proc/TID/stat` and `/proc/TID/status` [proc(5)].
-fn parse_thread(tid: i32, stat: &str, status: &str) -> Option<Thread> {
+fn parse_thread(tid: i32, stat: &[u8], status: &[u8]) -> Option<Thread> {
     /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
     const PF_KTHREAD: u32 = 0x0020_0000;
-    /// `SCHED_FIFO`, `SCHED_RR`, `SCHED_DEADLINE`.
-    const REALTIME: [u32; 3] = [1, 2, 6];
-    // The name may itself contain spaces and brackets; fields are counted from the one behind it.
-    let (_, rest) = stat.split_once('(')?;
-    let (name, rest) = rest.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3).copied();
-    let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+    let (name, fields) = parse_stat(stat)?;
+    let status = String::from_utf8_lossy(status);
+    // No line but the first holds what a user has chosen, and the kernel keeps line breaks out of that.
+    let line = |key: &str| {
+        status
+            .lines()
+            .skip(1)
+            .find_map(|line| line.strip_prefix(key))
+    };
     let mut uids = line("Uid:")?.split_whitespace().map(str::parse);
-    let flags: u32 = field(9)?.parse().ok()?;
-    let policy: u32 = field(41)?.parse().ok()?;
+    let flags: u32 = field(&fields, 9)?;
     Some(Thread {
         tid,
         pid: line("Tgid:")?.trim().parse().ok()?,
-        name: name.to_owned(),
-        started: field(22)?.parse().ok()?,
+        name,
+        started: field(&fields, 22)?,
         uids: [uids.next()?.ok()?, uids.next()?.ok()?, uids.next()?.ok()?],
         kernel_thread: flags & PF_KTHREAD != 0,
-        realtime: REALTIME.contains(&policy),
+        realtime: is_realtime(field(&fields, 41)?),
         allowed: CpuMask::MAX,
     })
+}
+
+/// The name, and the fields behind it from the third on. The name is bytes, and may contain spaces, brackets
+/// and parts of characters: the last bracket ends it.
+fn parse_stat(stat: &[u8]) -> Option<(String, Vec<String>)> {
+    let first = stat.iter().position(|&byte| byte == b'(')?;
+    let last = stat.iter().rposition(|&byte| byte == b')')?;
+    let name = stat.get(first + 1..last)?;
+    let rest = String::from_utf8_lossy(stat.get(last + 1..)?);
+    let fields = rest.split_whitespace().map(str::to_owned).collect();
+    Some((from_bytes(name), fields))
+}
+
+/// The field of this number, as proc(5) counts them.
+fn field<T: std::str::FromStr>(fields: &[String], number: usize) -> Option<T> {
+    fields.get(number - 3)?.parse().ok()
+}
+
+/// Whether this is `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE`, with or without `SCHED_RESET_ON_FORK`.
+fn is_realtime(policy: u32) -> bool {
+    matches!(policy & !0x4000_0000, 1 | 2 | 6)
 }
 
 #[cfg(test)]
@@ -188,11 +231,45 @@ mod tests {
         let stat = "7 (a) (b c) S 1 7 7 0 -1 4194560 0 0 0 0 1 2 0 0 20 0 1 0 4711 0 0 1 0 0 0 0 0 \
                     0 0 0 0 0 0 0 17 0 99 1 0 0 0";
         let status = "Name:\ta) (b c\nTgid:\t5\nUid:\t1000\t1001\t1002\t1000\n";
-        let thread = parse_thread(7, stat, status).unwrap();
+        let thread = parse_thread(7, stat.as_bytes(), status.as_bytes()).unwrap();
         assert_eq!((thread.pid, thread.started), (5, 4711));
         assert_eq!(thread.name, "a) (b c");
         assert_eq!(thread.uids, [1000, 1001, 1002]);
         assert!(thread.realtime && !thread.kernel_thread);
+    }
+
+    /// The kernel keeps 15 bytes of a name, and prctl(2) takes any.
+    #[test]
+    fn a_name_may_be_cut_within_a_character() {
+        let numbers = " S 1 7 7 0 -1 4194560 0 0 0 0 1 2 0 0 20 0 1 0 4711 0 0 1 0 0 0 0 0 0 0 0 0 0 0 \
+                       0 17 0 0 0 0 0 0";
+        let stat = [b"7 (gr\xc3) \x1b[2J\xff)", numbers.as_bytes()].concat();
+        let status = b"Name:\tgr\xc3) \x1b[2J\xff\nTgid:\t5\nUid:\t1000\t1000\t1000\t1000\n";
+        let thread = parse_thread(7, &stat, status).unwrap();
+        assert_eq!(thread.name, "gr\\xc3) \x1b[2J\\xff");
+        assert_eq!((thread.pid, thread.started), (5, 4711));
+    }
+
+    #[test]
+    fn a_process_that_is_called_so_is_found() {
+        let Ok(host) = LinuxHost::open(MAX_CONTRACT_CPUS) else {
+            eprintln!("skipped: this machine has no cgroup v2 with cpu");
+            return;
+        };
+        let (tell, is_told) = std::sync::mpsc::channel();
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: the kernel reads 16 bytes at most, of a string that ends.
+            unsafe { libc::prctl(libc::PR_SET_NAME, c"gr\xc3".as_ptr()) };
+            tell.send(nix::unistd::gettid().as_raw()).unwrap();
+            let _ = is_done.recv();
+        });
+        let tid = is_told.recv().unwrap();
+        assert_eq!(host.thread(tid).unwrap().name, "gr\\xc3");
+        assert_eq!(host.name(tid).unwrap().0, "gr\\xc3");
+        assert_eq!(host.is_realtime(tid), Some(false));
+        drop(done);
+        thread.join().unwrap();
     }
 
     /// `/proc` has a file for every thread, though it lists processes only.
@@ -206,7 +283,7 @@ mod tests {
         let this = host.thread(pid).unwrap();
         assert_eq!(this.pid, pid);
         assert!(!this.kernel_thread && !this.realtime);
-        assert!(host.threads(pid).contains(&pid));
+        assert!(host.threads(pid, usize::MAX).contains(&pid));
         assert!(!host.online_cpus().is_empty());
         assert_eq!(host.thread(i32::MAX), None);
     }

@@ -49,6 +49,10 @@ pub trait Kernel {
     /// Only such as should never be.
     fn sweep(&mut self) -> Result<(), CallError>;
 
+    /// Gives classes of their own to cgroups that have none for want of room, so many at most, if there is
+    /// room now; how many have got one.
+    fn own_classes(&mut self, most: usize) -> usize;
+
     /// The contracts that there are.
     fn contracts(&self) -> Vec<Contract>;
 
@@ -84,6 +88,10 @@ impl Kernel for Scheduler {
 
     fn sweep(&mut self) -> Result<(), CallError> {
         self.contract_sweep()
+    }
+
+    fn own_classes(&mut self, most: usize) -> usize {
+        Self::own_classes(self, most)
     }
 
     fn contracts(&self) -> Vec<Contract> {

@@ -29,10 +29,12 @@
 //!   so that all of them together get what it promises; each still takes its own room on the CPUs,
 //!   for each has deadlines of its own.
 //! - Root and members of the group `andante` may reserve for every process; other users for their
-//!   own, up to a part of the machine ([`Settings::user_quota_per_mille`]).
+//!   own, up to a part of the machine ([`Settings::user_quota_per_mille`]), and all users together up to
+//!   another ([`Settings::users_quota_per_mille`]). Subordinate ids (`/etc/subuid`) count with their owner.
 //! - When a CPU leaves, contracts on it go to others. None that has its place is moved for that; one
 //!   that fits nowhere runs on its class's share until there is room again.
 
+mod accounts;
 mod books;
 pub mod choices;
 mod client;
@@ -50,8 +52,8 @@ pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;
 pub use protocol::{
-    Ask, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed, MachineSeen, Refused,
-    Reply, Request, Reserved,
+    Ask, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed, MachineSeen,
+    Refused, Reply, Request, Reserved,
 };
 pub use server::{Daemon, Socket, socket_path};
 pub use terms::{LEAST_BUDGET_NS, LEAST_PERIOD_NS, Terms, TermsError};

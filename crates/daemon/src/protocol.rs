@@ -9,8 +9,10 @@
 //! Times are in nanoseconds, parts of CPUs in millionths. CPUs are numbered as the kernel does.
 
 use andante_admission::{Placement, Promise, Refusal, Test};
+use andante_sched::text::shown;
 use serde::{Deserialize, Serialize};
 
+pub use crate::server::DoorSeen;
 use crate::terms::Terms;
 
 /// What is wanted.
@@ -117,6 +119,15 @@ pub enum Limit {
         /// What the user may hold at most.
         limit_ppm: u64,
     },
+    /// What all users without privilege may hold of the machine together.
+    UsersQuota {
+        /// What they hold already.
+        held_ppm: u64,
+        /// What is asked for.
+        asked_ppm: u64,
+        /// What they may hold at most.
+        limit_ppm: u64,
+    },
     /// The contract of the holder's class, or of one above it.
     Parent {
         /// The contract.
@@ -145,16 +156,17 @@ pub struct HolderSeen {
     /// Who.
     #[serde(flatten)]
     pub holder: Holder,
-    /// The name of the process or thread, as `ps -o comm` shows it; empty for a class.
+    /// The name of the process or thread, as `ps -o comm` shows it, with bytes that are no UTF-8 as `\xNN`; as
+    /// its user has chosen it, so not to be written to a terminal as it is. Empty for a class.
     pub command: String,
 }
 
 impl std::fmt::Display for HolderSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.holder {
-            Holder::Process(pid) => write!(f, "{} ({pid})", self.command),
-            Holder::Thread(tid) => write!(f, "{} (thread {tid})", self.command),
-            Holder::Class(path) => write!(f, "class {path}"),
+            Holder::Process(pid) => write!(f, "{} ({pid})", shown(&self.command)),
+            Holder::Thread(tid) => write!(f, "{} (thread {tid})", shown(&self.command)),
+            Holder::Class(path) => write!(f, "class {}", shown(path)),
         }
     }
 }
@@ -168,6 +180,9 @@ pub struct List {
     pub machine: MachineSeen,
     /// The contracts, oldest first.
     pub contracts: Vec<Listed>,
+    /// Who came to ask, and who was turned away.
+    #[serde(default)]
+    pub door: DoorSeen,
 }
 
 /// What contracts share.
@@ -179,6 +194,9 @@ pub struct MachineSeen {
     pub left_for_others_per_mille: u32,
     /// The part of the machine that a user without privilege may hold [1/1000].
     pub user_quota_per_mille: u32,
+    /// The part of the machine that all users without privilege may hold together [1/1000].
+    #[serde(default)]
+    pub users_quota_per_mille: u32,
 }
 
 /// One contract.
@@ -257,6 +275,8 @@ pub enum FaultKind {
     NoContract,
     /// There is no room for another contract in the tables.
     Full,
+    /// The caller, or all users together, ask for too much at once.
+    Busy,
     /// The kernel did not do what it was told.
     Failed,
 }

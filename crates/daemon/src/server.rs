@@ -1,110 +1,258 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The socket and who is at its other end. One thread, nothing blocks: a client that is slow, or
-//! says nothing, keeps nobody waiting.
+//! says nothing, keeps nobody waiting. Nor do many: one is let in and one is answered a turn ([`door`],
+//! [`turns`]), so that a turn takes no longer the more there are, and whoever runs this daemon sees its
+//! signals between two turns.
 
 mod connection;
+mod door;
 mod peer;
 mod socket;
+#[cfg(test)]
+mod tests;
+mod turns;
 
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 
 use self::connection::Connection;
+pub use self::door::DoorSeen;
+use self::door::{Door, Verdict};
 use self::peer::Peer;
 pub use self::socket::{Socket, socket_path};
+use self::turns::Turns;
+use crate::accounts::{AccountFiles, Accounts};
 use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Reply, Request};
 
-/// Clients that may be connected at a time; with one more the one that was silent longest goes.
-const MAX_CONNECTIONS: usize = 64;
 /// How often the books are compared with the kernel and the machine.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long a client may leave a reply unread.
+const UNREAD: Duration = Duration::from_secs(10);
+/// Clients that are refused in a turn at most, some 10 µs each: together as long as one answer.
+const REFUSALS: usize = 32;
+/// How long nobody is accepted after the kernel could give us no file for that: otherwise whoever waits
+/// would wake us all the time.
+const DEAF: Duration = Duration::from_millis(100);
+
+/// How old what is known of users and groups may be when one is let in: whoever was just made a member is one.
+/// To see that nothing has changed takes some 5 µs.
+const ACCOUNTS: Duration = Duration::from_millis(20);
+/// Cgroups that get a class of their own in a second at most, some 20 µs each.
+const CLASSES_A_LOOK: usize = 256;
+
+/// How the one at the other end is known.
+type Who = fn(&UnixStream, &Accounts) -> Option<Peer>;
 
 /// Answers requests while the scheduler is loaded.
 pub struct Daemon<H> {
     socket: Socket,
     host: H,
     books: Books,
+    files: AccountFiles,
+    accounts: Accounts,
+    who: Who,
     connections: Vec<Connection>,
+    door: Door,
+    turns: Turns,
+    deaf_since: Option<Instant>,
     looked: Instant,
+    accounts_looked: Instant,
 }
 
 impl<H: Host> Daemon<H> {
-    /// Nobody is answered before [`Daemon::turn`] is called, but may connect from now on.
+    /// Nobody is answered before [`Daemon::turn`] is called, but may connect from now on. Users and groups
+    /// are looked up here, which may take a while where a directory service is asked.
     ///
     /// # Errors
     /// The settings leave nothing to contracts.
     pub fn new(socket: Socket, settings: Settings, host: H) -> Result<Self, Fault> {
+        let (files, accounts) = AccountFiles::open();
         Ok(Self {
             books: Books::new(settings, &host)?,
             socket,
             host,
+            files,
+            accounts,
+            who: Peer::of,
             connections: Vec::new(),
+            door: Door::default(),
+            turns: Turns::default(),
+            deaf_since: None,
             looked: Instant::now(),
+            accounts_looked: Instant::now(),
         })
     }
 
-    /// Waits for clients, `patience` at most and less if a signal comes, and answers those that ask.
-    /// Returns what happened to contracts meanwhile.
+    /// Waits for clients, `patience` at most and less if a signal comes; lets one of them in, and answers one
+    /// that asks. Returns what happened to contracts meanwhile.
     pub fn turn(&mut self, kernel: &mut dyn Kernel, patience: Duration) -> Vec<Event> {
-        let ready = self.wait(patience);
-        for (at, connection) in self.connections.iter_mut().enumerate() {
-            if !ready.contains(&(at + 1)) {
-                continue;
-            }
-            // One at a time: an answer may take a while, and others wait.
-            if let Some(line) = connection.next_line() {
-                let reply = answer(&mut self.books, &self.host, kernel, &connection.peer, &line);
-                connection.send(&reply);
-            }
-        }
+        let knocked = self.wait(patience);
+        self.answer_one(kernel);
         self.connections.retain(|connection| !connection.is_over());
-        if ready.contains(&0) {
+        if knocked {
             self.accept();
         }
         if self.looked.elapsed() >= LOOK {
-            self.looked = Instant::now();
-            self.books.refresh(kernel, &self.host);
+            self.look(kernel);
         }
         self.books.take_events()
     }
 
-    /// Which are ready: 0 is the socket, the connections follow.
-    fn wait(&self, patience: Duration) -> Vec<usize> {
-        let asks = |at: &usize| *at > 0 && self.connections[at - 1].has_line();
-        let mut ready: Vec<usize> = (0..=self.connections.len()).filter(asks).collect();
-        let patience = match ready.is_empty() {
-            true => patience,
-            false => Duration::ZERO,
+    /// What is due every second.
+    fn look(&mut self, kernel: &mut dyn Kernel) {
+        let now = Instant::now();
+        self.looked = now;
+        self.books.refresh(kernel, &self.host);
+        let given = kernel.own_classes(CLASSES_A_LOOK);
+        if given > 0 {
+            self.books.note(Event::OwnClasses { count: given });
+        }
+        self.door.forget(now);
+        self.turns.forget(now);
+        let stuck = |connection: &Connection| {
+            let silent_for = now.saturating_duration_since(connection.heard());
+            connection.has_more_to_send() && silent_for > UNREAD
         };
-        let mut watched = vec![PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        for connection in &self.connections {
-            let mut wanted = PollFlags::POLLIN;
-            wanted.set(PollFlags::POLLOUT, connection.has_more_to_send());
-            watched.push(PollFd::new(connection.as_fd(), wanted));
-        }
-        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
-        if poll(&mut watched, timeout).is_err() {
-            return Vec::new(); // a signal: the caller's to deal with
-        }
-        let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-        ready.extend((0..watched.len()).filter(|&at| is_ready(&watched[at])));
-        ready
+        let before = self.connections.len();
+        self.connections.retain(|connection| !stuck(connection));
+        self.door.seen.let_go += (before - self.connections.len()) as u64;
     }
 
-    fn accept(&mut self) {
-        while let Some(connection) = self.socket.accept().and_then(Connection::new) {
-            if self.connections.len() == MAX_CONNECTIONS {
-                let quietest = (0..MAX_CONNECTIONS).min_by_key(|at| self.connections[*at].heard());
-                self.connections.remove(quietest.unwrap_or(0));
-            }
-            self.connections.push(connection);
+    /// Waits until there is something to do, and exchanges with clients what can be. Whether somebody wants
+    /// to be let in.
+    fn wait(&mut self, patience: Duration) -> bool {
+        let patience = patience.min(self.until_next());
+        let now = Instant::now();
+        let deaf = |since: Instant| now.saturating_duration_since(since) < DEAF;
+        let mut wanted = PollFlags::POLLIN;
+        wanted.set(PollFlags::POLLIN, !self.deaf_since.is_some_and(deaf));
+        let mut watched = vec![PollFd::new(self.socket.as_fd(), wanted)];
+        let connections = self.connections.iter();
+        watched.extend(connections.map(|one| PollFd::new(one.as_fd(), one.wanted())));
+        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
+        if poll(&mut watched, timeout).is_err() {
+            return false; // a signal: the caller's to deal with
         }
+        let found = watched
+            .iter()
+            .map(|fd| fd.revents().unwrap_or(PollFlags::empty()));
+        let found: Vec<_> = found.collect();
+        for (connection, found) in self.connections.iter_mut().zip(&found[1..]) {
+            if !found.is_empty() {
+                connection.exchange(*found);
+            }
+        }
+        !found[0].is_empty()
+    }
+
+    /// How long no request that has come is to be answered: none is there, or their users' turns are later.
+    fn until_next(&mut self) -> Duration {
+        let now = Instant::now();
+        let asks = |one: &&mut Connection| one.has_line() && !one.has_more_to_send();
+        let asking = self.connections.iter_mut().filter(asks);
+        let mut least = Duration::MAX;
+        for connection in asking {
+            let caller = connection.peer.caller;
+            if caller.privileged {
+                return Duration::ZERO;
+            }
+            let wait = self.turns.wait_of(caller.account, now);
+            if wait > Duration::ZERO && !connection.delayed {
+                connection.delayed = true;
+                self.door.seen.delayed += 1;
+            }
+            least = least.min(wait);
+        }
+        least
+    }
+
+    /// One at a time: an answer may take a while, and others wait.
+    fn answer_one(&mut self, kernel: &mut dyn Kernel) {
+        let (began, used) = (Instant::now(), used_so_far());
+        let connections = self.connections.iter().enumerate();
+        let asking = connections
+            .filter(|(_, one)| one.has_line() && !one.has_more_to_send())
+            .map(|(at, one)| {
+                let caller = one.peer.caller;
+                (at, (!caller.privileged).then_some(caller.account))
+            });
+        let Some(at) = self.turns.next(asking, began) else {
+            return;
+        };
+        let connection = &mut self.connections[at];
+        let peer = connection.peer;
+        let Some(line) = connection.next_line() else {
+            return;
+        };
+        let mut reply = answer(&mut self.books, &self.host, kernel, &peer, &line);
+        if let Reply::Contracts(list) = &mut reply {
+            list.door = DoorSeen {
+                connected: self.connections.len() as u32,
+                ..self.door.seen
+            };
+        }
+        self.connections[at].send(&reply);
+        // The next of the same rank comes first then.
+        self.connections[at..].rotate_left(1);
+        if !peer.caller.privileged {
+            // What it took of the CPU: that others had this meanwhile is not the user's doing.
+            let took = used_so_far().saturating_sub(used);
+            self.turns.charge(peer.caller.account, took, Instant::now());
+        }
+    }
+
+    /// Lets one in, and turns away as many as come before.
+    fn accept(&mut self) {
+        self.deaf_since = None;
+        for _ in 0..REFUSALS {
+            match self.socket.accept() {
+                Ok(Some(stream)) => {
+                    if self.let_in(stream) {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    self.deaf_since = Some(Instant::now());
+                    return;
+                }
+            }
+        }
+    }
+
+    fn let_in(&mut self, stream: UnixStream) -> bool {
+        if self.accounts_looked.elapsed() >= ACCOUNTS {
+            self.accounts_looked = Instant::now();
+            if let Some(accounts) = self.files.changed() {
+                self.accounts = accounts;
+            }
+        }
+        let Some(peer) = (self.who)(&stream, &self.accounts) else {
+            return false;
+        };
+        let Some(mut connection) = Connection::new(stream, peer) else {
+            return false;
+        };
+        match self.door.judge(&peer, &self.connections, Instant::now()) {
+            Ok(Verdict::Enter) => self.connections.push(connection),
+            Ok(Verdict::Instead(at)) => {
+                let message = "this connection was silent, and its place was needed: connect again";
+                self.connections[at].dismiss(Fault::new(FaultKind::Busy, message));
+                self.connections[at] = connection;
+            }
+            Err(fault) => {
+                connection.dismiss(fault);
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -122,7 +270,7 @@ fn answer(
             return Reply::Error(Fault::new(FaultKind::BadRequest, message));
         }
     };
-    if peer.in_container && request != Request::List {
+    if request != Request::List && peer.is_in_container() {
         let message = "processes have other numbers where you are (a pid namespace of its own): \
                        ask from outside the container";
         return Reply::Error(Fault::new(FaultKind::NotPermitted, message));
@@ -130,85 +278,13 @@ fn answer(
     books.answer(kernel, host, peer.caller, &request, monotonic_ns())
 }
 
+/// CPU time of this thread.
+fn used_so_far() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map(Duration::from)
         .map_or(0, |now| now.as_nanos() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::os::unix::net::UnixStream;
-    use std::sync::mpsc;
-    use std::thread;
-
-    use super::*;
-    use crate::books::fakes::{FakeKernel, World};
-    use crate::client::{Client, ClientError};
-    use crate::protocol::Holder;
-
-    /// Serves until the client is done.
-    fn with_daemon<T: Send + 'static>(
-        client: impl FnOnce(&std::path::Path) -> T + Send + 'static,
-    ) -> T {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let mut host = World::new(2).host;
-        host.process(100, "mpv", &[]);
-        let uid = nix::unistd::geteuid().as_raw();
-        host.change(100).uids = [uid; 3];
-        let socket = Socket::bind(&path).unwrap();
-        let mut daemon = Daemon::new(socket, Settings::default(), host).unwrap();
-        let (done, is_done) = mpsc::channel();
-        thread::spawn(move || done.send(client(&path)));
-        let mut kernel = FakeKernel::default();
-        loop {
-            daemon.turn(&mut kernel, Duration::from_millis(20));
-            match is_done.try_recv() {
-                Ok(outcome) => return outcome,
-                Err(mpsc::TryRecvError::Empty) => {}
-                Err(gone) => panic!("the client failed: {gone}"),
-            }
-        }
-    }
-
-    #[test]
-    fn clients_are_answered_whatever_others_do() {
-        let (reserved, again, list) = with_daemon(|path| {
-            // These say nothing, something else, and half a request.
-            let _silent = UnixStream::connect(path).unwrap();
-            let mut strange = UnixStream::connect(path).unwrap();
-            strange.write_all(b"{\"op\":\"fly\"}\n{\"op\"").unwrap();
-            let mut client = Client::connect(path).unwrap();
-            let ask = Request::Reserve(World::ask_for(Holder::Process(100), 1, 20));
-            let reserved = client.request(&ask);
-            let again = client.request(&ask);
-            (reserved, again, client.request(&Request::List))
-        });
-        assert!(matches!(reserved, Ok(Reply::Reserved(_))), "{reserved:?}");
-        let Err(ClientError::Fault(fault)) = again else {
-            panic!("{again:?}");
-        };
-        assert_eq!(fault.kind, FaultKind::Taken);
-        assert!(matches!(list, Ok(Reply::Contracts(list)) if list.contracts.len() == 1));
-    }
-
-    #[test]
-    fn there_is_room_for_the_next_client_always() {
-        let replies = with_daemon(|path| {
-            let mut silent = Vec::new();
-            for _ in 0..2 * MAX_CONNECTIONS {
-                silent.push(UnixStream::connect(path).unwrap());
-            }
-            Client::connect(path).unwrap().request(&Request::List)
-        });
-        assert!(matches!(replies, Ok(Reply::Contracts(_))), "{replies:?}");
-    }
-
-    #[test]
-    fn nobody_to_ask_is_told_with_its_mend() {
-        let error = Client::connect(std::path::Path::new("/no/such/socket")).unwrap_err();
-        assert!(error.to_string().contains("sudo andante run"), "{error}");
-    }
 }

@@ -109,6 +109,10 @@ impl Kernel for Moody<'_> {
         self.kernel.sweep()
     }
 
+    fn own_classes(&mut self, most: usize) -> usize {
+        self.kernel.own_classes(most)
+    }
+
     fn contracts(&self) -> Vec<Contract> {
         self.kernel.contracts()
     }
@@ -157,6 +161,7 @@ impl Books {
             "user" => {
                 self.caller = Caller {
                     uid: number,
+                    account: number,
                     privileged: false,
                 };
             }
@@ -177,7 +182,7 @@ impl Books {
                 // It may be gone already, and the made-up machine does not forgive that.
                 let path = andante_sched::class::ClassPath::parse(what);
                 use andante_daemon::Host;
-                if path.is_ok_and(|path| path.to_string() == what && host.class(&path).is_some()) {
+                if path.is_ok_and(|path| path.to_text() == what && host.class(&path).is_some()) {
                     host.remove_class(what);
                 }
             }

@@ -431,6 +431,7 @@ pub(crate) fn significant(value: f64) -> String {
 pub(crate) fn machine_line(result: &RunResult) -> String {
     let on = match result.on.as_str() {
         "vm" => "virtual machine, virtual time · Linux",
+        "parallel" => "virtual machine, parallel, no times · Linux",
         "sim" => "simulation · Andante",
         _ => "this machine · Linux",
     };

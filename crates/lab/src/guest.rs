@@ -47,6 +47,8 @@ pub(crate) struct GuestOrder {
     pub scheduler: String,
     /// Which of its perturbations.
     pub perturbation: Option<DrawId>,
+    /// Whether virtual CPUs are threads of the host.
+    pub parallel: bool,
 }
 
 /// What the host is sent.
@@ -162,6 +164,7 @@ fn setup() -> Result<Setup, LabError> {
         base_class: "/".to_owned(),
         folder: FOLDER.into(),
         assets: assets::IN_GUEST.into(),
+        parallel: false,
         andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
     })
 }
@@ -183,7 +186,11 @@ pub(crate) fn read_order(order: &GuestOrder) -> Result<(Workload, Choice, Setup)
         Some(id) => perturb::perturbed(&case.workload, id),
         None => case.workload,
     };
-    Ok((workload, Choice::parse(&order.scheduler)?, setup()?))
+    let setup = Setup {
+        parallel: order.parallel,
+        ..setup()?
+    };
+    Ok((workload, Choice::parse(&order.scheduler)?, setup))
 }
 
 /// `3.500 measuring`, or `- booting` outside a measurement.

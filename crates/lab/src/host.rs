@@ -40,6 +40,7 @@ pub(crate) fn run(
             folder: folder.path().to_owned(),
             assets: assets.clone(),
             andante: options.andante.clone(),
+            parallel: false,
         };
         let workload = &job.case.workload;
         let mut say = |at: runner::Progress| progress.run(index, &at, workload.duration_s);

@@ -16,6 +16,9 @@ pub enum On {
     Vm,
     /// In the simulator: no kernel, synthetic programs only.
     Sim,
+    /// In a virtual machine whose CPUs are threads of the host, in the host's time: judged by what needs no
+    /// clock.
+    Parallel,
     /// On this machine; needs root.
     Host,
 }
@@ -25,6 +28,7 @@ impl On {
         match self {
             Self::Vm => "vm",
             Self::Sim => "sim",
+            Self::Parallel => "parallel",
             Self::Host => "host",
         }
     }

@@ -12,6 +12,7 @@ use crate::measures::{
 };
 use crate::result::{ClassResult, Judgement, ProgramResult, RunResult, Verdict};
 use crate::scenario::{Expectation, Figure, Instances, Over, Scenario, Subject};
+use crate::unclocked;
 
 /// Judges all expectations of `scenario`, into the results of the cases they hold for.
 pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
@@ -38,6 +39,7 @@ pub fn judge(scenario: &Scenario, runs: &mut [RunResult]) {
         .collect();
     for (run, judgements) in runs.iter_mut().zip(judged) {
         run.expectations = judgements;
+        run.expectations.extend(unclocked::judgements(run));
     }
 }
 
@@ -93,7 +95,9 @@ fn judge_one(
     let reason = match (absent, base.filter(|name| !kept(name))) {
         (Some(name), _) => Some(format!("{name} was not run")),
         (None, Some(case)) => Some(format!("case {case} was not run")),
-        (None, None) => simulated.then(|| "only a kernel has it".to_owned()),
+        (None, None) => simulated
+            .then(|| "only a kernel has it".to_owned())
+            .or_else(|| unclocked::skipped(expectation, run)),
     };
     if reason.is_some() {
         return vec![judgement("", Verdict::NotJudged, None, reason)];

@@ -6,6 +6,7 @@
 
 mod against;
 mod assets;
+mod brief;
 mod cases;
 mod choice;
 mod clock;
@@ -35,13 +36,16 @@ mod stop;
 pub mod sweep;
 pub mod table;
 pub mod trace;
+mod unclocked;
 mod virtual_machine;
 pub mod why;
 
 pub use against::agreement;
+pub use brief::brief;
 pub use costs::{CostsOptions, costs_guest_main, measure_costs};
 pub use error::LabError;
 pub use guest::guest_main;
 pub use job::{On, RunOptions};
 pub use programs::program_main;
 pub use run::{known_scenarios, run, verdict};
+pub use unclocked::summary as parallel_summary;

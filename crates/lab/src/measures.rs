@@ -29,6 +29,8 @@ pub(crate) const MACHINE: &[(&str, MachineMeasure)] = &[
 ];
 /// Measures that a simulated machine does not have.
 pub(crate) const ONLY_ON_KERNEL: &[&str] = &["load_ms"];
+/// Measures that count what happened, and that it did at all needs no clock.
+pub(crate) const COUNTED: &[&str] = &["frames", "iterations", "deadlines", "events"];
 pub(crate) const CLASS: &[(&str, ClassMeasure)] = &[
     ("share_received", |class, _, _| class.share_received),
     ("share_over_asked", |class, _, _| {
@@ -36,6 +38,12 @@ pub(crate) const CLASS: &[(&str, ClassMeasure)] = &[
     }),
     ("share_of_rest", share_of_rest),
     ("class_cpu_s", |class, _, _| class.cpu_ns as f64 / 1e9),
+    ("least_in_a_second", |class, scheduler, _| {
+        in_seconds(class, scheduler).fold(f64::INFINITY, f64::min)
+    }),
+    ("most_in_a_second", |class, scheduler, _| {
+        in_seconds(class, scheduler).fold(0.0, f64::max)
+    }),
 ];
 pub(crate) const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("frames", |program| program.frames.map(|n| n as f64)),
@@ -92,6 +100,19 @@ pub(crate) const IN_CLASS: &[(&str, InClassMeasure)] =
 /// CPU time of the whole machine in the measurement [ns].
 fn machine_ns(run: &RunResult) -> f64 {
     run.duration_s * 1e9 * f64::from(run.cpus)
+}
+
+/// What a class used in each second, as far as readings of its CPU time tell [CPUs]. There are no more of
+/// them than readings: set `sample_ms` to less than a second.
+fn in_seconds(class: &ClassResult, scheduler: &SchedulerResult) -> impl Iterator<Item = f64> {
+    let readings = scheduler.sample_ns.iter().zip(&class.samples);
+    let readings: Vec<_> = std::iter::once((&0, &0)).chain(readings).collect();
+    (0..readings.len()).filter_map(move |at| {
+        let (from_ns, before_ns) = readings[at];
+        let second = |(at_ns, _): &&(&u64, &u64)| **at_ns >= from_ns + 1_000_000_000;
+        let (until_ns, after_ns) = readings[at..].iter().find(second)?;
+        Some((*after_ns - before_ns) as f64 / (*until_ns - from_ns) as f64)
+    })
 }
 
 /// What a class received of the time that the other classes at the top leave.

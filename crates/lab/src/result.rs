@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::unclocked::Unclocked;
+
 /// The name every result file carries in `schema`.
 pub const SCHEMA: &str = "andante-result";
 /// Raised when a field changes meaning or goes; new optional fields do not raise it.
@@ -36,7 +38,8 @@ pub struct RunResult {
     pub perturbation: Option<String>,
     /// One line for people.
     pub title: String,
-    /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator) or `host`.
+    /// Where it ran: `vm` (a kernel in virtual time), `sim` (the simulator), `parallel` (a kernel in
+    /// the host's time) or `host`.
     pub on: String,
     /// `uname -r` of the kernel that scheduled; of the simulator its version.
     pub kernel: String,
@@ -135,6 +138,9 @@ pub struct SchedulerResult {
     pub classes: Vec<ClassResult>,
     /// Programs in the scenario's order; one entry per instance.
     pub programs: Vec<ProgramResult>,
+    /// What was found that should not be, in a parallel run; absent in others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unclocked: Option<Box<Unclocked>>,
     /// Who ran when, if the scenario asked for a trace; drawn in the trace file.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub runs: Vec<Run>,

@@ -67,7 +67,7 @@ pub(crate) fn carry(
     }
     match options.on {
         On::Sim => simulator::run(jobs, progress),
-        On::Vm => virtual_machine::run(file, scenario, jobs, options, progress),
+        On::Vm | On::Parallel => virtual_machine::run(file, scenario, jobs, options, progress),
         On::Host => host::run(jobs, options, progress),
     }
 }
@@ -148,6 +148,10 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
     let failed: Vec<String> = all
         .filter(|one| one.verdict == Verdict::Fail)
         .map(|one| match one.measured {
+            Some(_) if one.measure.is_none() && one.reason.is_some() => {
+                let reason = one.reason.as_deref().unwrap_or_default();
+                format!("{}: {reason}", one.expectation)
+            }
             Some(measured) => format!("{}, measured {measured}", one.expectation),
             None => format!("{}, not measured", one.expectation),
         })
@@ -288,11 +292,11 @@ pub(crate) fn merge(
             on: on.name().to_owned(),
             kernel: carried.kernel.clone(),
             cpus: match on {
-                On::Vm | On::Sim => case.workload.cpus,
+                On::Vm | On::Sim | On::Parallel => case.workload.cpus,
                 On::Host => host::cpus(),
             },
             memory_mib: match on {
-                On::Vm | On::Sim => case.workload.memory_mib,
+                On::Vm | On::Sim | On::Parallel => case.workload.memory_mib,
                 On::Host => host::memory_mib(),
             },
             duration_s: case.workload.duration_s,

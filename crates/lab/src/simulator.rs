@@ -564,6 +564,8 @@ impl<'a, 'm> Starter<'a, 'm> {
 fn nice_of(choice: &Choice, program: &Program) -> i32 {
     match (choice, &program.tuned) {
         (Choice::ByHand(ByHand::Nice), Some(tuned)) => tuned.nice,
+        // The model's SCHED_IDLE is one more nice value (`kernel/model.h`).
+        _ if program.sched_idle => 20,
         _ => program.nice,
     }
 }

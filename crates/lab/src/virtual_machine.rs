@@ -15,18 +15,18 @@ use serde::de::DeserializeOwned;
 
 use andante_vm::{
     Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage,
-    Qemu, Topology,
+    Qemu, Timing, Topology,
 };
 
 use crate::assets;
 use crate::choice::Choice;
 use crate::error::LabError;
 use crate::guest::{self, GuestOrder, GuestReply, ReadyOrder};
-use crate::job::{Carried, Job, RunOptions};
+use crate::job::{Carried, Job, On, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
 use crate::scenario::Scenario;
-use crate::{perturb, runner};
+use crate::{perturb, runner, unclocked};
 
 /// Each machine takes memory and one of the host's CPUs.
 const MACHINES_MAX: usize = 4;
@@ -35,6 +35,8 @@ const IMAGE_FREE_MIB: u32 = 32;
 /// How long a machine may take on the host: for booting [s], and per virtual second.
 const HOST_S: f64 = 300.0;
 const HOST_S_PER_VIRTUAL_S: f64 = 40.0;
+/// Of one in the host's time: what it waits for, at the end too, may take as long again.
+const HOST_S_PER_PARALLEL_S: f64 = 3.0;
 /// Where binaries of the RAM disk lie in the guest.
 const GUEST_BIN: &str = "/andante/bin";
 
@@ -151,6 +153,14 @@ fn wait<'a>(
     }
 }
 
+/// What makes time pass in the machines.
+fn timing(options: &RunOptions) -> Timing {
+    match options.on {
+        On::Parallel => Timing::Parallel,
+        On::Vm | On::Sim | On::Host => Timing::Virtual,
+    }
+}
+
 /// Finds kernel and emulator, and makes the image if any case needs one.
 pub(crate) fn prepare<'a>(
     file: &Path,
@@ -174,10 +184,10 @@ pub(crate) fn prepare<'a>(
     let say = |what: &str| said.borrow_mut().preparing(what);
     let search = KernelSearch {
         kfuncs: andante_sched::NEEDED_KFUNCS,
-        refresh: false,
+        ..Default::default()
     };
     let kernel = search.find(&cache, &say)?;
-    let qemu = andante_vm::find_qemu(&cache, cpus, &say)?;
+    let qemu = andante_vm::find_qemu_for(&cache, cpus, timing(options), &say)?;
     let image = if workloads().any(|workload| workload.programs.iter().any(real)) {
         let folder = cache.folder("assets")?;
         for workload in workloads() {
@@ -275,9 +285,29 @@ impl Machine<'_> {
             ..Given::default()
         };
         match self.carry("guest", &ready, job, given, say)? {
-            GuestReply::Result(result) => Ok(result),
+            GuestReply::Result(mut result) => {
+                if let Some(found) = &mut result.unclocked {
+                    found.complaints = self.complaints(job);
+                }
+                Ok(result)
+            }
             reply => Err(reply.into_error()),
         }
+    }
+
+    /// Where its console is kept.
+    fn console_log(&self, job: &Job) -> PathBuf {
+        let name = format!("{}.console", job.name().replace([' ', '/'], "-"));
+        self.logs.join(name)
+    }
+
+    /// What the kernel complained of on the console.
+    fn complaints(&self, job: &Job) -> Vec<String> {
+        let console = std::fs::read(self.console_log(job)).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console);
+        let lines = console.lines().map(str::trim_end);
+        let complaints = lines.filter(|line| unclocked::complains(line));
+        complaints.map(str::to_owned).collect()
     }
 
     /// The order to run a job under this scheduler.
@@ -288,6 +318,7 @@ impl Machine<'_> {
             case: job.case.name.clone(),
             scheduler,
             perturbation: job.perturbation,
+            parallel: self.options.on == On::Parallel,
         }
     }
 
@@ -315,7 +346,10 @@ impl Machine<'_> {
     /// last digit as it was, so that figures would tell when it was; and one with its files in another layout
     /// is not needed a second time.
     fn may_save(&self, job: &Job) -> bool {
-        job.case.workload.cpus == 1 && job.perturbation.is_none() && !self.options.boot
+        job.case.workload.cpus == 1
+            && job.perturbation.is_none()
+            && !self.options.boot
+            && self.options.on != On::Parallel
     }
 
     /// Has a machine for this job, has the laboratory there carry out an order, by the subcommand
@@ -335,6 +369,10 @@ impl Machine<'_> {
         let command = [&in_guest(&self.options.andante), "lab", verb, &order];
         let virtual_s =
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
+        let per_s = match self.options.on {
+            On::Parallel => HOST_S_PER_PARALLEL_S,
+            _ => HOST_S_PER_VIRTUAL_S,
+        };
         let layout = job.perturbation.map(perturb::layout);
         let perturbed = self.image_of(layout)?;
         let image = perturbed.as_ref().map(|image| &image.file);
@@ -343,6 +381,7 @@ impl Machine<'_> {
             kernel: &self.kernel,
             qemu: &self.qemu,
             cpus: workload.cpus,
+            timing: timing(self.options),
             topology: Topology {
                 threads_of_core: workload.topology.threads_of_core,
                 cpus_of_cache: workload.topology.cpus_of_cache,
@@ -357,10 +396,8 @@ impl Machine<'_> {
             command: command.map(str::to_owned).into(),
             order: given.order,
             saved: self.may_save(job).then_some(&self.cache),
-            timeout: Duration::from_secs_f64(HOST_S + HOST_S_PER_VIRTUAL_S * virtual_s),
-            console_log: self
-                .logs
-                .join(format!("{}.console", job.name().replace([' ', '/'], "-"))),
+            timeout: Duration::from_secs_f64(HOST_S + per_s * virtual_s),
+            console_log: self.console_log(job),
         };
         let mut last_words = String::new();
         let outcome = boot.run(&mut |event| match event {

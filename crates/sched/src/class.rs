@@ -24,11 +24,15 @@ mod path;
 mod place;
 mod undo;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use crate::text;
 
 pub use create::NewClass;
 pub use error::ClassError;
@@ -96,7 +100,16 @@ impl Tree {
 
     /// The directory that stands for `path`, whether or not it exists.
     pub fn directory(&self, path: &ClassPath) -> PathBuf {
-        self.root.join(path.relative())
+        let relative = path.relative();
+        let literal = self.root.join(&relative);
+        // Units of systemd have names with `\xNN` in them; a byte may be meant as well.
+        match text::to_bytes(&relative) {
+            Some(bytes) if !literal.exists() => {
+                let bytes = self.root.join(OsStr::from_bytes(&bytes));
+                if bytes.exists() { bytes } else { literal }
+            }
+            _ => literal,
+        }
     }
 
     /// Whether there is a class at `path`.
@@ -244,7 +257,7 @@ impl Tree {
         for entry in fs::read_dir(self.directory(path)).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_type().map_err(failed)?.is_dir() {
-                found.push(path.child(&entry.file_name().to_string_lossy()));
+                found.push(path.child(&text::from_bytes(entry.file_name().as_bytes())));
             }
         }
         found.sort();

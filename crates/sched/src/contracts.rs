@@ -15,8 +15,14 @@ use crate::loader::Scheduler;
 use crate::skel::types;
 use crate::state::{LEAF, ROOT};
 
-/// Contracts that there is room for: index 0 is nobody.
-pub const MAX_CONTRACTS: usize = 1023;
+/// Contracts that there is room for, besides those that are learnt.
+pub const MAX_CONTRACTS: usize = SLOTS - 1 - MAX_LEARNT;
+/// Learnt contracts that there is room for (`AN_MAX_LEARNT`).
+pub const MAX_LEARNT: usize = 1024;
+/// Of the promised ones, those that are split at a time (`AN_MAX_SPLITS`; index 0 is nobody).
+pub const MAX_SPLITS: usize = 127;
+/// Places in the table (`AN_MAX_CONTRACTS`); index 0 is nobody.
+const SLOTS: usize = 2048;
 /// Pieces of a split contract (`AN_MAX_PIECES`).
 pub const MAX_PIECES: usize = 16;
 /// CPUs that contracts may run on are numbered below this (`AN_MAX_CONTRACT_CPUS`).
@@ -154,9 +160,15 @@ pub struct Contract {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// No slot is free, the class has a contract already, or the promise is none that can be made.
-    #[error("the kernel has no room for this contract, or its class has one already")]
+    /// There are as many as there is room for.
+    #[error(
+        "all {MAX_CONTRACTS} places for contracts in the kernel are taken, or the {MAX_SPLITS} for split ones: \
+         release one first"
+    )]
     NoRoom,
+    /// The class has a contract.
+    #[error("its class has a contract already")]
+    ClassHasOne,
     /// The contract has ended.
     #[error("the contract has ended")]
     Ended,
@@ -176,7 +188,7 @@ impl Scheduler {
     /// `promise`, the first on `promise.cpu`.
     ///
     /// # Errors
-    /// [`CallError::NoRoom`].
+    /// [`CallError::NoRoom`], [`CallError::ClassHasOne`].
     pub fn contract_create(
         &mut self,
         promise: &Promise,
@@ -208,7 +220,13 @@ impl Scheduler {
                 pad: 0,
             };
         }
-        self.call(call).map(|answer| ContractName(answer.name))
+        let mut made = self.call(call);
+        if matches!(made, Err(CallError::NoRoom)) {
+            // One that has just ended keeps its place until it is swept.
+            self.contract_sweep()?;
+            made = self.call(call);
+        }
+        made.map(|answer| ContractName(answer.name))
     }
 
     /// Moves a contract that is not split to another CPU.
@@ -271,7 +289,7 @@ impl Scheduler {
         // skeleton. The kernel writes it at any time, hence the volatile reads.
         unsafe {
             let unused = (&raw const (*section).contracts.unused).read_volatile() as usize;
-            (1..unused.min(MAX_CONTRACTS + 1))
+            (1..unused.min(SLOTS))
                 .filter_map(|index| {
                     let holder = (&raw const (*section).holders[index]).read_volatile();
                     let found = (&raw const (*section).contracts.contracts[index]).read_volatile();
@@ -329,6 +347,7 @@ impl Scheduler {
             // SAFETY: as above.
             0 => Ok(unsafe { slot.read_volatile() }),
             -28 => Err(CallError::NoRoom),
+            -17 => Err(CallError::ClassHasOne),
             -3 => Err(CallError::NoThread),
             -2 => Err(CallError::Ended),
             -1 if call.op == call::BIND => Err(CallError::KernelThread),
@@ -390,10 +409,18 @@ mod tests {
     /// The constants above are the core's.
     #[test]
     fn the_tables_are_as_long_as_the_kernels() {
-        let tables = types::an_contracts::default();
-        assert_eq!(tables.contracts.len(), MAX_CONTRACTS + 1);
-        assert_eq!(tables.cpus.len(), MAX_CONTRACT_CPUS as usize);
-        assert_eq!(types::an_split::default().piece.len(), MAX_PIECES);
+        type Set = types::an_contracts;
+        /// Without a value, which is larger than a thread's stack.
+        const fn length<S, T, const LENGTH: usize>(_: fn(&S) -> &[T; LENGTH]) -> usize {
+            LENGTH
+        }
+        let cpus = length(|set: &Set| &set.cpus);
+        assert_eq!(length(|set: &Set| &set.contracts), SLOTS);
+        assert_eq!(length(|set: &Set| &set.splits), MAX_SPLITS + 1);
+        assert_eq!(cpus, MAX_CONTRACT_CPUS as usize);
+        assert_eq!(length(|split: &types::an_split| &split.piece), MAX_PIECES);
+        // AN_MAX_LEARNT, by which it is derived.
+        assert_eq!(MAX_LEARNT, 16 * cpus);
     }
 
     #[test]

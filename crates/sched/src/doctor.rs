@@ -12,6 +12,8 @@ use serde::Serialize;
 
 pub use facts::{Facts, Loaded};
 
+use crate::told::{self, Untold};
+
 /// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,6 +32,8 @@ pub enum Obstacle {
     OldKernel,
     /// The kernel was built without sched_ext.
     NoSchedExt,
+    /// The kernel was built with PREEMPT_RT, and refuses BPF timers.
+    PreemptRt,
     /// The kernel's type information is missing or lacks kernel functions.
     BrokenBtf,
     /// BPF programs cannot be loaded, or are not compiled to machine code.
@@ -76,6 +80,8 @@ pub struct Report {
     pub scheduler_can_run: bool,
     /// Whether `andante lab run` can start its virtual machine here.
     pub laboratory_can_run: bool,
+    /// Classes that ask for what this kernel does not tell a scheduler.
+    pub untold: Vec<Untold>,
     /// In the order in which they matter: without the first, the later ones are moot.
     pub checks: Vec<Check>,
 }
@@ -99,6 +105,7 @@ pub fn examine() -> Report {
         scheduler_can_run: all_found(Need::Scheduler),
         laboratory_can_run: all_found(Need::Laboratory),
         kernel: facts.release,
+        untold: told::untold(),
         checks,
     }
 }

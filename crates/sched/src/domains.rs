@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use libbpf_rs::ProgramMut;
+use libbpf_rs::{MapMut, ProgramMut};
 
 use crate::domains_skel::{DomainsSkel, types as domains_types};
 use crate::skel::{SchedSkel, types};
@@ -63,6 +63,8 @@ pub(crate) enum Object {
 const _: () = assert!(size_of::<types::bss>() == size_of::<domains_types::bss>());
 const _: () = assert!(size_of::<types::an_tree>() == size_of::<domains_types::an_tree>());
 const _: () =
+    assert!(size_of::<types::bss_bandwidths>() == size_of::<domains_types::bss_bandwidths>());
+const _: () =
     assert!(size_of::<types::bss_contracts>() == size_of::<domains_types::bss_contracts>());
 
 impl Object {
@@ -98,6 +100,22 @@ impl Object {
                 ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?).cast()
             }
         })
+    }
+
+    /// The program that gives a cgroup which shares its parent's class one of its own.
+    pub fn class_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_class,
+            Self::Several(skel) => &skel.progs.andante_class,
+        }
+    }
+
+    /// The cgroups that share their parent's class.
+    pub fn class_sharing(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.class_sharing,
+            Self::Several(skel) => &skel.maps.class_sharing,
+        }
     }
 
     /// The program that does what is asked for.

@@ -104,6 +104,7 @@ impl Historical {
     ///
     /// [`LoadError`]; nothing is left in the kernel then.
     pub fn load(policy: Policy) -> Result<Self, LoadError> {
+        stay_above();
         let possible = prepare()?;
         // As in the loader: a process loads one scheduler, once.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
@@ -120,7 +121,6 @@ impl Historical {
         for (to, from) in ops.name.iter_mut().zip(policy.ops_name().bytes()) {
             *to = from as std::ffi::c_char;
         }
-        stay_above();
         let mut skel = open.load().map_err(refused("load"))?;
         let link = skel
             .maps

@@ -7,11 +7,17 @@ pub mod doctor;
 pub mod domains;
 mod error;
 pub mod historical;
+mod learnt;
 pub mod loader;
 mod maps;
 pub mod programs;
+mod sharing;
 pub mod snapshot;
 pub mod state;
+pub mod text;
+pub mod told;
+pub mod urgent;
+mod verifying;
 pub mod watched;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -39,7 +45,11 @@ pub const OBJECTS: [(&str, &str); 3] = [
 pub use domains::Domains;
 pub use error::StateError;
 pub use historical::{Historical, Policy};
+pub use learnt::{LearntRoom, learnt_room};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{EmptyProgram, Program, programs};
-pub use snapshot::{Class, Snapshot};
+pub use sharing::{MAX_CLASSES, Sharing, shares_class, sharing};
+pub use snapshot::{Bandwidth, Class, Snapshot};
 pub use state::{Stats, counters, snapshot, stats};
+pub use urgent::Urgent;
+pub use verifying::{Verifying, verifying};

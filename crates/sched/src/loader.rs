@@ -13,6 +13,8 @@ use thiserror::Error;
 use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
 use crate::skel::{SchedSkelBuilder, types};
+use crate::told::Told;
+use crate::verifying;
 
 /// CPUs that the per-CPU arrays of the scheduler have room for (`AN_MAX_CPUS`).
 pub(crate) const MAX_CPUS: usize = 1024;
@@ -20,6 +22,7 @@ pub(crate) const MAX_CPUS: usize = 1024;
 /// Functions of the kernel that the scheduler cannot do without, for a probe of the kernel's BTF.
 pub const NEEDED_KFUNCS: &[&str] = &[
     "bpf_cgroup_ancestor",
+    "bpf_cgroup_from_id",
     "bpf_cgroup_release",
     "bpf_cpumask_intersects",
     "bpf_cpumask_test_cpu",
@@ -73,6 +76,16 @@ pub enum LoadError {
         "this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}"
     )]
     TooManyCpus(usize),
+    /// The kernel's verifier gave up, by a fault of its own or because it is given too little room.
+    #[error(
+        "the verifier of this kernel fails at {program} (\"{words}\"), and no setting mends that: boot a newer one, for example Debian's 7.2.13 or 7.3"
+    )]
+    Verifier {
+        /// What it was looking at.
+        program: String,
+        /// What it said last.
+        words: String,
+    },
     /// The kernel refused the program; its own words follow.
     #[error(
         "the kernel refused the scheduler ({step}: {source}): `andante doctor` tells what is missing\n{log}"
@@ -153,9 +166,28 @@ fn log(_: PrintLevel, text: String) {
 
 pub(crate) fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
     move |source| {
-        let log = LOG.lock().map(|lines| lines.join("\n")).unwrap_or_default();
+        let lines = LOG.lock().map(|lines| lines.clone()).unwrap_or_default();
+        if let Some((program, words)) = verifier_failed(&lines) {
+            return LoadError::Verifier { program, words };
+        }
+        let log = lines.join("\n");
         LoadError::Refused { step, source, log }
     }
+}
+
+/// How the verifier says that it failed, not the program.
+const VERIFIER_FAILS: [&str; 2] = ["verifier bug: ", "BPF program is too large. "];
+
+/// The program at which the verifier failed, and what it said, if that is why loading failed.
+fn verifier_failed(log: &[String]) -> Option<(String, String)> {
+    let says = |line: &&String| VERIFIER_FAILS.iter().any(|words| line.starts_with(words));
+    let words = log.iter().rfind(says)?.clone();
+    let program = log.iter().rev().find_map(|line| {
+        let rest = line.strip_prefix("libbpf: prog '")?;
+        let (name, failed) = rest.split_once('\'')?;
+        failed.contains("failed to load").then(|| name.to_owned())
+    });
+    Some((program.unwrap_or_else(|| "a program".to_owned()), words))
 }
 
 /// Opens, loads and attaches the object of this skeleton; with `$knobs` set, and whatever else is to be
@@ -170,6 +202,17 @@ macro_rules! put_in_charge {
         let [ready, received] = have_tracepoints(["sk_data_ready", "sock_recv_length"]);
         let binding = $options.binding && ready;
         let receipts = binding && received;
+        let told = Told::here();
+        // SAFETY: it is the value that libbpf makes the kernel's structure of, which lives as long as the
+        // open object; the generator declares it as the object does.
+        let ops = unsafe { &mut *$open.struct_ops.andante_ops };
+        // A member that the kernel lacks must be none.
+        if !told.bandwidth {
+            ops.cgroup_set_bandwidth = std::ptr::null_mut();
+        }
+        if !told.idle {
+            ops.cgroup_set_idle = std::ptr::null_mut();
+        }
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
@@ -181,7 +224,10 @@ macro_rules! put_in_charge {
             knobs.nr_cpus_online = online_cpus();
         }
         $more
-        let mut skel = $open.load().map_err(refused("load"))?;
+        verifying::begins($open.open_object());
+        let loaded = $open.load();
+        verifying::ends();
+        let mut skel = loaded.map_err(refused("load"))?;
         let link = skel
             .maps
             .andante_ops
@@ -276,4 +322,43 @@ fn have_tracepoints<const COUNT: usize>(names: [&str; COUNT]) -> [bool; COUNT] {
         btf.as_ref()
             .is_ok_and(|btf| btf.type_by_name::<Typedef<'_>>(&name).is_some())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_verifier_is_told_from_a_fault_of_ours() {
+        let log = |lines: &[&str]| {
+            lines
+                .iter()
+                .map(|line| (*line).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let bug = "verifier bug: backtracking call unexpected regs 1c2";
+        let failed = "libbpf: prog 'andante_init': failed to load: -EFAULT";
+        let of_6_18 = log(&[
+            "752: (05) goto pc-94",
+            "",
+            bug,
+            "-- END PROG LOAD LOG --",
+            failed,
+        ]);
+        let expected = ("andante_init".to_owned(), bug.to_owned());
+        assert_eq!(verifier_failed(&of_6_18), Some(expected.clone()));
+        let (program, words) = expected;
+        let said = LoadError::Verifier { program, words }.to_string();
+        assert!(
+            !said.contains('\n') && said.contains("boot a newer one"),
+            "{said}"
+        );
+        let large = "BPF program is too large. Processed 1000001 insn";
+        assert!(verifier_failed(&log(&[large])).is_some());
+        let ours = log(&[
+            "R1 is not a scalar",
+            "libbpf: prog 'andante_init': failed to load: -22",
+        ]);
+        assert_eq!(verifier_failed(&ours), None);
+    }
 }

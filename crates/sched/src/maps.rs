@@ -24,6 +24,8 @@ unsafe impl Plain for types::bss_contracts {}
 // SAFETY: as above.
 unsafe impl Plain for types::an_tree {}
 // SAFETY: as above.
+unsafe impl Plain for types::bss_bandwidths {}
+// SAFETY: as above.
 unsafe impl Plain for types::task_state {}
 
 /// A copy of such variables, aligned to 8 bytes.
@@ -64,14 +66,10 @@ impl<T: Plain> Variables<T> {
         Ok(Some(Self::of(words)))
     }
 
-    /// The elements of an array that is all that this map holds.
-    ///
-    /// # Errors
-    /// [`StateError`].
-    pub fn each_of(map: &MapHandle) -> Result<Vec<Self>, StateError> {
-        let elements = words_of(map)?;
-        let elements = elements.chunks_exact(size_of::<T>() / 8);
-        Ok(elements.map(|words| Self::of(words.to_vec())).collect())
+    /// The elements of an array that is all that a map holds ([`bytes_of`]).
+    pub fn each_of(bytes: &[u8]) -> Vec<Self> {
+        let elements = bytes.chunks_exact(size_of::<T>());
+        elements.map(|bytes| Self::of(words(bytes))).collect()
     }
 
     fn of(words: Vec<u64>) -> Self {
@@ -93,20 +91,24 @@ impl<T: Plain> Variables<T> {
     }
 }
 
-/// All that this map holds, under its only key, in words.
+/// All that this map holds, under its only key. A class tree is more than a million bytes: a caller that wants
+/// it to be of one instant leaves everything else for later.
 ///
 /// # Errors
 /// [`StateError`].
-pub(crate) fn words_of(map: &MapHandle) -> Result<Vec<u64>, StateError> {
-    words_at(map, &0u32.to_ne_bytes())?.ok_or(StateError::NotLoaded)
+pub(crate) fn bytes_of(map: &MapHandle) -> Result<Vec<u8>, StateError> {
+    let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?;
+    bytes.ok_or(StateError::NotLoaded)
 }
 
-/// What a map keeps under `key`, if anything; zeros fill up the last word. A class tree is some hundred
-/// thousand bytes, and who reads it wants it to be of one instant: the loop is one that compilers unroll.
+/// What a map keeps under `key`, if anything.
 fn words_at(map: &MapHandle, key: &[u8]) -> Result<Option<Vec<u64>>, StateError> {
-    let Some(bytes) = map.lookup(key, MapFlags::ANY)? else {
-        return Ok(None);
-    };
+    let bytes = map.lookup(key, MapFlags::ANY)?;
+    Ok(bytes.map(|bytes| words(&bytes)))
+}
+
+/// In words; zeros fill up the last one. The loop is one that compilers unroll.
+pub(crate) fn words(bytes: &[u8]) -> Vec<u64> {
     let (whole, rest) = bytes.as_chunks::<8>();
     let mut words: Vec<u64> = whole.iter().copied().map(u64::from_ne_bytes).collect();
     if !rest.is_empty() {
@@ -114,7 +116,7 @@ fn words_at(map: &MapHandle, key: &[u8]) -> Result<Option<Vec<u64>>, StateError>
         last[..rest.len()].copy_from_slice(rest);
         words.push(u64::from_ne_bytes(last));
     }
-    Ok(Some(words))
+    words
 }
 
 /// The newest map of this name; it has the highest id and comes last.

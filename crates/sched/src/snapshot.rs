@@ -38,6 +38,41 @@ pub struct Class {
     pub running: u32,
     /// CPU time charged to the subtree since the scheduler was loaded [ns].
     pub cpu_ns: u64,
+    /// What it may use (`cpu.max`), and how often it had to wait for that; none: there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Bandwidth>,
+    /// Whether it gets what nobody else wants (`cpu.idle`).
+    #[serde(default)]
+    pub idle: bool,
     /// What the weights give it while every sibling wants to run [ratio of the machine].
     pub share_asked: f64,
+}
+
+/// The quota of a class; counts are since it has had one, and named as in `cpu.stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bandwidth {
+    /// CPU time in every period, all CPUs taken together [µs].
+    pub quota_usec: u64,
+    /// [µs]
+    pub period_usec: u64,
+    /// What may be left from earlier periods [µs].
+    pub burst_usec: u64,
+    /// Whether it waits for its next period now.
+    pub throttled: bool,
+    /// Periods that have begun while somebody used the class.
+    pub nr_periods: u64,
+    /// Periods in which it was throttled.
+    pub nr_throttled: u64,
+    /// For how long it was throttled altogether [µs].
+    pub throttled_usec: u64,
+    /// Short turns, of some 20 µs, of tasks that had waited for longer than eight seconds while nothing of it was
+    /// left: the kernel's watchdog would end the scheduler otherwise.
+    pub nr_exceeded: u64,
+}
+
+impl Bandwidth {
+    /// What the quota comes to [CPUs].
+    pub fn cpus(&self) -> f64 {
+        self.quota_usec as f64 / self.period_usec.max(1) as f64
+    }
 }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 use libbpf_rs::MapHandle;
 
-use crate::class::cgroup_root;
+use crate::class::{WEIGHT_DEFAULT, cgroup_root};
 use crate::error::StateError;
 use crate::maps::{self, Variables};
 use crate::skel::types;
-use crate::snapshot::{Class, Snapshot};
+use crate::snapshot::{Bandwidth, Class, Snapshot};
+use crate::text;
 
 /// Names that the loader gives the map of the scheduler's variables: with one tree, and with several.
 const STATE_MAPS: [&str; 2] = ["sched_bp.bss", "domains_.bss"];
@@ -24,6 +26,9 @@ const STATE_MAPS: [&str; 2] = ["sched_bp.bss", "domains_.bss"];
 const TREES_MAP: &str = ".bss.trees";
 /// What every node has been given in all domains, if there are several.
 const SERVICE_MAP: &str = ".bss.everywhere";
+
+/// Quotas of classes, by leaf.
+const BANDWIDTH_MAP: &str = ".bss.bandwidths";
 
 /// A copy of the state that took no longer than this was not interrupted [ns].
 const PROMPT_NS: u64 = 3_000_000;
@@ -35,6 +40,8 @@ const STOP: Duration = Duration::from_micros(100);
 
 /// Values of `enum an_node_kind` (`core/tree.h`).
 pub(crate) const LEAF: u8 = 2;
+/// `AN_WEIGHT_IDLE` (`core/tag.h`).
+const IDLE: u32 = 0;
 /// `AN_ROOT` (`core/tree.h`).
 pub(crate) const ROOT: usize = 1;
 
@@ -100,10 +107,10 @@ impl Copied {
         // run for long as a program that has just been started, as this one may be.
         thread::sleep(STOP);
         let begun_ns = monotonic_ns();
-        let state = State::read(maps)?;
+        let bytes = maps.read()?;
         let ended_ns = monotonic_ns();
         Ok(Self {
-            state,
+            state: State::of(maps, &bytes)?,
             at_ns: begun_ns.midpoint(ended_ns),
             took_ns: ended_ns - begun_ns,
         })
@@ -132,6 +139,23 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
+/// Cgroups that share their parent's class now.
+pub(crate) fn classes_shared() -> Result<u64, StateError> {
+    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
+    Ok(variables.get().stats.classes_shared)
+}
+
+/// How many learnt contracts there are, how many were not made for want of room, and how many gave way.
+pub(crate) fn learnt_counts() -> Result<[u64; 3], StateError> {
+    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
+    let stats = &variables.get().stats;
+    Ok([
+        stats.learnt_held,
+        stats.learnt_refused,
+        stats.learnt_gave_way,
+    ])
+}
+
 /// All counters of the loaded scheduler, by their names in `bpf/intf.h`.
 ///
 /// # Errors
@@ -157,10 +181,15 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         learnt,
         trials,
         bound,
-        starving,
+        overdue,
         pulled,
         learnt_pulled,
-        contract_misses
+        contract_misses,
+        classes_shared,
+        learnt_held,
+        learnt_refused,
+        learnt_gave_way,
+        throttled
     ))
 }
 
@@ -175,6 +204,7 @@ fn find_variables() -> Result<MapHandle, StateError> {
 struct StateMaps {
     trees: MapHandle,
     service: Option<MapHandle>,
+    bandwidths: Option<MapHandle>,
 }
 
 impl StateMaps {
@@ -188,22 +218,38 @@ impl StateMaps {
         Ok(Self {
             trees: open(TREES_MAP)?.ok_or(StateError::NotLoaded)?,
             service: open(SERVICE_MAP)?,
+            bandwidths: open(BANDWIDTH_MAP)?,
         })
     }
+
+    fn read(&self) -> Result<Bytes, StateError> {
+        Ok(Bytes {
+            trees: maps::bytes_of(&self.trees)?,
+            service: self.service.as_ref().map(maps::bytes_of).transpose()?,
+        })
+    }
+}
+
+/// The kernel's copy of the trees, and of what every node has been given in all domains.
+struct Bytes {
+    trees: Vec<u8>,
+    service: Option<Vec<u8>>,
 }
 
 /// A copy of the scheduler's class tree.
 struct State {
     tree: Variables<types::an_tree>,
+    /// None while nobody has a quota.
+    bandwidths: Option<Variables<types::bss_bandwidths>>,
     domains: u32,
 }
 
 impl State {
     /// Of several trees, with the same classes in the same places: the first, with what the others
     /// add; and how many there are.
-    fn read(maps: &StateMaps) -> Result<Self, StateError> {
-        let mut trees = Variables::<types::an_tree>::each_of(&maps.trees)?;
-        let service_ns = maps.service.as_ref().map(maps::words_of).transpose()?;
+    fn of(maps: &StateMaps, bytes: &Bytes) -> Result<Self, StateError> {
+        let mut trees = Variables::<types::an_tree>::each_of(&bytes.trees);
+        let service_ns = bytes.service.as_deref().map(maps::words);
         trees.retain(|tree| tree.get().cpus > 0); // there is room for a power of two
         let domains = trees.len() as u32;
         let mut trees = trees.into_iter();
@@ -218,15 +264,43 @@ impl State {
                 node.serving += other.serving;
             }
         }
-        Ok(Self { tree, domains })
+        let limited = nodes.iter().any(|node| node.bandwidth != 0);
+        let map = maps.bandwidths.as_ref().filter(|_| limited);
+        let bandwidths = map.map(Variables::all_of).transpose()?;
+        Ok(Self {
+            tree,
+            bandwidths,
+            domains,
+        })
     }
 
     fn tree(&self) -> &types::an_tree {
         self.tree.get()
     }
 
+    /// The quota of the class of this leaf.
+    fn bandwidth(&self, leaf: usize, now_ns: u64) -> Option<Bandwidth> {
+        let all = &self.bandwidths.as_ref()?.get().bandwidths.of;
+        let its = all.get(leaf).filter(|its| its.quota_ns > 0)?;
+        let so_far_ns = match its.throttled_from_ns {
+            0 => 0,
+            from_ns => now_ns.saturating_sub(from_ns),
+        };
+        Some(Bandwidth {
+            quota_usec: its.quota_ns / 1_000,
+            period_usec: its.period_ns / 1_000,
+            burst_usec: its.burst_ns / 1_000,
+            throttled: its.throttled_from_ns > 0,
+            nr_periods: its.nr_periods.into(),
+            nr_throttled: its.nr_throttled.into(),
+            throttled_usec: (its.throttled_ns + so_far_ns) / 1_000,
+            nr_exceeded: its.nr_exceeded.into(),
+        })
+    }
+
     fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
         let tree = self.tree();
+        let (queued, weights) = (queued_below(tree), children_weigh(tree));
         let mut classes: Vec<Class> = (ROOT..tree.unused as usize)
             .filter(|&index| stands_for_class(tree, index))
             .filter_map(|index| {
@@ -235,11 +309,17 @@ impl State {
                     path: paths.get(&node.cgroup_id)?.clone(),
                     cgroup_id: node.cgroup_id,
                     depth: u32::from(node.depth),
-                    weight: node.weight,
-                    queued: queued_below(tree, index),
+                    weight: if node.weight == IDLE {
+                        WEIGHT_DEFAULT
+                    } else {
+                        node.weight
+                    },
+                    queued: queued[index],
                     running: node.serving,
                     cpu_ns: node.service_ns,
-                    share_asked: share_asked(tree, index),
+                    bandwidth: self.bandwidth(usize::from(node.bandwidth), now_ns),
+                    idle: node.weight == IDLE,
+                    share_asked: share_asked(tree, &weights, index),
                 })
             })
             .collect();
@@ -260,44 +340,60 @@ fn stands_for_class(tree: &types::an_tree, index: usize) -> bool {
     (node.kind == LEAF || node.children > 0) && node.own == 0 && node.cgroup_id != 0
 }
 
-fn is_below(tree: &types::an_tree, mut index: usize, ancestor: usize) -> bool {
-    let depth = tree.nodes[ancestor].depth;
-    while tree.nodes[index].depth > depth {
-        index = usize::from(tree.nodes[index].parent);
+/// Tasks that wait in the queues of all leaves below (or at) each node.
+fn queued_below(tree: &types::an_tree) -> Vec<u32> {
+    let mut queued = vec![0; tree.nodes.len()];
+    for leaf in ROOT..tree.unused as usize {
+        let node = &tree.nodes[leaf];
+        if node.kind != LEAF || node.queued == 0 {
+            continue;
+        }
+        // The root's parent is nobody.
+        let mut at = leaf;
+        for _ in 0..=node.depth {
+            queued[at] += node.queued;
+            at = usize::from(tree.nodes[at].parent);
+        }
     }
-    index == ancestor
+    queued
 }
 
-/// Tasks that wait in the queues of all leaves below (or at) this node.
-fn queued_below(tree: &types::an_tree, index: usize) -> u32 {
-    (ROOT..tree.unused as usize)
-        .filter(|&leaf| tree.nodes[leaf].kind == LEAF && tree.nodes[leaf].queued > 0)
-        .filter(|&leaf| is_below(tree, leaf, index))
-        .map(|leaf| tree.nodes[leaf].queued)
-        .sum()
+/// The weights of the children of each node that want to run. The tasks of an inner class itself count as a
+/// child of it while some of them wait.
+fn children_weigh(tree: &types::an_tree) -> Vec<f64> {
+    let mut weights = vec![0.0; tree.nodes.len()];
+    for node in &tree.nodes[ROOT..tree.unused as usize] {
+        if node.kind != 0 && (node.own == 0 || node.queued > 0) {
+            weights[usize::from(node.parent)] += weight(node);
+        }
+    }
+    weights
 }
 
-/// What the weights give the node while all its siblings want to run. The tasks of an inner class
-/// itself count as a sibling of its children while some of them wait.
-fn share_asked(tree: &types::an_tree, mut index: usize) -> f64 {
+/// The node's weight among its siblings, an idle one's too (`AN_WEIGHT_IDLE` in `core/tag.h`).
+fn weight(node: &types::an_node) -> f64 {
+    match node.weight {
+        IDLE => f64::from(WEIGHT_DEFAULT) * 3.0 / 1024.0,
+        weight => f64::from(weight),
+    }
+}
+
+/// What the weights give the node while all its siblings want to run.
+fn share_asked(tree: &types::an_tree, weights: &[f64], mut index: usize) -> f64 {
     let mut share = 1.0;
     while index != ROOT {
         let node = &tree.nodes[index];
-        let siblings: u32 = (ROOT..tree.unused as usize)
-            .map(|sibling| &tree.nodes[sibling])
-            .filter(|sibling| sibling.kind != 0 && sibling.parent == node.parent)
-            .filter(|sibling| sibling.own == 0 || sibling.queued > 0)
-            .map(|sibling| sibling.weight)
-            .sum();
-        share *= f64::from(node.weight) / f64::from(siblings.max(1));
-        index = usize::from(node.parent);
+        let parent = usize::from(node.parent);
+        share *= weight(node) / weights[parent];
+        index = parent;
     }
     share
 }
 
 /// The path of the class that this leaf of the tree serves, if it serves one.
 pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
-    let state = State::read(&StateMaps::find()?)?;
+    let maps = StateMaps::find()?;
+    let state = State::of(&maps, &maps.read()?)?;
     let tree = state.tree();
     let Some(node) = tree.nodes.get(leaf as usize) else {
         return Ok(None);
@@ -317,7 +413,8 @@ fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
-                let below = format!("{path}/{}", entry.file_name().to_string_lossy());
+                let name = text::from_bytes(entry.file_name().as_bytes());
+                let below = format!("{path}/{name}");
                 // A cgroup that goes away while we look is no loss.
                 let _ = walk(&entry.path(), &below, paths);
             }

@@ -12,6 +12,7 @@ use crate::error::StateError;
 use crate::maps::{self, Variables};
 use crate::skel::types;
 use crate::state::class_of_leaf;
+use crate::text::from_bytes;
 
 /// Map of what is kept per task.
 const TASK_MAP: &str = "task_states";
@@ -80,7 +81,7 @@ pub fn watched(pid: i32) -> Result<Option<Vec<Watched>>, StateError> {
 
 /// All threads of a process; only the one, if the id is that of a thread.
 fn threads(pid: i32) -> Option<Vec<i32>> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = from_bytes(&fs::read(format!("/proc/{pid}/status")).ok()?);
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     if group.trim() != pid.to_string() {
         return Some(vec![pid]);
@@ -104,11 +105,11 @@ fn look(
         return Ok(None);
     };
     let state = state.get();
-    let name = fs::read_to_string(format!("/proc/{tid}/comm")).unwrap_or_default();
+    let name = from_bytes(&fs::read(format!("/proc/{tid}/comm")).unwrap_or_default());
     let seen = &state.learner;
     Ok(Some(Watched {
         tid,
-        name: name.trim_end().to_owned(),
+        name: name.strip_suffix('\n').unwrap_or(&name).to_owned(),
         of_kernel: of_kernel(tid),
         seen: Learner {
             woken_ns: seen.woken_ns,
@@ -144,7 +145,7 @@ fn look(
 /// PF_KTHREAD among the flags in /proc/TID/stat: the seventh field after the name, which may hold anything.
 fn of_kernel(tid: i32) -> bool {
     const KTHREAD: u32 = 0x0020_0000;
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let stat = from_bytes(&fs::read(format!("/proc/{tid}/stat")).unwrap_or_default());
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let flags = after_name.split_whitespace().nth(6);
     flags

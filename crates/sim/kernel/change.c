@@ -120,12 +120,19 @@ struct cgroup *cgroup_new(struct cgroup *parent, u32 weight)
 	c->node.id = m.cgroup_count;
 	c->kn = &c->node;
 	c->weight = weight;
+	c->quota_us = ~0ULL; /* scx_tg_init() */
+	c->period_us = 100000;
 	return c;
 }
 
 bool cgroup_begins(struct cgroup *c)
 {
-	struct scx_cgroup_init_args args = {.weight = c->weight};
+	struct scx_cgroup_init_args args = {
+		.weight = c->weight,
+		.bw_period_us = c->period_us,
+		.bw_quota_us = c->quota_us,
+		.bw_burst_us = c->burst_us,
+	};
 
 	c->known =
 		m.cgroups_known && (!model_ops->cgroup_init || !model_ops->cgroup_init(c, &args));
@@ -158,6 +165,37 @@ void sim_cgroup_weight(u32 cgroup, u32 weight)
 	m.cgroups_locked = 0;
 }
 
+/* cpu_idle_write_s64() */
+void sim_cgroup_idle(u32 cgroup, u32 idle)
+{
+	struct cgroup *c = cgroup_of(cgroup);
+
+	lock_waits(&m.cgroups_locked);
+	if (c->idle != !!idle) {
+		c->idle = idle;
+		c->weight = 100;
+		fair_group_weight(c);
+		if (c->known && model_ops->cgroup_set_idle)
+			model_ops->cgroup_set_idle(c, idle);
+	}
+	m.cgroups_locked = 0;
+}
+
+/* scx_group_set_bandwidth(): quota ~0 is max. The model of the stock scheduler enforces none. */
+void sim_cgroup_bandwidth(u32 cgroup, uint64_t quota_us, uint64_t period_us, uint64_t burst_us)
+{
+	struct cgroup *c = cgroup_of(cgroup);
+	bool same = c->quota_us == quota_us && c->period_us == period_us && c->burst_us == burst_us;
+
+	lock_waits(&m.cgroups_locked);
+	c->quota_us = quota_us;
+	c->period_us = period_us;
+	c->burst_us = burst_us;
+	if (!same && c->known && model_ops->cgroup_set_bandwidth)
+		model_ops->cgroup_set_bandwidth(c, period_us, quota_us, burst_us);
+	m.cgroups_locked = 0;
+}
+
 int sim_cgroup_remove(u32 cgroup)
 {
 	struct cgroup *c = cgroup_of(cgroup);
@@ -172,8 +210,7 @@ int sim_cgroup_remove(u32 cgroup)
 	fair_group_gone(c);
 	c->gone = true;
 	c->parent->children--;
-	free(c->storage.value);
-	c->storage.value = NULL;
+	/* Its storage stays: a program may have the cgroup still (css_free_rwork_fn() frees it). */
 	m.cgroups_locked = 0;
 	return 0;
 }

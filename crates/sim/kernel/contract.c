@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Contracts of a scheduler that has none: it refuses them all. One that has them says itself what
- * becomes of them, in the place of these (shell_trees.h).
+ * Contracts, and classes, of a scheduler that has none: it refuses them all. One that has them says
+ * itself what becomes of them, in the place of these (shell_trees.h).
  */
 #include "model.h"
 
@@ -30,6 +30,27 @@ OTHERWISE int sim_contract_remove(uint32_t name)
 OTHERWISE int sim_contract_sweep(void)
 {
 	return 0;
+}
+
+OTHERWISE void sim_contract_scarce(uint32_t learnt_most)
+{
+	(void)learnt_most;
+}
+
+OTHERWISE int sim_class(uint32_t cgroup)
+{
+	(void)cgroup;
+	return REFUSED;
+}
+
+OTHERWISE uint32_t sim_classes_shared(void)
+{
+	return 0;
+}
+
+OTHERWISE void sim_contracts_learnt(struct sim_learnt *learnt)
+{
+	*learnt = (struct sim_learnt){};
 }
 
 OTHERWISE void sim_contract_kept(uint32_t name, struct sim_kept *kept)

@@ -107,6 +107,8 @@ struct fair_group {
 /* sched_weight_from_cgroup(): 100 is nice 0's. */
 static u64 weight_from(const struct cgroup *c)
 {
+	if (c->idle)
+		return 3 << FAIR_WEIGHT_SHIFT; /* WEIGHT_IDLEPRIO */
 	return (c->weight * FAIR_NICE_0_WEIGHT + 50) / 100 << FAIR_WEIGHT_SHIFT;
 }
 

@@ -86,7 +86,6 @@ u32 sim_fork(const struct sim_task *how)
 	p->cpu = m.cpu;
 	p->cgroup = cgroup_of(cgroup_of(how->cgroup)->gone ? 0 : how->cgroup);
 	p->cgroup->tasks++;
-	p->scx.reset_runnable_at = true;
 	p->holding_cpu = -1;
 	set_affinity(p, how->affinity);
 	if (m.inits) {
@@ -266,6 +265,15 @@ struct cgroup *bpf_cgroup_ancestor(struct cgroup *c, int level)
 void bpf_cgroup_release(struct cgroup *c)
 {
 	(void)c;
+}
+
+/* Those that are removed are found no more. */
+struct cgroup *bpf_cgroup_from_id(u64 id)
+{
+	kernel_call();
+	if (!id || id > m.cgroup_count || m.cgroups[id - 1]->gone)
+		return NULL;
+	return m.cgroups[id - 1];
 }
 
 /* ---- who is who ---- */

@@ -151,6 +151,7 @@ void scx_init_task(struct task_struct *p, bool fork)
 	p->scx.state = SCX_TASK_INIT_BEGIN;
 	if (model_ops->init_task && model_ops->init_task(p, &args))
 		model_ejects("runtime error", "init_task failed");
+	p->scx.reset_runnable_at = true;
 	spend(m.costs.init_task);
 }
 

@@ -423,6 +423,9 @@ struct decisions {
 };
 struct decisions model_decisions(u32 cpu);
 const char *model_scheduler_broken(bool quiet);
+/* When the quota of those that wait in this queue was refilled last; MODEL_NEVER / 2:
+ * they are throttled, 0: they have none. Between two looks they may have been throttled. */
+u64 model_refilled_ns(u64 queue);
 void model_knobs(void);
 bool model_shell_lies(const char *first, const char *last); /* what it keeps, between these */
 

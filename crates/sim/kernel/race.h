@@ -32,6 +32,7 @@ enum op {
 	OP_BYPASS,
 	OP_PIN,
 	OP_RELOAD,
+	OP_QUOTA,
 	OP_KINDS,
 };
 

@@ -47,7 +47,8 @@ static u64 idle_since[MODEL_CPUS];
 static bool waits_for(const struct task_struct *p, const struct rq *rq)
 {
 	return !p->gone && p->class == CLASS_EXT && p->on_rq && p->scx.dsq && !p->scx.dsq->local &&
-	       p->scx.dsq != &task_rq(p)->bypass && task_allowed(p, rq->cpu);
+	       p->scx.dsq != &task_rq(p)->bypass && task_allowed(p, rq->cpu) &&
+	       model_refilled_ns(p->scx.dsq->id) + IDLE_BESIDE_WORK_NS < m.now_ns;
 }
 
 static void check_idle(struct rq *rq)

@@ -10,7 +10,7 @@
 const char *const op_names[OP_KINDS] = {
 	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield",	"nice",
 	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",	"stop",
-	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",    "reload",
+	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",    "reload", "quota",
 };
 
 #define CGROUPS 12
@@ -88,6 +88,8 @@ static void changes_other(enum op op)
 	p->changing = false;
 }
 
+static bool giving; /* a cgroup a class of its own */
+
 static void changes_cgroup(enum op op)
 {
 	u32 *at = &cgroups[chance(CGROUPS)], parent = cgroups[chance(CGROUPS)];
@@ -96,7 +98,14 @@ static void changes_cgroup(enum op op)
 	if (calling)
 		return;
 	calling = true;
-	if (op == OP_WEIGHT && *at && !m.cgroups[*at]->gone) {
+	if (op == OP_QUOTA && *at && !m.cgroups[*at]->gone) {
+		u64 period_us = (1 + chance(100)) * 1000;
+
+		sim_cgroup_bandwidth(*at, chance(3) ? 1000 + chance(2 * period_us) : ~0ULL,
+				     period_us, chance(2) * chance(period_us));
+	} else if (op == OP_WEIGHT && *at && !m.cgroups[*at]->gone && !chance(8)) {
+		sim_cgroup_idle(*at, !m.cgroups[*at]->idle);
+	} else if (op == OP_WEIGHT && *at && !m.cgroups[*at]->gone && !m.cgroups[*at]->idle) {
 		sim_cgroup_weight(*at, 1 + chance(chance(2) ? 10000 : 200));
 	} else if (op == OP_CGROUP) {
 		if (*at && !m.cgroups[*at]->gone)
@@ -107,6 +116,14 @@ static void changes_cgroup(enum op op)
 		}
 	}
 	calling = false;
+	/* The daemon is another process, and may come while a cgroup goes. */
+	if (sim_classes_shared() && !giving) {
+		giving = true;
+		for (u32 number = 1; number < m.cgroup_count; number++)
+			if (!m.cgroups[number]->gone)
+				sim_class(number);
+		giving = false;
+	}
 }
 
 static void promises(u32 task)
@@ -231,6 +248,7 @@ static void one_op(enum op op, u32 task)
 		break;
 	case OP_CGROUP:
 	case OP_WEIGHT:
+	case OP_QUOTA:
 		changes_cgroup(op);
 		break;
 	case OP_PROMISE:

@@ -317,7 +317,8 @@ void put_prev_task(struct rq *rq, struct task_struct *p, struct task_struct *nex
 		dsq_insert(&rq->local, p, SCX_ENQ_HEAD);
 		dsq_local_post_insert(rq, p, SCX_ENQ_HEAD);
 	} else {
-		do_enqueue_task_scx(rq, p, 0, false);
+		do_enqueue_task_scx(rq, p, next && next->class > CLASS_EXT ? SCX_ENQ_LAST : 0,
+				    false);
 	}
 }
 
@@ -377,7 +378,8 @@ static struct task_struct *pick_ext(struct rq *rq, struct task_struct *prev)
 	if (prev_runs && prev->scx.slice && !rq->bypassing)
 		goes_on = true;
 	else if (!rq->local.count && !dispatch_finds(rq, prev, &goes_on))
-		goes_on = prev_runs; /* nothing else: SCX_EV_DISPATCH_KEEP_LAST */
+		/* nothing else: SCX_EV_DISPATCH_KEEP_LAST */
+		goes_on = prev_runs && (!(model_ops->flags & SCX_OPS_ENQ_LAST) || rq->bypassing);
 	rq->in_balance = false;
 	p = goes_on ? prev : rq->local.count ? rq->local.task[0] : NULL;
 	if (p && !p->scx.slice)

@@ -41,6 +41,7 @@ typedef s64 __s64;
 #define __type(name, val) typeof(val) *name
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -58,6 +59,7 @@ enum bpf_map_type {
 #define PF_KTHREAD 0x00200000
 #define PF_NO_SETAFFINITY 0x04000000
 #define SCX_OPS_ENQ_EXITING 4
+#define SCX_OPS_ENQ_LAST 2
 #define AN_NICE_0_PRIO 120
 
 /* Trees that the scheduler has room for: here no user space makes them more. */
@@ -97,7 +99,9 @@ struct cgroup {
 	struct kernfs_node node;
 	struct local_storage storage;
 	u32 weight;
-	u32 children; /* cgroups below, and tasks in it */
+	bool idle;			   /* cpu.idle */
+	u64 quota_us, period_us, burst_us; /* cpu.max, cpu.max.burst */
+	u32 children;			   /* cgroups below, and tasks in it */
 	u32 tasks;
 	struct fair_group *fair; /* of the stock scheduler; NULL: nothing has run in it */
 	bool known;		 /* the scheduler was told of it */
@@ -228,6 +232,9 @@ struct scx_exit_task_args {
 
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_exit_info {
@@ -251,6 +258,9 @@ struct sched_ext_ops {
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us,
+				     u64 burst_us);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*init)(void);
@@ -274,6 +284,7 @@ enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1,
 	SCX_ENQ_HEAD = 1 << 4,
 	SCX_ENQ_PREEMPT = 1ULL << 32,
+	SCX_ENQ_LAST = 1ULL << 41,
 	SCX_ENQ_DSQ_PRIQ = 1ULL << 57,
 };
 enum scx_kick_flags {
@@ -312,6 +323,8 @@ void *model_map(const void *map, u32 type, u32 entries, u32 key_size, u32 value_
 			*at_ = *(v);                                                               \
 		at_ ? 0 : -12 /* ENOMEM */;                                                        \
 	})
+int model_map_delete(const void *map, const void *key);
+#define bpf_map_delete_elem(m, k) model_map_delete(m, k)
 
 typedef int model_timer_callback(void *map, u32 *key, void *value);
 int model_timer_init(struct bpf_timer *timer, void *map);
@@ -357,6 +370,7 @@ bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p);
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
 void bpf_cgroup_release(struct cgroup *cgrp);
+struct cgroup *bpf_cgroup_from_id(u64 id);
 struct task_struct *bpf_task_from_pid(s32 pid);
 void bpf_task_release(struct task_struct *p);
 void bpf_rcu_read_lock(void);
@@ -383,6 +397,30 @@ void an_kset_slice(struct task_struct *p, u64 slice);
 void an_kpreempt(s32 cpu);
 u64 an_kclock_ns(void);
 u64 scx_bpf_now(void); /* what that is not: it may stand still */
+
+static inline u64 an_kcpus(const struct task_struct *p, u32 word)
+{
+	return p->cpus_ptr->bits[word];
+}
+
+/* The model has one more nice value for it (model.h). */
+static inline bool an_kis_idle(const struct task_struct *p)
+{
+	return p->static_prio == AN_NICE_0_PRIO + 20;
+}
+
+static inline bool an_kclass_is_idle(const struct cgroup *cgrp)
+{
+	return cgrp->idle;
+}
+
+static inline void an_kquota(const struct scx_cgroup_init_args *args, u64 *quota_us, u64 *period_us,
+			     u64 *burst_us)
+{
+	*quota_us = args->bw_quota_us;
+	*period_us = args->bw_period_us;
+	*burst_us = args->bw_burst_us;
+}
 
 static inline u32 an_ktask_cpu(const struct task_struct *p)
 {

@@ -33,6 +33,12 @@ bool model_shell_lies(const char *first, const char *last)
 	       (char *)slots < last;
 }
 
+u64 model_refilled_ns(u64 queue)
+{
+	(void)queue;
+	return 0;
+}
+
 /* It counts none: its callbacks are taken to cost what the tree's do that decide nothing. */
 struct decisions model_decisions(u32 cpu)
 {

@@ -45,6 +45,24 @@ struct decisions model_decisions(u32 cpu)
 	};
 }
 
+u64 model_refilled_ns(u64 queue)
+{
+	u32 domain = queue_domain((u32)queue), leaf = queue_leaf((u32)queue);
+	u64 refilled_ns = 0;
+
+	if (queue >= AN_MAX_DOMAINS << 16 || domain >= nr_domains || leaf >= AN_MAX_NODES)
+		return 0;
+	if (throttled(tree_of(domain), leaf))
+		return MODEL_NEVER / 2;
+	for (u32 at = leaf; quotas && at; at = an_node(tree_of(domain), at)->parent) {
+		u32 owner = an_node(tree_of(domain), at)->bandwidth;
+
+		if (owner && an_bandwidth(&bandwidths, owner)->period_from_ns > refilled_ns)
+			refilled_ns = an_bandwidth(&bandwidths, owner)->period_from_ns;
+	}
+	return refilled_ns;
+}
+
 int model_data_ready(struct sock *sk)
 {
 	return andante_data_ready(sk);
@@ -95,6 +113,33 @@ int sim_contract_sweep(void)
 	return andante_contract(NULL);
 }
 
+void sim_contract_scarce(uint32_t learnt_most)
+{
+	contracts.learnt_most = contracts.learnt_free = learnt_most;
+	contracts.gives_way_ns = 0;
+}
+
+int sim_class(uint32_t cgroup)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.cgroup_id = cgroup_of(cgroup)->kn->id;
+	return andante_class(NULL);
+}
+
+uint32_t sim_classes_shared(void)
+{
+	return stats.classes_shared;
+}
+
+void sim_contracts_learnt(struct sim_learnt *learnt)
+{
+	*learnt = (struct sim_learnt){
+		.held = contracts.learnt,
+		.refused = stats.learnt_refused,
+		.gave_way = stats.learnt_gave_way,
+	};
+}
+
 void sim_contract_kept(uint32_t name, struct sim_kept *kept)
 {
 	const struct an_contract *c = an_contract(&contracts, name & 0xffff);
@@ -121,6 +166,18 @@ static const char *queue_broken(u32 domain, u32 leaf)
 
 	if (n->kind == AN_LEAF && dsq && n->queued < dsq->count)
 		return "a leaf counts all tasks in its queue that are not claimed";
+	return NULL;
+}
+
+/* Nobody would ever remove it. */
+static const char *class_broken(u32 index)
+{
+	const struct an_node *n = an_node(&trees[0], index);
+	u64 id = n->cgroup_id;
+
+	if ((n->kind == AN_LEAF || n->kind == AN_INNER) && id && id <= m.cgroup_count &&
+	    m.cgroups[id - 1]->gone)
+		return "a class has a cgroup";
 	return NULL;
 }
 
@@ -182,7 +239,7 @@ const char *model_scheduler_broken(bool quiet)
 		seen[domain].cpus = m.options.cpus > 4 ? m.options.cpus : 4;
 		broken = invariant_broken(t, &seen[domain], &index);
 		for (u32 leaf = 1; !broken && quiet && leaf < t->unused; leaf++)
-			broken = queue_broken(domain, leaf);
+			broken = queue_broken(domain, leaf) ?: class_broken(leaf);
 	}
 	return broken;
 }

@@ -112,6 +112,10 @@ uint64_t sim_now_ns(void);
 
 uint32_t sim_cgroup(uint32_t parent, uint32_t weight); /* number; the root is 0 */
 void sim_cgroup_weight(uint32_t cgroup, uint32_t weight);
+void sim_cgroup_idle(uint32_t cgroup, uint32_t idle);
+/* So much in every period, and so much saved up; quota ~0: no limit. */
+void sim_cgroup_bandwidth(uint32_t cgroup, uint64_t quota_us, uint64_t period_us,
+			  uint64_t burst_us);
 int sim_cgroup_remove(uint32_t cgroup);
 void sim_move(uint32_t task, uint32_t cgroup);
 
@@ -168,6 +172,13 @@ uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t c
 int sim_contract_bind(uint32_t task, uint32_t name);
 int sim_contract_remove(uint32_t name);
 int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
+/* From now on there is room for so many learnt contracts, and whichever sleeps gives way. */
+void sim_contract_scarce(uint32_t learnt_most);
+
+/* As the daemon does when there is room: a cgroup that shares its parent's class gets its own
+ * (andante_class). */
+int sim_class(uint32_t cgroup);
+uint32_t sim_classes_shared(void);
 
 struct sim_kept {
 	uint64_t deadlines, misses, violations, exhaustions;
@@ -175,5 +186,12 @@ struct sim_kept {
 };
 
 void sim_contract_kept(uint32_t name, struct sim_kept *kept);
+
+/* Learnt contracts: how many there are, were not made for want of room, and gave way. */
+struct sim_learnt {
+	uint64_t held, refused, gave_way;
+};
+
+void sim_contracts_learnt(struct sim_learnt *learnt);
 
 #endif

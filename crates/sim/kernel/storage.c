@@ -84,6 +84,7 @@ static struct map {
 	struct entry *entry;
 	u32 *bucket; /* index + 1 of its first */
 	u32 count;
+	u32 gone; /* index + 1 of the first that was deleted */
 	u64 uses;
 } maps[MAPS_MAX];
 
@@ -107,7 +108,7 @@ static struct map *map_of(const void *definition, u32 type, u32 entries, u32 key
 		map->array = calloc(entries, value_size);
 		model_assert(map->array);
 	} else {
-		model_assert(type == BPF_MAP_TYPE_LRU_HASH);
+		model_assert(type == BPF_MAP_TYPE_LRU_HASH || type == BPF_MAP_TYPE_HASH);
 		map->entry = calloc(entries, sizeof(*map->entry));
 		map->bucket = calloc(entries, sizeof(*map->bucket));
 		model_assert(map->entry && map->bucket);
@@ -133,20 +134,34 @@ static struct entry *entry_find(struct map *map, const void *key)
 	return at ? &map->entry[at - 1] : NULL;
 }
 
-/* The entry for a new key: the one that was used least lately, if all are in use. */
+static void entry_unlink(struct map *map, struct entry *e)
+{
+	u32 *at = bucket_of(map, e->key);
+
+	while (&map->entry[*at - 1] != e)
+		at = &map->entry[*at - 1].next;
+	*at = e->next;
+}
+
+/* The entry for a new key: one that was deleted, or the one that was used least lately, if all are
+ * in use. */
 static struct entry *entry_new(struct map *map, const void *key)
 {
-	struct entry *e = map->count < map->entries ? &map->entry[map->count++] : NULL;
-	u32 *at;
+	u32 *at, gone = map->gone;
+	struct entry *e = gone ? &map->entry[gone - 1] : NULL;
 
-	if (!e) {
+	if (e) {
+		map->gone = e->next;
+	} else if (map->count < map->entries) {
+		e = &map->entry[map->count++];
+	} else if (map->type == BPF_MAP_TYPE_HASH) {
+		return NULL;
+	} else {
 		e = map->entry;
 		for (u32 i = 1; i < map->entries; i++)
 			if (map->entry[i].used < e->used)
 				e = &map->entry[i];
-		for (at = bucket_of(map, e->key); &map->entry[*at - 1] != e;)
-			at = &map->entry[*at - 1].next;
-		*at = e->next;
+		entry_unlink(map, e);
 	}
 	memcpy(e->key, key, map->key_size);
 	at = bucket_of(map, key);
@@ -178,6 +193,23 @@ void *model_map(const void *definition, u32 type, u32 entries, u32 key_size, u32
 		return NULL;
 	e->used = ++map->uses;
 	return e->value;
+}
+
+int model_map_delete(const void *definition, const void *key)
+{
+	struct map *map = maps;
+	struct entry *e;
+
+	kernel_call();
+	while (map < maps + MAPS_MAX && map->definition && map->definition != definition)
+		map++;
+	e = map < maps + MAPS_MAX && map->entry ? entry_find(map, key) : NULL;
+	if (!e)
+		return -2; /* ENOENT */
+	entry_unlink(map, e);
+	e->next = map->gone;
+	map->gone = (u32)(e - map->entry) + 1;
+	return 0;
 }
 
 static void forgets(struct local_storage *of)

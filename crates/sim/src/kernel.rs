@@ -20,9 +20,10 @@ use crate::object::Object;
 use crate::program::{NewTask, Program, Record};
 use crate::random::Random;
 use crate::scheduler::Delivered;
+pub use crate::shell::raw::Learnt;
 use crate::shell::{Shell, raw};
 use crate::simulation::Simulation;
-use crate::spec::{ClassId, ContractId, InstanceId, Spec, TaskId};
+use crate::spec::{Bandwidth, ClassId, ContractId, InstanceId, Spec, TaskId};
 use crate::trace::Ran;
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
@@ -181,6 +182,7 @@ enum Event {
     Suspend(InstanceId),
     Resume(InstanceId),
     Kill(InstanceId),
+    Limit(ClassId, Bandwidth),
     Interrupt(Interrupts, Random),
     /// What the daemon does every second.
     Sweep,
@@ -259,6 +261,49 @@ impl Kernel {
         })
     }
 
+    /// Removes a class without tasks and classes; whether it was one.
+    pub fn remove(&mut self, class: ClassId) -> bool {
+        (self.shell.cgroup_remove)(self.classes[class.0]) == 0
+    }
+
+    /// A class that shares its parent's, for there was no room, gets its own, as the daemon asks for it once
+    /// a second: 0, or why there is none still (`AN_CLASS_…` of bpf/intf.h).
+    pub fn own_class(&mut self, class: ClassId) -> i32 {
+        (self.shell.class)(self.classes[class.0])
+    }
+
+    /// Classes that share their parent's.
+    pub fn classes_shared(&self) -> u32 {
+        (self.shell.classes_shared)()
+    }
+
+    /// Learnt contracts: how many there are, were not made for want of room, and made room for others.
+    pub fn learnt(&self) -> Learnt {
+        let mut learnt = Learnt::default();
+        // SAFETY: it lives during the call, and is laid out as in `kernel/sim.h`.
+        unsafe { (self.shell.contracts_learnt)(&raw mut learnt) };
+        learnt
+    }
+
+    /// The class gets what nobody else wants (`cpu.idle`).
+    pub fn idle(&mut self, class: ClassId) {
+        (self.shell.cgroup_idle)(self.classes[class.0], 1);
+    }
+
+    /// What a class may use from `at_ns` on; 0: from the beginning.
+    pub fn limit(&mut self, at_ns: Ns, class: ClassId, bandwidth: Bandwidth) {
+        match at_ns {
+            0 => self.limits(class, bandwidth),
+            _ => self.at(at_ns, Event::Limit(class, bandwidth)),
+        }
+    }
+
+    fn limits(&mut self, class: ClassId, bandwidth: Bandwidth) {
+        let quota_us = bandwidth.quota_us.unwrap_or(u64::MAX);
+        let cgroup = self.classes[class.0];
+        (self.shell.cgroup_bandwidth)(cgroup, quota_us, bandwidth.period_us, bandwidth.burst_us);
+    }
+
     /// A contract for the first task of an instance to come ([`Spec::contract`]), or for all tasks of
     /// `class`; none if the scheduler refuses it. Whether it can be kept is not asked here.
     pub fn promise(
@@ -325,6 +370,10 @@ impl Kernel {
                     }
                 }
                 self.each(instance, |shell, task| (shell.kill)(task));
+            }
+            Event::Limit(class, bandwidth) => {
+                let (class, bandwidth) = (*class, *bandwidth);
+                self.limits(class, bandwidth);
             }
             Event::Sweep => {
                 (self.shell.contract_sweep)();

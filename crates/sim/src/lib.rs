@@ -39,7 +39,7 @@ mod trace;
 pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
-pub use kernel::{Hardware, InCharge, Kernel, Settings, Topology};
+pub use kernel::{Hardware, InCharge, Kernel, Learnt, Settings, Topology};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use object::{SHELL_VARIABLE, ShellError, check_shell};
 pub use one_class::OneClass;
@@ -48,7 +48,7 @@ pub use random::Random;
 pub use scheduler::{Delivered, Scheduler, Slice};
 pub use servers::{ServerOptions, Servers};
 pub use simulation::Simulation;
-pub use spec::{ClassId, ContractId, InstanceId, Priority, Spec, TaskId};
+pub use spec::{Bandwidth, ClassId, ContractId, InstanceId, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};
 
 /// Nanoseconds: instants since the machine began, and lengths of time.

@@ -38,6 +38,18 @@ pub(crate) mod raw {
         pub cpus_of_node: u32,
     }
 
+    /// `struct sim_learnt`.
+    #[repr(C)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct Learnt {
+        /// How many there are.
+        pub held: u64,
+        /// Times that one was not made for want of room.
+        pub refused: u64,
+        /// Those that made room for others.
+        pub gave_way: u64,
+    }
+
     /// `struct sim_costs`: instructions that ways through the kernel take.
     #[repr(C)]
     #[derive(Debug, Clone, Copy, Default)]
@@ -161,6 +173,8 @@ calls! {
     safe {
         now_ns: fn() -> u64;
         cgroup: fn(u32, u32) -> u32;
+        cgroup_idle: fn(u32, u32);
+        cgroup_bandwidth: fn(u32, u64, u64, u64);
         wake_new: fn(u32);
         wake: fn(u32, u32);
         block: fn(u32);
@@ -183,6 +197,9 @@ calls! {
         stolen_ns: fn() -> u64;
         contract_bind: fn(u32, u32) -> c_int;
         contract_sweep: fn() -> c_int;
+        cgroup_remove: fn(u32) -> c_int;
+        class: fn(u32) -> c_int;
+        classes_shared: fn() -> u32;
     }
     unsafe {
         begin: fn(*const raw::Options, *const raw::Costs);
@@ -192,6 +209,7 @@ calls! {
         stats: fn() -> *const raw::Stats;
         contract_create: fn(*const Promise, *const Piece, u32, c_int) -> u32;
         contract_kept: fn(u32, *mut Kept);
+        contracts_learnt: fn(*mut raw::Learnt);
     }
 }
 

@@ -80,3 +80,14 @@ impl Spec {
         WEIGHTS[(self.nice.clamp(-20, 19) + 20) as usize]
     }
 }
+
+/// What a class may use of the CPUs (`cpu.max`, `cpu.max.burst`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bandwidth {
+    /// CPU time in every period [µs]; none: as much as it wants.
+    pub quota_us: Option<u64>,
+    /// [µs]
+    pub period_us: u64,
+    /// What may be left from earlier periods [µs].
+    pub burst_us: u64,
+}

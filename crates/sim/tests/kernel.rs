@@ -1,17 +1,12 @@
 //! Machines with a modelled kernel, under each of the schedulers in `bpf/`.
 
-use andante_sim::{
-    ClassId, Hardware, InCharge, Kernel, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Program, Settings,
-    Simulation, Spec, Step, Usage, World,
-};
+mod usual;
 
-const ANDANTE: InCharge = InCharge::Andante(Settings {
-    quantum_ns: 2 * NS_PER_MS,
-    in_class_wake_ns: 200_000,
-    contract_bound: 819,
-    learn_bound: 512,
-    bindings: true,
-});
+use andante_sim::{
+    ClassId, Hardware, InCharge, Kernel, NS_PER_MS, NS_PER_S, Ns, PolicyKind, Program, Simulation,
+    Spec, Step, Usage, World,
+};
+use usual::ANDANTE;
 
 fn historical(policy: PolicyKind) -> InCharge {
     InCharge::Historical {

@@ -302,7 +302,9 @@ fn two_servers_serve_their_clients_by_weight() {
                 .iter()
                 .flat_map(|client| &m.record(*client).latency_ns)
         };
-        assert_eq!(heard().count(), finished(*server), "every reply is heard");
+        // The last may be on its way: who has woken another goes on for a moment.
+        let unheard = finished(*server).abs_diff(heard().count());
+        assert!(unheard <= 1, "{unheard} replies are not heard");
         // Little's law: four clients at so many requests a second, 10 ms of each cycle thinking.
         let mean_ms = heard().map(|(_, ns)| *ns as f64 / 1e6).sum::<f64>() / heard().count() as f64;
         let wanted_ms = 4e3 / per_s - 10.0;

@@ -40,6 +40,10 @@ impl Smp {
 
     /// Works for a quantum again and again, and sleeps for up to 4 ms after three of ten.
     fn sleeper(&mut self, class: ClassId, seed: u64) {
+        self.sleeper_on(class, EVERYWHERE, seed);
+    }
+
+    fn sleeper_on(&mut self, class: ClassId, affinity: u64, seed: u64) {
         let mut random = Random::new(seed);
         let mut works = false;
         let program = move |world: &mut World<'_>| {
@@ -52,7 +56,7 @@ impl Smp {
                 false => Step::Compute(0),
             }
         };
-        self.task(class, EVERYWHERE, Box::new(program));
+        self.task(class, affinity, Box::new(program));
     }
 
     fn task(
@@ -260,4 +264,73 @@ fn nobody_starves_under_random_masks() {
         }
     }
     println!("longest wait: {worst:.3} of the bound");
+}
+
+/// What all classes are given in a while [ns].
+fn given_to_all(m: &mut Smp, ns: Ns) -> Ns {
+    let before: Ns = m.kernel.usage().classes.iter().sum();
+    m.run(ns);
+    let after: Ns = m.kernel.usage().classes.iter().sum();
+    after - before
+}
+
+/// As a manager of containers pins them: by the hundred to one CPU, a class each, some below others.
+#[test]
+fn no_cpu_idles_beside_work_however_many_classes_are_pinned_elsewhere() {
+    for (cpus, pinned) in [(2, 12), (4, 100), (4, 700)] {
+        let mut m = Smp::new(cpus);
+        let mut pod = ROOT;
+        for n in 0..pinned {
+            if n % 7 == 0 {
+                pod = m.class(ROOT, 100);
+            }
+            let container = m.class(pod, 1 + n % 100);
+            m.hog(container, 1);
+        }
+        // Of six that sleep less than they work one is always awake.
+        for n in 0..6 * (cpus as u64 - 1) {
+            let free = m.class(ROOT, 100);
+            m.sleeper_on(free, EVERYWHERE - 1, n);
+        }
+        m.run(NS_PER_S);
+        let length_ns = 20 * NS_PER_S;
+        let given_ns = given_to_all(&mut m, length_ns);
+        let idle_ns = (cpus as Ns * length_ns).saturating_sub(given_ns);
+        assert!(
+            idle_ns <= length_ns / 1000,
+            "{cpus} CPUs, {pinned} pinned: {} ms idle",
+            idle_ns / NS_PER_MS
+        );
+    }
+}
+
+/// Each class may use some CPUs only, any of them: whichever CPU has nothing to do could do nothing.
+#[test]
+fn no_cpu_idles_beside_work_that_it_may_do_whatever_the_masks_are() {
+    let cpus = 8;
+    for seed in 0..10 {
+        let mut random = Random::new(seed);
+        let mut m = Smp::new(cpus);
+        let mut masks = 0;
+        for n in 0..40 {
+            let class = m.class(ROOT, 1 + random.below(100) as u32);
+            let mask = 1 << random.below(cpus as u64) | 1 << random.below(cpus as u64);
+            masks |= mask;
+            match n % 4 {
+                0 => m.sleeper_on(class, mask, seed * 100 + n),
+                _ => _ = m.hog(class, mask),
+            }
+        }
+        let usable = Ns::from(masks.count_ones());
+        m.run(NS_PER_S);
+        let length_ns = 10 * NS_PER_S;
+        let given_ns = given_to_all(&mut m, length_ns);
+        // A CPU that only sleepers may use idles while they sleep: of ten that is none.
+        let idle_ns = (usable * length_ns).saturating_sub(given_ns);
+        assert!(
+            idle_ns <= length_ns / 1000,
+            "seed {seed}: {} ms idle",
+            idle_ns / NS_PER_MS
+        );
+    }
 }

@@ -52,6 +52,18 @@ impl Default for Topology {
     }
 }
 
+/// What makes time pass in the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// Instructions: each takes a virtual nanosecond, and virtual CPUs run in turns, one at a time. Two runs
+    /// are the same, but two CPUs are hardly ever inside the same callback.
+    #[default]
+    Virtual,
+    /// The host's clock: every virtual CPU is a thread of the host. They really run at once, as far as the host
+    /// has CPUs for them, and are halted anywhere else, so that races happen; no time says anything.
+    Parallel,
+}
+
 /// Files that a command receives after it has made the machine ready, by `/andante/init receive order`.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
@@ -69,8 +81,10 @@ pub struct Boot<'a> {
     pub kernel: &'a Kernel,
     /// The emulator; it must have been found for at least so many CPUs.
     pub qemu: &'a Qemu,
-    /// Virtual CPUs, at least 1. All share one instruction per virtual nanosecond.
+    /// Virtual CPUs, at least 1. In virtual time all share one instruction per nanosecond.
     pub cpus: u32,
+    /// What makes time pass there. Machines in the host's time are not saved.
+    pub timing: Timing,
     /// Which of them are near one another.
     pub topology: Topology,
     /// Memory [MiB]. The image does not count.
@@ -216,6 +230,7 @@ impl<'a> Boot<'a> {
             kernel,
             qemu,
             cpus: 1,
+            timing: Timing::default(),
             topology: Topology::default(),
             memory_mib: 512,
             image: None,
@@ -257,7 +272,7 @@ impl<'a> Boot<'a> {
             files: &files,
             deadline,
         };
-        if let Some(cache) = self.saved {
+        if let (Some(cache), Timing::Virtual) = (self.saved, self.timing) {
             let points = saved::points(self, &initrd, &given[0])?;
             match session.go_on(cache, &points, on_event) {
                 Ok(Begun::Ended(outcome)) => return Ok(outcome),

@@ -59,6 +59,17 @@ pub enum KernelError {
     /// The archive offers no kernel that is new enough.
     #[error("apt offers no kernel from 6.16 on; {}", PURPOSE.mend)]
     NoneOffered,
+    /// It offers none of the version that is asked for.
+    #[error(
+        "apt offers no kernel {version} (the newest of each that it offers: {offered}); ask for one of these in ANDANTE_KERNEL, or {}",
+        PURPOSE.mend
+    )]
+    NotOffered {
+        /// As asked for.
+        version: String,
+        /// One of each of the versions.
+        offered: String,
+    },
     /// Every kernel offered was probed and rejected.
     #[error("none of the kernels apt offers is usable ({tried}); {}", PURPOSE.mend)]
     NoneUsable {
@@ -103,7 +114,8 @@ pub enum KernelError {
 }
 
 /// Finds a usable kernel: in `ANDANTE_KERNEL_DIR` if that is set, else in the cache, else through
-/// apt. `progress` is told what is going on, a line at a time.
+/// apt; the newest, or the newest of the version that `ANDANTE_KERNEL` asks for, such as 6.18 (then the
+/// folder only if its kernel is of that). `progress` is told what is going on, a line at a time.
 pub fn find_kernel(cache: &Cache, progress: &dyn Fn(&str)) -> Result<Kernel, KernelError> {
     KernelSearch::default().find(cache, progress)
 }
@@ -115,6 +127,27 @@ pub struct KernelSearch<'a> {
     pub kfuncs: &'a [&'a str],
     /// Ask apt for newer kernels even if a usable one is cached.
     pub refresh: bool,
+    /// Of which kind it must be.
+    pub kind: Kind,
+}
+
+/// For whom a kernel is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// For everybody.
+    Common,
+    /// With PREEMPT_RT, for those whom interrupts keep waiting.
+    RealTime,
+}
+
+impl Kind {
+    /// The variable that names a folder with the packages of one.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Common => "ANDANTE_KERNEL_DIR",
+            Self::RealTime => "ANDANTE_RT_KERNEL_DIR",
+        }
+    }
 }
 
 impl Default for KernelSearch<'_> {
@@ -122,6 +155,7 @@ impl Default for KernelSearch<'_> {
         Self {
             kfuncs: ESSENTIAL_KFUNCS,
             refresh: false,
+            kind: Kind::Common,
         }
     }
 }
@@ -134,16 +168,21 @@ impl KernelSearch<'_> {
         }
         let _held = cache.lock("kernels")?;
         let kernels = cache.folder("kernels")?;
-        if let Some(folder) = std::env::var_os("ANDANTE_KERNEL_DIR").filter(|v| !v.is_empty()) {
-            return self.in_folder(Path::new(&folder), &kernels, progress);
+        let asked = std::env::var("ANDANTE_KERNEL").unwrap_or_default();
+        if let Some(folder) = std::env::var_os(self.kind.variable()).filter(|v| !v.is_empty()) {
+            let found = self.in_folder(Path::new(&folder), &kernels, progress);
+            match found {
+                Ok(kernel) if !is_of(&kernel.release, &asked) => {}
+                found => return found,
+            }
         }
         if !self.refresh
-            && let Some(kernel) = self.in_cache(&kernels)?
+            && let Some(kernel) = self.in_cache(&kernels, &asked)?
         {
             progress(&format!("kernel {}: from the cache", kernel.release));
             return Ok(kernel);
         }
-        self.through_apt(cache, &kernels, progress)
+        self.through_apt(cache, &kernels, &asked, progress)
     }
 
     /// The kernel whose packages lie in `folder`.
@@ -176,8 +215,8 @@ impl KernelSearch<'_> {
         })
     }
 
-    /// The newest usable kernel that was completely fetched before.
-    fn in_cache(&self, kernels: &Path) -> Result<Option<Kernel>, KernelError> {
+    /// The newest usable kernel of this version that was completely fetched before.
+    fn in_cache(&self, kernels: &Path, asked: &str) -> Result<Option<Kernel>, KernelError> {
         let names: Vec<String> = fs::read_dir(kernels)
             .map_err(io_error(kernels))?
             .flatten()
@@ -185,33 +224,42 @@ impl KernelSearch<'_> {
             .map(|release| format!("linux-image-{release}"))
             .collect();
         let release = Release::of_this_machine();
-        for candidate in candidates(&names, &release.id) {
+        for candidate in candidates(&names, &release.id, self.kind) {
             let home = kernels.join(&candidate.release);
-            if home.join("vmlinux").exists() && self.probe(&home)?.usable {
+            let is_of = is_of(&candidate.release, asked);
+            if is_of && home.join("vmlinux").exists() && self.probe(&home)?.usable {
                 return locate(&home);
             }
         }
         Ok(None)
     }
 
-    /// The newest usable kernel that apt offers.
+    /// The newest usable kernel of this version that apt offers.
     fn through_apt(
         &self,
         cache: &Cache,
         kernels: &Path,
+        asked: &str,
         progress: &dyn Fn(&str),
     ) -> Result<Kernel, KernelError> {
         let release = Release::of_this_machine();
         let apt = Apt::open(cache, &release, &suites(&release), PURPOSE)?;
         progress("asking apt which kernels there are");
         apt.update()?;
-        let offered = candidates(&apt.names("linux-")?, &release.id);
+        let offered = candidates(&apt.names("linux-")?, &release.id, self.kind);
         if offered.is_empty() {
             return Err(KernelError::NoneOffered);
         }
+        let of_asked = |candidate: &&Candidate| is_of(&candidate.release, asked);
+        if !offered.iter().any(|candidate| of_asked(&candidate)) {
+            return Err(KernelError::NotOffered {
+                version: asked.to_owned(),
+                offered: newest_of_each(&offered),
+            });
+        }
         let mut tried = Vec::new();
-        for candidate in offered {
-            match self.try_candidate(&apt, &candidate, kernels, progress) {
+        for candidate in offered.iter().filter(of_asked) {
+            match self.try_candidate(&apt, candidate, kernels, progress) {
                 Ok(kernel) => return Ok(kernel),
                 // Lists run ahead of or behind the pool they describe; another one may be there.
                 Err(
@@ -219,7 +267,7 @@ impl KernelSearch<'_> {
                     | KernelError::Apt(AptError::Failed { .. })),
                 ) => {
                     progress(&format!("passed over: {error}"));
-                    tried.push(candidate.release);
+                    tried.push(candidate.release.clone());
                 }
                 Err(error) => return Err(error),
             }
@@ -266,6 +314,28 @@ impl KernelSearch<'_> {
         }
         Ok(btf::probe(&bytes, self.kfuncs)?)
     }
+}
+
+/// Is this release of the version that is asked for? 7.2.13 is of 7.2 and of 7.2.13, not of 7.2.1; all are of
+/// none.
+fn is_of(release: &str, asked: &str) -> bool {
+    let rest = release.strip_prefix(asked);
+    rest.is_some_and(|rest| asked.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Of each version, such as 7.2, the newest release; these come newest first.
+fn newest_of_each(offered: &[Candidate]) -> String {
+    let version = |release: &str| release.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+    let mut newest: Vec<&str> = Vec::new();
+    for Candidate { release, .. } in offered {
+        if newest
+            .iter()
+            .all(|known| version(known) != version(release))
+        {
+            newest.push(release);
+        }
+    }
+    newest.join(", ")
 }
 
 /// Downloads only the package with `vmlinuz`, which is all a probe needs.
@@ -450,6 +520,23 @@ mod tests {
             assert_eq!(kernel.vmlinuz, root.join(vmlinuz));
             assert_eq!(kernel.config, Some(root.join(config)));
         }
+    }
+
+    #[test]
+    fn a_release_is_of_its_version() {
+        for asked in ["", "7", "7.2", "7.2.13", "7.2.13+deb14"] {
+            assert!(is_of("7.2.13+deb14-cloud-amd64", asked), "{asked}");
+        }
+        for asked in ["7.2.1", "7.3", "6.18"] {
+            assert!(!is_of("7.2.13+deb14-cloud-amd64", asked), "{asked}");
+        }
+        let offered = ["7.2.13+a", "7.2.11+a", "7.0.13+a", "6.18.15+a", "6.18.9+a"];
+        let offered = offered.map(|release| Candidate {
+            release: release.to_owned(),
+            image: String::new(),
+            others: Vec::new(),
+        });
+        assert_eq!(newest_of_each(&offered), "7.2.13+a, 7.0.13+a, 6.18.15+a");
     }
 
     #[test]

@@ -86,12 +86,12 @@ mod tree;
 mod vmlinux;
 
 pub use apt::AptError;
-pub use boot::{Boot, BootError, Event, InitrdFile, Order, Outcome, Topology};
+pub use boot::{Boot, BootError, Event, InitrdFile, Order, Outcome, Timing, Topology};
 pub use cache::{Cache, CacheError};
 pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_image};
-pub use kernel::{Kernel, KernelError, KernelSearch, find_kernel};
+pub use kernel::{Kernel, KernelError, KernelSearch, Kind as KernelKind, find_kernel};
 pub use modules::ModuleError;
-pub use qemu::{Qemu, QemuError, find_qemu};
+pub use qemu::{Qemu, QemuError, find_qemu, find_qemu_for};
 pub use tree::{Content, TreeError};
 
 /// Bytes as hexadecimal digits.

@@ -1,7 +1,9 @@
 //! Finding an emulator.
 //!
 //! Any QEMU runs one virtual CPU in virtual time. With several, versions before 8.1 let one of them
-//! run for up to 100 virtual milliseconds alone, which no scheduler can be measured on. Where the
+//! run for up to 100 virtual milliseconds alone, which no scheduler can be measured on. Nor are machines
+//! whose virtual CPUs are threads of the host run on those: all that is said of them was tried with newer
+//! ones. Where the
 //! system's QEMU does not do, a newer one is fetched through apt into the cache; nothing is
 //! installed.
 
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::apt::{Apt, AptError, Purpose, Release};
+use crate::boot::Timing;
 use crate::cache::{Cache, CacheError, staging};
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -48,12 +51,14 @@ pub enum QemuError {
     },
     /// What apt offers is too old as well.
     #[error(
-        "{cpus} virtual CPUs need QEMU 8.1 or newer, and apt offers only {}.{}; install a newer qemu-system-x86_64, or use one CPU",
-        version.0, version.1
+        "{} QEMU 8.1 or newer, and apt offers only {}.{}; install a newer qemu-system-x86_64, or {}",
+        needing(*cpus, *timing), version.0, version.1, instead(*timing)
     )]
     TooOld {
         /// Virtual CPUs asked for.
         cpus: u32,
+        /// And what was to make time pass.
+        timing: Timing,
         /// The best version found.
         version: (u32, u32),
     },
@@ -65,10 +70,35 @@ pub enum QemuError {
     Cache(#[from] CacheError),
 }
 
+fn needing(cpus: u32, timing: Timing) -> String {
+    match timing {
+        Timing::Virtual => format!("{cpus} virtual CPUs need"),
+        Timing::Parallel => "virtual CPUs that are threads of the host need".to_owned(),
+    }
+}
+
+fn instead(timing: Timing) -> &'static str {
+    match timing {
+        Timing::Virtual => "use one CPU",
+        Timing::Parallel => "run it in virtual time, without --parallel",
+    }
+}
+
 /// Finds a QEMU that keeps virtual time with so many CPUs: the system's own if it does, else one
 /// fetched into the cache.
 pub fn find_qemu(cache: &Cache, cpus: u32, progress: &dyn Fn(&str)) -> Result<Qemu, QemuError> {
-    let suits = |qemu: &Qemu| cpus == 1 || qemu.version >= FIRST_FAIR;
+    find_qemu_for(cache, cpus, Timing::Virtual, progress)
+}
+
+/// The same for what is to make time pass in the machine.
+pub fn find_qemu_for(
+    cache: &Cache,
+    cpus: u32,
+    timing: Timing,
+    progress: &dyn Fn(&str),
+) -> Result<Qemu, QemuError> {
+    let any_will_do = cpus == 1 && timing == Timing::Virtual;
+    let suits = |qemu: &Qemu| any_will_do || qemu.version >= FIRST_FAIR;
     if let Some(binary) = in_path(PROGRAM) {
         let qemu = Qemu::identify(binary, None)?;
         if suits(&qemu) {
@@ -87,6 +117,7 @@ pub fn find_qemu(cache: &Cache, cpus: u32, progress: &dyn Fn(&str)) -> Result<Qe
     } else {
         Err(QemuError::TooOld {
             cpus,
+            timing,
             version: qemu.version,
         })
     }
@@ -184,6 +215,21 @@ mod tests {
         let new = parse_version("QEMU emulator version 10.0.2 (Debian 1:10)\n").unwrap();
         assert!(old < FIRST_FAIR && new >= FIRST_FAIR);
         assert_eq!(parse_version("command not found"), None);
+    }
+
+    #[test]
+    fn who_has_an_old_one_is_told_what_to_do() {
+        let told = |timing| {
+            QemuError::TooOld {
+                cpus: 4,
+                timing,
+                version: (7, 2),
+            }
+            .to_string()
+        };
+        let (virtually, parallel) = (told(Timing::Virtual), told(Timing::Parallel));
+        assert!(virtually.contains("4 virtual CPUs") && virtually.ends_with("or use one CPU"));
+        assert!(parallel.contains("offers only 7.2") && parallel.ends_with("without --parallel"));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! `andante class`: the tree of classes, which is the tree of cgroups.
 
+use std::os::unix::fs::MetadataExt;
+
 use andante_sched::class::{ClassInfo, ClassPath, NewClass, Tree};
 use andante_sched::doctor::Loaded;
+use andante_sched::text::shown;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::exit::Status;
+use crate::exit::{Refusal, Status};
 use crate::output::{self, BOLD, DIM, paint, percent, seconds};
 use crate::tree;
 
@@ -20,6 +23,10 @@ use crate::tree;
 #[command(after_long_help = "\
 QLinux's node calls: mknod = create, rmnod = remove, admin = set, move and join = move, \
 parse = the path itself.
+
+There are places for 8191 classes; a class takes one, and one more if it has children. A cgroup that finds \
+none shares its parent's class: create and set say so and end with status 28, and as soon as others are \
+removed it gets its own (`andante status` tells how many share).
 
 Examples:
   sudo andante class create media --weight 800
@@ -149,13 +156,36 @@ impl Class {
         match self.action {
             Action::List(list) => list.run(&tree)?,
             Action::Show(show) => show.run(&tree)?,
-            Action::Create(create) => create.run(&tree)?,
+            Action::Create(create) => {
+                let path = create.path.clone();
+                create.run(&tree)?;
+                refuse_if_shared(&tree, &path)?;
+            }
             Action::Remove(remove) => tree.remove(&remove.path)?,
-            Action::Set(set) => tree.set_weight(&set.path, set.weight)?,
+            Action::Set(set) => {
+                tree.set_weight(&set.path, set.weight)?;
+                refuse_if_shared(&tree, &set.path)?;
+            }
             Action::Move(moved) => tree.place(&moved.pids, &moved.path)?,
         }
         Ok(Status::Ok)
     }
+}
+
+/// Fails if the class, though it is made and weighed, has no room of its own in the scheduler: nobody should
+/// find that out by its share. Who may not look is told nothing.
+fn refuse_if_shared(tree: &Tree, path: &ClassPath) -> Result<()> {
+    let id = std::fs::metadata(tree.directory(path)).map(|found| found.ino());
+    let shares = |id: u64| andante_sched::shares_class(id).unwrap_or(false);
+    if !id.is_ok_and(shares) {
+        return Ok(());
+    }
+    let message = format!(
+        "the weight of class {path} is set, but it shares its parent's class: all {} places for classes are \
+         taken; remove cgroups that nobody needs, and it gets its own within seconds",
+        andante_sched::MAX_CLASSES
+    );
+    Err(Refusal::new(Status::NoRoom, message).into())
 }
 
 impl List {
@@ -234,7 +264,7 @@ fn render(classes: &[Described]) -> String {
         // The first is where the listing starts: say in full what it is.
         .map(|(at, class)| match at {
             0 => class.info.path.to_string(),
-            _ => class.info.path.name().to_owned(),
+            _ => shown(class.info.path.name()).into_owned(),
         })
         .collect();
     let width = |(line, name): (&String, &String)| line.width() + name.width();

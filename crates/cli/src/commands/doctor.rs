@@ -1,6 +1,7 @@
 //! `andante doctor`: what this machine has and lacks.
 
 use andante_sched::doctor::{Check, Need, Obstacle, Report, examine};
+use andante_sched::told;
 use anyhow::Result;
 use clap::Args;
 
@@ -46,6 +47,9 @@ fn render(report: &Report) -> String {
         for check in report.checks.iter().filter(|check| check.need == need) {
             text += &line(check);
         }
+    }
+    for warning in told::warnings(&report.untold) {
+        text += &format!("\n{}\n", paint(MEND, warning));
     }
     text + "\n" + &verdict(report) + "\n"
 }
@@ -104,6 +108,7 @@ mod tests {
         let (kernel, checks) = ("6.12.1".into(), vec![check]);
         Report {
             kernel,
+            untold: Vec::new(),
             scheduler_can_run,
             laboratory_can_run: true,
             checks,

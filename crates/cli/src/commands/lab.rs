@@ -26,7 +26,9 @@ const WIDTH: u16 = 100;
 /// Prove what a scheduler does: run a scenario under several, on a real kernel in virtual time.
 ///
 /// The virtual machine finds a usable kernel through this machine's own apt configuration; nothing
-/// is installed, and root is not needed. The same scenario gives the same figures on every run.
+/// is installed, and root is not needed. The same scenario gives the same figures on every run. The
+/// newest kernel that will do is taken; ANDANTE_KERNEL=6.18 asks for another version, and ANDANTE_KERNEL_DIR
+/// names a folder with the packages of one.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -72,6 +74,7 @@ Examples:
   andante lab run desktop --perturb 200 --on sim
   andante lab run audio --perturb 5 --scheduler andante
   andante lab run audio --perturbation 1/3 --scheduler andante --case frames-64
+  andante lab run race-contracts --parallel --scheduler andante --set 'duration_s = 600'
   sudo andante lab run my-own.toml --on host")]
 struct Run {
     /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
@@ -102,6 +105,13 @@ struct Run {
     /// Where to run it: in a virtual machine, in the simulator, or on this machine as root.
     #[arg(long, value_enum, default_value_t = Place::Vm)]
     on: Place,
+    /// In a virtual machine whose CPUs are threads of this one, in this machine's time. They really run at
+    /// once, so that races happen which virtual time, where one CPU runs at a time, hardly ever shows. No time
+    /// says anything then: only what needs no clock is judged (the scheduler stays in charge, the kernel does
+    /// not complain, every program runs and ends, nothing is left behind), and expectations that depend on time
+    /// are not, which is said. Needs QEMU 8.1 or newer, which is fetched if it is not installed.
+    #[arg(long, conflicts_with_all = ["on", "perturb", "against"])]
+    parallel: bool,
     /// Only the cases of these names.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     case: Vec<String>,
@@ -120,6 +130,10 @@ struct Run {
     /// those of a real kernel.
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
+    /// Print one line for each thing that the scenario expects: its bound, and what came out under each
+    /// scheduler.
+    #[arg(long, conflicts_with_all = ["json", "perturb"])]
+    brief: bool,
     /// Print the results as JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -243,7 +257,7 @@ impl Run {
             let options = self.options(scenario)?;
             let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
             if !self.json {
-                self.show(&runs)?;
+                self.show(&options, &runs)?;
             }
             verdicts.push(andante_lab::verdict(&runs));
             results.extend(runs);
@@ -301,6 +315,7 @@ impl Run {
             schedulers: self.schedulers(),
             perturbation: self.perturbation,
             on: match self.on {
+                _ if self.parallel => On::Parallel,
                 Place::Vm => On::Vm,
                 Place::Sim => On::Sim,
                 Place::Host => On::Host,
@@ -308,9 +323,15 @@ impl Run {
             against: self.against.clone(),
             out: self.out.clone(),
             andante: env::current_exe().context("could not find this program's own file")?,
-            machines: self.machines.map(|n| n as usize),
+            machines: self.machines(),
             boot: self.boot,
         })
+    }
+
+    /// Machines at once. One whose CPUs are threads takes all there are.
+    fn machines(&self) -> Option<usize> {
+        let usual = self.parallel.then_some(1);
+        self.machines.map(|n| n as usize).or(usual)
     }
 
     /// The scenario to run and what is laid over it: of a family a draw, written as a scenario with
@@ -333,11 +354,18 @@ impl Run {
     }
 
     /// Prints one scenario's results.
-    fn show(&self, runs: &[RunResult]) -> Result<()> {
-        let table = table::render(runs, usize::from(width()), true);
+    fn show(&self, options: &RunOptions, runs: &[RunResult]) -> Result<()> {
+        let table = match self.brief {
+            true => andante_lab::brief(options, runs, usize::from(width()))?,
+            false => table::render(runs, usize::from(width()), true),
+        };
         let key = runs.first().map_or("", |run| &run.scenario);
         let folder = self.out.join(key);
         let folder = format!("results in {}", folder.display());
+        let judged = match self.parallel {
+            true => andante_lab::parallel_summary(runs),
+            false => String::new(),
+        };
         let agreement = match (&self.against, andante_lab::agreement(runs)) {
             (Some(other), (compared, hold)) => {
                 format!(
@@ -348,7 +376,7 @@ impl Run {
             (None, _) => String::new(),
         };
         let folder = paint(DIM, folder);
-        output::print(&format!("{table}\n{agreement}{folder}\n"))
+        output::print(&format!("{table}\n{judged}{agreement}{folder}\n"))
     }
 }
 

@@ -2,6 +2,7 @@
 //! `andante reserve`: contracts for what runs already.
 
 use andante_daemon::{Ask, Holder, Reply, Request};
+use andante_sched::text::shown;
 use anyhow::Result;
 use clap::Args;
 
@@ -23,8 +24,8 @@ use crate::output;
 #[command(after_long_help = "\
 A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
 may have at most 80 % of one. Root and members of the group andante reserve for every process; other \
-users for their own, up to a tenth of the machine (`andante run --user-quota`), and not with --soft, \
-which uses more than was asked for. Contracts below a \
+users for their own, up to a tenth of the machine each and two fifths all together (`andante run \
+--user-quota`, `--users-quota`), and not with --soft, which uses more than was asked for. Contracts below a \
 class that has one may not add up to more than that, and what runs under them comes out of it too. A \
 program that may not use all CPUs gets its contract on one that it may.
 
@@ -85,7 +86,7 @@ impl Reserve {
             (Reply::Refused(answer), Request::Reserve(ask) | Request::Ask(ask)) => {
                 contracts::refused(answer, &ask.terms.contract("asked"))
             }
-            (Reply::Released { name }, _) => format!("{name} is released\n"),
+            (Reply::Released { name }, _) => format!("{} is released\n", shown(name)),
             (Reply::Contracts(list), _) if list.contracts.is_empty() => {
                 "there are no contracts\n".to_owned()
             }

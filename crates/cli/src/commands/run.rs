@@ -1,13 +1,14 @@
 //! `andante run`: puts the scheduler in charge until told to stop.
 
 mod config;
+mod loading;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use andante_daemon::{Choices, Daemon, LinuxHost, Settings, Socket, choices, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Domains, Historical, Policy, Scheduler};
+use andante_sched::{Domains, Historical, Policy, Scheduler, told};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -15,6 +16,7 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::loading::Loading;
 use crate::exit::{Refusal, Status};
 use crate::output::{self, BOLD, GOOD, paint};
 
@@ -38,7 +40,7 @@ Examples:
 
 What no option says is read from /etc/andante.toml and /etc/andante.d/*.toml, if they are there:
   learn_percent = 0     # nothing is learnt; likewise leave_percent, user_quota_percent,
-                        # slice_us, domain_cpus, and binding = false
+                        # users_quota_percent, slice_us, domain_cpus, and binding = false
 
 The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
 contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
@@ -71,6 +73,10 @@ pub struct Run {
     /// [%]; 10 if nothing is said.
     #[arg(long, value_name = "PERCENT", value_parser = within(choices::USER_QUOTA_PERCENT))]
     user_quota: Option<u32>,
+    /// The part of the machine that all of these users may reserve together [%]; half of what --leave
+    /// leaves to contracts if nothing is said. Subordinate ids (/etc/subuid) are counted with their owner.
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::USER_QUOTA_PERCENT))]
+    users_quota: Option<u32>,
     /// Divide the CPUs into domains of so many, by their numbers; each has a class tree under a lock of
     /// its own, and only the first serves contracts. Up to 32 CPUs are one domain, and with more it is
     /// 16 for each, if nothing is said.
@@ -82,6 +88,9 @@ pub struct Run {
     /// Print nothing unless something goes wrong.
     #[arg(long, short)]
     quiet: bool,
+    /// Say more: with what priority the scheduler was loaded, and how long that took.
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 fn within(range: std::ops::RangeInclusive<u32>) -> impl TypedValueParser<Value = u32> {
@@ -125,6 +134,7 @@ fn policy() -> impl TypedValueParser<Value = Named> {
 impl Run {
     /// Loads, waits, and unloads.
     pub fn run(self) -> Result<Status> {
+        let loading = Loading::begin(!self.quiet);
         if let Some(check) = doctor::obstacle() {
             let status = check.obstacle.map_or(Status::Failure, Status::from);
             let mend = check.mend.unwrap_or_default();
@@ -133,8 +143,8 @@ impl Run {
         // Before loading, so that no signal can end us half-way.
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         match self.policy {
-            Named::Ours | Named::Dwcs => self.serve_classes(&mut signals)?,
-            Named::Historical(policy) => self.serve_historical(policy, &mut signals)?,
+            Named::Ours | Named::Dwcs => self.serve_classes(loading, &mut signals)?,
+            Named::Historical(policy) => self.serve_historical(policy, loading, &mut signals)?,
         }
         match Loaded::find() {
             None => self.say(&paint(GOOD, "Stopped: the stock scheduler is back."))?,
@@ -149,7 +159,7 @@ impl Run {
     }
 
     /// The classes are served until a signal comes.
-    fn serve_classes(&self, signals: &mut Signals) -> Result<()> {
+    fn serve_classes(&self, loading: Loading, signals: &mut Signals) -> Result<()> {
         let (said, files) = config::from_files(self.config.as_deref())?;
         let choices = self.choices().or(said);
         let mut options = choices.options();
@@ -158,8 +168,12 @@ impl Run {
         }
         let mut daemon = self.daemon(&choices)?;
         let mut scheduler = Scheduler::load(&options)?;
+        self.loaded(loading)?;
         // Without systemd there is nobody to notify, and that is fine.
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let _ = sd_notify::notify(&[
+            NotifyState::Ready,
+            NotifyState::Status("in charge of the CPUs"),
+        ]);
         let plain = match self.policy {
             Named::Dwcs => " with plain DWCS: contracts without admission, for experiments",
             _ => "",
@@ -169,6 +183,9 @@ impl Run {
             paint(BOLD, "Andante"),
             options.slice_us
         ))?;
+        for warning in told::warnings(&told::untold()) {
+            output::note(&warning);
+        }
         for file in files {
             self.say(&format!("It goes by {}.", file.display()))?;
         }
@@ -189,10 +206,20 @@ impl Run {
     }
 
     /// A historical policy is in charge until a signal comes.
-    fn serve_historical(&self, policy: Policy, signals: &mut Signals) -> Result<()> {
+    fn serve_historical(
+        &self,
+        policy: Policy,
+        loading: Loading,
+        signals: &mut Signals,
+    ) -> Result<()> {
         self.check_options(policy)?;
+        // Such a policy is loaded in no time, by a thread that makes itself real-time for as long as it lasts.
+        drop(loading);
         let scheduler = Historical::load(policy)?;
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let _ = sd_notify::notify(&[
+            NotifyState::Ready,
+            NotifyState::Status("in charge of the CPUs"),
+        ]);
         self.say(&format!(
             "{} is in charge of the CPUs with the historical policy {} ({}): one queue, no classes, no \
              contracts, for experiments; ^C gives the CPUs back.",
@@ -210,6 +237,15 @@ impl Run {
         Ok(scheduler.detach()?)
     }
 
+    /// The scheduler is in charge: its own thread is like any other from now on.
+    fn loaded(&self, loading: Loading) -> Result<()> {
+        let how = loading.end();
+        match self.verbose {
+            true => self.say(&how),
+            false => Ok(()),
+        }
+    }
+
     /// What the options say.
     fn choices(&self) -> Choices {
         Choices {
@@ -218,6 +254,7 @@ impl Run {
             binding: self.no_binding.then_some(false),
             leave_percent: self.leave,
             user_quota_percent: self.user_quota,
+            users_quota_percent: self.users_quota,
             domain_cpus: self.domain_cpus,
         }
     }
@@ -230,6 +267,7 @@ impl Run {
             (self.no_binding, "--no-binding"),
             (self.leave.is_some(), "--leave"),
             (self.user_quota.is_some(), "--user-quota"),
+            (self.users_quota.is_some(), "--users-quota"),
             (self.domain_cpus.is_some(), "--domain-cpus"),
             (self.config.is_some(), "--config"),
         ];
@@ -260,6 +298,7 @@ impl Run {
         let settings = Settings {
             left_for_others_per_mille: choices.options().leave_percent * 10,
             user_quota_per_mille: choices.user_quota_percent() * 10,
+            users_quota_per_mille: choices.users_quota_percent.map(|percent| percent * 10),
             plain_dwcs: self.policy == Named::Dwcs,
         };
         Ok(Daemon::new(

@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
+use andante_daemon::DoorSeen;
 use andante_sched::doctor::Loaded;
-use andante_sched::{Program, Snapshot};
+use andante_sched::{LearntRoom, Program, Sharing, Snapshot};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::contracts;
 use crate::exit::{self, Refusal};
-use crate::output::{self, BAR, BOLD, DIM, paint, percent};
+use crate::output::{self, BAD, BAR, BOLD, DIM, MEND, paint, percent};
 use crate::shares::{self, Row};
 use crate::tree;
 
@@ -22,7 +23,9 @@ const BAR_WIDTH: usize = 20;
 /// Show the class tree: weights, runnable tasks, shares asked and received; and the contracts.
 ///
 /// ASKED is what the weights give a class while all of its siblings want to run; RECEIVED is what it
-/// really got during the interval; both are shares of the whole machine. What contracts were promised
+/// really got during the interval; both are shares of the whole machine. Of a class with a quota
+/// (cpu.max) that is shown in CPUs, with the part of the interval that the class was throttled for, since
+/// it had used it up; --json has the counts of cpu.stat too. What contracts were promised
 /// and USED are shares of one CPU. JOBS are those that ended, from waking to sleeping; MISSED those
 /// of them that were late; EXHAUSTED counts budgets that were used up.
 #[derive(Args)]
@@ -56,8 +59,14 @@ struct Report<'a> {
     domains: u32,
     /// Every class, in tree order.
     classes: &'a [Row],
+    /// Cgroups that have no class of their own, for there is no room for it.
+    sharing: Option<Sharing>,
+    /// How full the places for learnt contracts are.
+    learnt: Option<LearntRoom>,
     /// Every contract, oldest first; none if nobody could be asked.
     contracts: Option<&'a [contracts::Row]>,
+    /// Who came to ask for contracts since the scheduler was loaded, and who was turned away.
+    door: Option<DoorSeen>,
     /// What the kernel's verifier made of the scheduler.
     programs: Vec<Program>,
 }
@@ -74,6 +83,9 @@ impl Status {
         let (before, earlier) = (andante_sched::snapshot()?, contracts::list());
         thread::sleep(Duration::from_secs_f64(self.interval));
         let (after, later) = (andante_sched::snapshot()?, contracts::list());
+        let sharing = andante_sched::sharing().ok();
+        let learnt = andante_sched::learnt_room().ok();
+        let door = later.as_ref().map(|later| later.door);
         let contracts = later.map(|later| contracts::between(earlier.as_ref(), &later));
         let rows = shares::between(&before, &after);
         // On a busy machine we may wake later than asked.
@@ -85,14 +97,29 @@ impl Status {
                 cpus: after.cpus,
                 domains: after.domains,
                 classes: &rows,
+                sharing,
+                learnt,
                 contracts: contracts.as_deref(),
+                door,
                 programs: andante_sched::programs(),
             };
             output::print_json(&report)?;
         } else {
             let mut text = render(&after, &rows, interval_s, self.all);
+            let of_classes = sharing.and_then(|sharing| sharing.warning());
+            let of_learnt = learnt.and_then(|learnt| learnt.warning());
+            for (cause, mend) in of_classes.into_iter().chain(of_learnt) {
+                text += &format!(
+                    "\n{} {}\n",
+                    paint(BAD, cause),
+                    paint(MEND, format!("→ {mend}"))
+                );
+            }
             if let Some(contracts) = contracts.filter(|contracts| !contracts.is_empty()) {
                 text += &format!("\n{}", contracts::table(&contracts));
+            }
+            if let Some(turned_away) = door.as_ref().and_then(turned_away) {
+                text += &format!("\n{turned_away}\n");
             }
             output::print(&text)?;
         }
@@ -136,6 +163,19 @@ pub fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Who was turned away at the daemon's socket, and why; none if nobody was.
+fn turned_away(door: &DoorSeen) -> Option<String> {
+    let refused = door.refused_open + door.refused_rate;
+    if refused + door.let_go + door.delayed == 0 {
+        return None;
+    }
+    Some(format!(
+        "Of those who asked for contracts {refused} connections were refused ({} of users with too many open, \
+         {} of users who came too often), {} closed, and {} requests delayed.",
+        door.refused_open, door.refused_rate, door.let_go, door.delayed
+    ))
+}
+
 fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> String {
     let shown: Vec<_> = rows
         .iter()
@@ -177,14 +217,10 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
     for (line, row) in lines.iter().zip(&shown) {
         let pad = " ".repeat(width - line.width() - row.name().width());
         let class = &row.class;
-        // The root competes with nobody, so its weight says nothing.
-        let weight = if class.depth == 0 {
-            String::new()
-        } else {
-            class.weight.to_string()
-        };
+        let weight = shares::weight(class);
+        let quota = row.quota().map(|quota| format!("  {quota}"));
         text += &format!(
-            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}\n",
+            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}{}\n",
             paint(DIM, line),
             row.name(),
             class.running,
@@ -192,6 +228,7 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
             percent(class.share_asked),
             percent(row.share_received),
             paint(BAR, output::bar(row.share_received, BAR_WIDTH)),
+            quota.unwrap_or_default(),
         );
     }
     text
@@ -250,6 +287,18 @@ mod tests {
         let text = drawn(true);
         assert!(text.contains("├─ idle.slice"), "{text}");
         assert!(!text.contains("hidden"), "{text}");
+    }
+
+    #[test]
+    fn who_was_turned_away_is_counted() {
+        assert_eq!(turned_away(&DoorSeen::default()), None);
+        let door = DoorSeen {
+            refused_open: 3,
+            refused_rate: 4,
+            ..DoorSeen::default()
+        };
+        let text = turned_away(&door).unwrap();
+        assert!(text.contains("7 connections were refused (3 of"), "{text}");
     }
 
     #[test]

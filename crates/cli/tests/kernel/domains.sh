@@ -22,7 +22,7 @@ loops() { # CLASS COUNT CPUS: loops that begin on these CPUs
 shares() { # KEY CLASS…: reports the part of a CPU that each is given [%]
 	key=$1
 	shift
-	parts 2 $(printf "$groups/%s " "$@") | sed "s/^/REPORT $key /"
+	parts 4 $(printf "$groups/%s " "$@") | sed "s/^/REPORT $key /"
 }
 idle_ticks() { awk '/^cpu / { print $5 }' /proc/stat; }
 

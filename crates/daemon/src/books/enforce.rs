@@ -105,7 +105,7 @@ pub fn make(
         .create(&promise, held_by, &pieces)
         .map_err(|error| failed(by, &error))?;
     let bound = match by.holder {
-        Holder::Process(pid) => bind_process(kernel, host, pid, name),
+        Holder::Process(pid) => bind_process(kernel, host, pid, by.most_threads, name),
         Holder::Thread(tid) => kernel.bind(tid, name),
         // The leaf may have become another class's while the contract was made.
         Holder::Class(_) => match kernel.class_leaf(by.identity) {
@@ -132,12 +132,13 @@ fn bind_process(
     kernel: &mut dyn Kernel,
     host: &dyn Host,
     pid: i32,
+    most: usize,
     name: ContractName,
 ) -> Result<(), CallError> {
     let mut seen = HashSet::new();
     let mut bound = false;
     for _ in 0..MAX_LOOKS {
-        let mut fresh = host.threads(pid);
+        let mut fresh = host.threads(pid, most);
         fresh.retain(|tid| seen.insert(*tid));
         if fresh.is_empty() {
             break;
@@ -169,6 +170,7 @@ fn failed(by: &Resolved, error: &CallError) -> Fault {
     let kind = match error {
         CallError::NoThread | CallError::Ended => return gone(by),
         CallError::NoRoom => FaultKind::Full,
+        CallError::ClassHasOne => FaultKind::Taken,
         CallError::KernelThread => FaultKind::KernelThread,
         CallError::Other(_) => FaultKind::Failed,
     };

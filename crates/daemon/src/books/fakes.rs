@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
-    CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
+    CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
 
 use crate::books::{Books, Caller, Settings};
@@ -18,6 +18,7 @@ use crate::terms::Terms;
 pub const MS: u64 = 1_000_000;
 pub const ROOT: Caller = Caller {
     uid: 0,
+    account: 0,
     privileged: true,
 };
 
@@ -39,6 +40,8 @@ pub struct FakeKernel {
     pub dead: Vec<i32>,
     /// Leaves by cgroup.
     pub leaves: BTreeMap<u64, ClassLeaf>,
+    /// Cgroups without a class of their own, for which there is room now.
+    pub sharing: usize,
     uses: u32,
 }
 
@@ -64,6 +67,11 @@ impl Kernel for FakeKernel {
         let class_has_one = matches!(held_by, HeldBy::Class(_))
             && self.made.iter().any(|made| made.held_by == held_by);
         if class_has_one {
+            return Err(CallError::ClassHasOne);
+        }
+        let split = |made: &&Made| !made.pieces.is_empty();
+        let splits = self.made.iter().filter(split).count();
+        if self.made.len() >= MAX_CONTRACTS || (!pieces.is_empty() && splits >= MAX_SPLITS) {
             return Err(CallError::NoRoom);
         }
         self.uses += 1;
@@ -111,6 +119,12 @@ impl Kernel for FakeKernel {
 
     fn sweep(&mut self) -> Result<(), CallError> {
         Ok(())
+    }
+
+    fn own_classes(&mut self, most: usize) -> usize {
+        let given = self.sharing.min(most);
+        self.sharing -= given;
+        given
     }
 
     fn contracts(&self) -> Vec<Contract> {
@@ -202,13 +216,14 @@ impl Host for FakeHost {
         self.threads.get(&tid).cloned()
     }
 
-    fn threads(&self, pid: i32) -> Vec<i32> {
+    fn threads(&self, pid: i32, most: usize) -> Vec<i32> {
         let threads = self.threads.values().filter(|thread| thread.pid == pid);
         let mut tids: Vec<_> = threads.map(|thread| thread.tid).collect();
         tids.extend(self.hidden.get());
         if let Some(tid) = self.starts_when_looked_at.take() {
             self.hidden.set(Some(tid));
         }
+        tids.truncate(most);
         tids
     }
 
@@ -222,7 +237,7 @@ impl Host for FakeHost {
     }
 
     fn class(&self, path: &ClassPath) -> Option<ClassFacts> {
-        self.classes.get(&path.to_string()).copied()
+        self.classes.get(&path.to_text()).copied()
     }
 }
 

@@ -2,6 +2,7 @@
 //! Who is to hold a contract: whether there is such a one, and whether the caller may ask for it.
 
 use andante_sched::class::{ClassError, ClassPath};
+use andante_sched::text::shown;
 
 use super::Caller;
 use crate::host::{CpuMask, Host, Thread};
@@ -10,6 +11,11 @@ use crate::protocol::{Fault, FaultKind, Holder, HolderSeen};
 
 /// Letters of a program's name in that of its contract.
 const MAX_COMMAND: usize = 15;
+/// And bytes: with the number, and another behind it, a name is no longer than it may be.
+const MAX_COMMAND_BYTES: usize = 40;
+/// Threads of a process that a user without privilege may reserve for: each is looked at and bound by calls of
+/// the kernel's, some 5 µs together, while nobody else is answered.
+const MAX_THREADS_OF_USER: usize = 1024;
 
 /// A holder that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub struct Resolved {
     pub command: String,
     /// What whoever asked should know.
     pub notes: Vec<String>,
+    /// Threads of it that are bound to the contract one by one; later ones inherit it.
+    pub most_threads: usize,
 }
 
 impl Resolved {
@@ -45,7 +53,7 @@ impl Resolved {
         match &self.holder {
             Holder::Process(id) | Holder::Thread(id) => text.parse() == Ok(*id),
             Holder::Class(path) => {
-                ClassPath::parse(text).is_ok_and(|given| given.to_string() == *path)
+                ClassPath::parse(text).is_ok_and(|given| given.to_text() == *path)
             }
         }
     }
@@ -62,11 +70,11 @@ impl Resolved {
         }
     }
 
-    /// The CPUs that it may use now; none if it is gone.
-    pub fn allowed_now(&self, host: &dyn Host) -> Option<CpuMask> {
+    /// The CPUs that so many threads of it may use now; none if it is gone.
+    pub fn allowed_now(&self, host: &dyn Host, threads: usize) -> Option<CpuMask> {
         match self.holder {
             Holder::Process(pid) => {
-                let tids = host.threads(pid).into_iter();
+                let tids = host.threads(pid, threads).into_iter();
                 common_mask(tids.filter_map(|tid| host.affinity(tid)))
             }
             Holder::Thread(tid) => host.affinity(tid),
@@ -74,28 +82,30 @@ impl Resolved {
         }
     }
 
-    /// It, as it is now.
-    pub fn seen(&self, host: &dyn Host) -> HolderSeen {
-        let command = match self.holder {
-            // A program that was started under a contract has got its own name since.
-            Holder::Process(id) | Holder::Thread(id) => match host.thread(id) {
-                Some(thread) if thread.started == self.identity => thread.name,
-                _ => self.command.clone(),
-            },
-            Holder::Class(_) => String::new(),
-        };
+    /// It, as it was when its name was looked at last.
+    pub fn seen(&self) -> HolderSeen {
         HolderSeen {
             holder: self.holder.clone(),
-            command,
+            command: self.command.clone(),
+        }
+    }
+
+    /// Finds out how it is called now.
+    pub fn look_at_name(&mut self, host: &dyn Host) {
+        if let Holder::Process(id) | Holder::Thread(id) = self.holder
+            && let Some((name, started)) = host.name(id)
+            && started == self.identity
+        {
+            self.command = name;
         }
     }
 
     /// It, in a sentence.
     pub fn named(&self) -> String {
         match &self.holder {
-            Holder::Process(pid) => format!("process {pid} ({})", self.command),
-            Holder::Thread(tid) => format!("thread {tid} ({})", self.command),
-            Holder::Class(path) => format!("class {path}"),
+            Holder::Process(pid) => format!("process {pid} ({})", shown(&self.command)),
+            Holder::Thread(tid) => format!("thread {tid} ({})", shown(&self.command)),
+            Holder::Class(path) => format!("class {}", shown(path)),
         }
     }
 
@@ -111,7 +121,10 @@ impl Resolved {
 /// What the contract of a process or thread of this name and number is called.
 pub fn name_after(command: &str, id: i32) -> String {
     let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-    let command: String = command.chars().take(MAX_COMMAND).map(plain).collect();
+    let mut command: String = command.chars().take(MAX_COMMAND).map(plain).collect();
+    while command.len() > MAX_COMMAND_BYTES {
+        command.pop();
+    }
     format!("{command}-{id}")
 }
 
@@ -141,13 +154,23 @@ fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved
         let message = format!(
             "{pid} is a thread of process {} ({}): reserve for that process, or for this thread \
              alone with --thread",
-            leader.pid, leader.name
+            leader.pid,
+            shown(&leader.name)
         );
         return Err(Fault::new(FaultKind::NoProcess, message));
     }
     check_thread(&leader, caller)?;
-    let threads = live_threads(pid, host);
-    let realtime = threads.iter().filter(|thread| thread.realtime).count();
+    let most_threads = match caller.privileged {
+        true => usize::MAX,
+        false => MAX_THREADS_OF_USER,
+    };
+    let tids = host.threads(pid, most_threads.saturating_add(1));
+    if tids.len() > most_threads {
+        return Err(has_many_threads(&leader));
+    }
+    let facts = |tid: i32| Some((host.is_realtime(tid)?, host.affinity(tid)?));
+    let threads: Vec<_> = tids.into_iter().filter_map(facts).collect();
+    let realtime = threads.iter().filter(|(realtime, _)| *realtime).count();
     if realtime == threads.len() {
         return Err(is_realtime(&leader));
     }
@@ -159,13 +182,13 @@ fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved
             threads.len()
         ));
     }
-    let masks = threads.iter().map(|thread| thread.allowed);
+    let masks = threads.iter().map(|(_, allowed)| *allowed);
     let allowed = common_mask(masks).filter(|mask| *mask != 0);
     let Some(allowed) = allowed else {
         let message = format!(
             "the threads of process {pid} ({}) are bound to different CPUs, and a contract of all of \
              them has one place: reserve for each with --thread",
-            leader.name
+            shown(&leader.name)
         );
         return Err(Fault::new(FaultKind::Unschedulable, message));
     };
@@ -176,6 +199,7 @@ fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved
         allowed,
         command: leader.name,
         notes,
+        most_threads,
     })
 }
 
@@ -195,6 +219,7 @@ fn resolve_thread(tid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved,
         allowed: thread.allowed,
         command: thread.name,
         notes: Vec::new(),
+        most_threads: 1,
     })
 }
 
@@ -228,18 +253,19 @@ fn resolve_class(
         notes.push("tasks of the classes below it do not run under its contract".to_owned());
     }
     Ok(Resolved {
-        holder: Holder::Class(path.to_string()),
+        holder: Holder::Class(path.to_text()),
         identity: facts.cgroup_id,
         class: path,
         allowed: facts.allowed,
         command: String::new(),
         notes,
+        most_threads: 0,
     })
 }
 
 /// Whether the caller may reserve for a thread.
 fn check_thread(thread: &Thread, caller: Caller) -> Result<(), Fault> {
-    let named = format!("{} ({})", thread.tid, thread.name);
+    let named = format!("{} ({})", thread.tid, shown(&thread.name));
     if thread.kernel_thread {
         let message = format!(
             "{named} is a kernel thread, which holds no contract: name a process of your own"
@@ -267,17 +293,20 @@ fn is_realtime(thread: &Thread) -> Fault {
     let message = format!(
         "{tid} ({}) runs at real-time priority, before every contract, and is not Andante's to \
          schedule: `chrt --other --pid 0 {tid}` changes that",
-        thread.name,
+        shown(&thread.name),
         tid = thread.tid
     );
     Fault::new(FaultKind::Unschedulable, message)
 }
 
-fn live_threads(pid: i32, host: &dyn Host) -> Vec<Thread> {
-    let tids = host.threads(pid);
-    tids.into_iter()
-        .filter_map(|tid| host.thread(tid))
-        .collect()
+fn has_many_threads(leader: &Thread) -> Fault {
+    let message = format!(
+        "process {} ({}) has more than {MAX_THREADS_OF_USER} threads: only root and members of the group \
+         andante reserve for so many; reserve for some of them with --thread",
+        leader.pid,
+        shown(&leader.name)
+    );
+    Fault::new(FaultKind::NotPermitted, message)
 }
 
 /// The CPUs that are in all masks; none if there are no masks.

@@ -5,11 +5,10 @@ use andante_admission::{
     Admission, Bounds, Contract, Nearest, Placement, Promise, Refusal, Test, Unproved,
 };
 use andante_sched::class::ClassPath;
-use andante_sched::contracts::{MAX_PERIOD_NS, MAX_PIECES};
+use andante_sched::contracts::{MAX_PERIOD_NS, MAX_PIECES, MAX_SPLITS};
 
 use super::holder::Resolved;
 use super::{Books, Caller, Held, cpus};
-use crate::host::Host;
 use crate::protocol::{Limit, Refused};
 use crate::terms::LEAST_BUDGET_NS;
 
@@ -24,6 +23,16 @@ pub struct Question<'a> {
     pub caller: Option<Caller>,
 }
 
+/// What admission says of a place.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Place(Admission),
+    /// It would do, but the kernel cannot keep it so.
+    Unkept,
+    /// Neither there nor, if it was asked for none, on any CPU alone.
+    Nowhere,
+}
+
 impl Books {
     /// Where the contract is admitted, in admission's numbers, if it is within every limit.
     pub(super) fn admit(&self, contract: &Contract, question: &Question<'_>) -> Option<Admission> {
@@ -33,16 +42,27 @@ impl Books {
         if self.settings.plain_dwcs {
             return self.emptiest(contract, question);
         }
-        let judged = self.candidates(question.by.allowed).into_iter();
-        let admissions = judged.filter_map(|cpu| self.admit_at(contract, cpu));
-        // The first of the strongest, so that the first CPU wins ties.
-        admissions.reduce(|best, next| {
-            if strength(next.promise) > strength(best.promise) {
-                next
-            } else {
-                best
+        // The first of the strongest, so that the first CPU wins ties; and no more questions than it takes, for
+        // a refusal asks this some sixty times, and others wait.
+        let mut best: Option<Admission> = None;
+        for cpu in self.candidates(question.by.allowed) {
+            let found = self.admit_at(contract, cpu);
+            if cpu.is_none() && found == Found::Nowhere {
+                return None;
             }
-        })
+            let Found::Place(next) = found else { continue };
+            let promise = strength(next.promise);
+            if best
+                .as_ref()
+                .is_none_or(|best| promise > strength(best.promise))
+            {
+                best = Some(next);
+            }
+            if promise == STRONGEST {
+                break;
+            }
+        }
+        best
     }
 
     /// Plain DWCS asks no test: the CPU of those that the holder may use where least is promised, by
@@ -58,10 +78,13 @@ impl Books {
         };
         let candidates = self.candidates(question.by.allowed).into_iter().flatten();
         let cpu = candidates.min_by_key(promised)?;
-        let tested = self.admit_at(contract, Some(cpu));
+        let promise = match self.admit_at(contract, Some(cpu)) {
+            Found::Place(found) => found.promise,
+            Found::Unkept | Found::Nowhere => Promise::Nothing(Unproved::Overload),
+        };
         Some(Admission {
             placement: Placement::Whole { cpu },
-            promise: tested.map_or(Promise::Nothing(Unproved::Overload), |found| found.promise),
+            promise,
             test: Test::WindowConstraint,
             weakened: Vec::new(),
         })
@@ -79,19 +102,31 @@ impl Books {
         }
     }
 
-    fn admit_at(&self, contract: &Contract, cpu: Option<u32>) -> Option<Admission> {
+    fn admit_at(&self, contract: &Contract, cpu: Option<u32>) -> Found {
         let pinned = Contract {
             cpu,
             ..contract.clone()
         };
-        let admission = self.system.would_admit(&pinned).ok()??;
+        let Ok(Some(admission)) = self.system.would_admit(&pinned) else {
+            return Found::Nowhere;
+        };
         let fits_kernel = match &admission.placement {
-            Placement::Split { pieces } => pieces.len() <= MAX_PIECES,
+            Placement::Split { pieces } => pieces.len() <= MAX_PIECES && self.may_split(),
             Placement::Whole { cpu } => {
                 admission.test != Test::WindowConstraint || self.is_windowed(*cpu)
             }
         };
-        fits_kernel.then_some(admission)
+        match fits_kernel {
+            true => Found::Place(admission),
+            false => Found::Unkept,
+        }
+    }
+
+    /// Whether the kernel has room for the pieces of one more.
+    fn may_split(&self) -> bool {
+        let places = self.held.iter().filter_map(|held| held.place.as_ref());
+        let splits = places.filter(|place| place.placement.is_split());
+        splits.count() < MAX_SPLITS
     }
 
     /// Whether the kernel serves all contracts of this CPU by windows, so that their losses follow
@@ -104,12 +139,7 @@ impl Books {
     }
 
     /// Why the contract, which is not admitted, is refused.
-    pub(super) fn refused(
-        &self,
-        contract: &Contract,
-        question: &Question<'_>,
-        host: &dyn Host,
-    ) -> Refused {
+    pub(super) fn refused(&self, contract: &Contract, question: &Question<'_>) -> Refused {
         let bounds = Bounds {
             least_budget_ns: LEAST_BUDGET_NS,
             longest_period_ns: MAX_PERIOD_NS,
@@ -123,19 +153,13 @@ impl Books {
             nearest,
         };
         if limits.is_empty() {
-            self.name_obstacles(contract, question, host, &mut refusal);
+            self.name_obstacles(contract, question, &mut refusal);
         }
         Refused { limits, refusal }
     }
 
     /// What stands in the way on each CPU that the holder may use.
-    fn name_obstacles(
-        &self,
-        contract: &Contract,
-        question: &Question<'_>,
-        host: &dyn Host,
-        refusal: &mut Refusal,
-    ) {
+    fn name_obstacles(&self, contract: &Contract, question: &Question<'_>, refusal: &mut Refusal) {
         let candidates = self.candidates(question.by.allowed);
         let anywhere = candidates.first() == Some(&None);
         let asked = if anywhere {
@@ -155,7 +179,7 @@ impl Books {
         for obstacle in &mut refusal.cpus {
             obstacle.cpu = self.online[obstacle.cpu as usize];
             for holder in &mut obstacle.holders {
-                holder.name = self.shown(&holder.name, host);
+                holder.name = self.shown(&holder.name);
             }
         }
     }
@@ -165,6 +189,9 @@ impl Books {
         let asked = utilisation(contract.budget_ns, contract.period_ns);
         let limits = [
             question.caller.and_then(|caller| self.quota(asked, caller)),
+            question
+                .caller
+                .and_then(|caller| self.users_quota(asked, caller)),
             self.parent(asked, question.by),
             self.children(asked, question.by),
         ];
@@ -175,15 +202,33 @@ impl Books {
         if caller.privileged {
             return None;
         }
-        let machine = (self.online.len() as u128) << 64;
-        let limit = machine * u128::from(self.settings.user_quota_per_mille) / 1000;
-        let own = self.held.iter().filter(|held| held.uid == caller.uid);
-        let held = sum(own);
+        let limit = self.part_of_machine(self.settings.user_quota_per_mille);
+        let own = |held: &&Held| !held.privileged && held.account == caller.account;
+        let held = sum(self.held.iter().filter(own));
         (held + asked > limit).then(|| Limit::UserQuota {
             held_ppm: ppm(held),
             asked_ppm: ppm(asked),
             limit_ppm: ppm(limit),
         })
+    }
+
+    /// Whoever has many ids, none of them another's subordinate, has no more by them than this.
+    fn users_quota(&self, asked: Utilisation, caller: Caller) -> Option<Limit> {
+        if caller.privileged {
+            return None;
+        }
+        let limit = self.part_of_machine(self.settings.users_quota_per_mille());
+        let held = sum(self.held.iter().filter(|held| !held.privileged));
+        (held + asked > limit).then(|| Limit::UsersQuota {
+            held_ppm: ppm(held),
+            asked_ppm: ppm(asked),
+            limit_ppm: ppm(limit),
+        })
+    }
+
+    fn part_of_machine(&self, per_mille: u32) -> Utilisation {
+        let machine = (self.online.len() as u128) << 64;
+        machine * u128::from(per_mille) / 1000
     }
 
     /// The contract of the class that the new one is nested in must cover all that are.
@@ -193,7 +238,7 @@ impl Books {
             let here = self.parent_of(&held.by);
             // Not those that will be nested in the new one.
             let below = by.is_class() && is_below(&held.by, &by.class);
-            !below && here.is_some_and(|found| found.name == parent.name)
+            !below && here.is_some_and(|found| found.key == parent.key)
         });
         let held = sum(nested);
         let limit = utilisation(parent.terms.budget_ns, parent.terms.period_ns);
@@ -257,9 +302,12 @@ fn ppm(utilisation: Utilisation) -> u64 {
     ((utilisation * 1_000_000 + (1 << 63)) >> 64) as u64
 }
 
+/// Of [`strength`].
+const STRONGEST: u8 = 2;
+
 fn strength(promise: Promise) -> u8 {
     match promise {
-        Promise::EveryDeadline => 2,
+        Promise::EveryDeadline => STRONGEST,
         Promise::Windows => 1,
         Promise::Nothing(_) => 0,
     }

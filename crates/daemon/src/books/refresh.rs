@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::fmt;
 
 use andante_admission::{Admission, Placement};
+use andante_sched::text::shown;
 
 use super::{Books, Held, Place, cpus, empty_system, enforce, judge};
 use crate::host::{CpuMask, Host};
 use crate::kernel::Kernel;
 
-/// Something that happened to a contract without anybody asking.
+/// Something that happened to a contract, or to classes, without anybody asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// It had to leave a CPU, and has another place.
@@ -32,6 +33,11 @@ pub enum Event {
         /// Where.
         to: Placement,
     },
+    /// Cgroups that shared their parent's class for want of room have got one of their own.
+    OwnClasses {
+        /// How many.
+        count: usize,
+    },
 }
 
 impl Event {
@@ -51,29 +57,58 @@ impl fmt::Display for Event {
             }
         };
         match self {
-            Self::Moved { name, to } => write!(f, "contract {name} goes on on {}", place(to)),
+            Self::OwnClasses { count } => write!(
+                f,
+                "there is room again: {count} of the cgroups that shared their parent's class have one of \
+                 their own"
+            ),
+            Self::Moved { name, to } => {
+                write!(f, "contract {} goes on on {}", shown(name), place(to))
+            }
             Self::Homeless { name } => write!(
                 f,
-                "contract {name} fits on none of the CPUs that are left: it runs on its class's \
-                 share until there is room again"
+                "contract {} fits on none of the CPUs that are left: it runs on its class's \
+                 share until there is room again",
+                shown(name)
             ),
             Self::Housed { name, to } => {
+                let name = shown(name);
                 write!(f, "contract {name} has its place again, on {}", place(to))
             }
         }
     }
 }
 
+/// Holders that are looked at in a second: their threads' affinities are asked for one by one, some 1 µs each
+/// and some 20 µs a class, and nobody is answered meanwhile.
+const HOLDERS_A_LOOK: usize = 256;
+/// Threads of one of them.
+const THREADS_A_LOOK: usize = 64;
+/// Holders that are looked for before an answer, some 20 µs each.
+const GONE_AN_ANSWER: usize = 64;
+/// Names that are read anew for a list, some 10 µs each; the others are as they were read before.
+const NAMES_A_LIST: usize = 64;
+
 impl Books {
     /// Looks at the kernel and the machine. To be called every second, though nothing be promised:
     /// contracts that were learnt, and have ended, keep their slots until they are swept.
     pub fn refresh(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
+        let restless = self.look_at_affinities(host);
+        self.agree(kernel, host, restless);
+    }
+
+    /// What of that costs little, however much is held. Before every answer.
+    pub(super) fn catch_up(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
+        self.agree(kernel, host, false);
+    }
+
+    fn agree(&mut self, kernel: &mut dyn Kernel, host: &dyn Host, restless: bool) {
         // Frees slots only; if it fails they are freed the next time.
         let _ = kernel.sweep();
         let had = self.held.len();
+        self.drop_the_ended(kernel);
         self.drop_the_gone(kernel, host);
         let online = host.online_cpus();
-        let restless = self.look_at_affinities(host);
         if (online != self.online && !online.is_empty()) || restless {
             self.rebuild(kernel, host, online);
         } else if self.held.len() < had {
@@ -100,36 +135,58 @@ impl Books {
         }
     }
 
-    /// Contracts that the kernel has ended, or is about to (it keeps a removed class for some tenths
-    /// of a second), and those without a place whose holders are gone.
-    fn drop_the_gone(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
+    /// Contracts that the kernel has ended.
+    fn drop_the_ended(&mut self, kernel: &mut dyn Kernel) {
         if self.held.is_empty() {
             return;
         }
         let live: HashSet<_> = kernel.contracts().iter().map(|c| c.name).collect();
+        let there = |held: &Held| {
+            let place = held.place.as_ref();
+            place.is_none_or(|place| live.contains(&place.kernel))
+        };
+        self.keep(there);
+    }
+
+    fn keep(&mut self, there: impl Fn(&Held) -> bool) {
         let system = &mut self.system;
         self.held.retain(|held| {
-            let there = match &held.place {
-                Some(place) if held.by.is_class() && !held.by.is_alive(host) => {
-                    // If it fails, the kernel has been quicker.
-                    let _ = kernel.remove(place.kernel);
-                    false
-                }
-                Some(place) => live.contains(&place.kernel),
-                None => held.by.is_alive(host),
-            };
+            let there = there(held);
             if !there {
-                system.release(&held.name);
+                system.release(&held.key);
             }
             there
         });
     }
 
-    /// Which CPUs the holders may use now; true if one is on a CPU that it may not use any more.
+    /// Classes that are gone, whose contract the kernel is about to end (it keeps a removed class for some
+    /// tenths of a second), and holders without a place that are. Some of them are looked at, in turn.
+    fn drop_the_gone(&mut self, kernel: &mut dyn Kernel, host: &dyn Host) {
+        let mut gone = HashSet::new();
+        let unwatched = |held: &&Held| held.by.is_class() || held.place.is_none();
+        let all = self.held.iter().filter(unwatched).count();
+        let turn: HashSet<_> = turn_of(&mut self.gone_at, all, GONE_AN_ANSWER).collect();
+        for (at, held) in self.held.iter().filter(unwatched).enumerate() {
+            if turn.contains(&at) && !held.by.is_alive(host) {
+                if let Some(place) = &held.place {
+                    // If it fails, the kernel has been quicker.
+                    let _ = kernel.remove(place.kernel);
+                }
+                gone.insert(held.key.clone());
+            }
+        }
+        if !gone.is_empty() {
+            self.keep(|held| !gone.contains(&held.key));
+        }
+    }
+
+    /// Which CPUs some of the holders may use now; true if one is on a CPU that it may not use any more.
     fn look_at_affinities(&mut self, host: &dyn Host) -> bool {
         let mut restless = false;
-        for held in &mut self.held {
-            let Some(allowed) = held.by.allowed_now(host).filter(|mask| *mask != 0) else {
+        for at in turn_of(&mut self.look_at, self.held.len(), HOLDERS_A_LOOK) {
+            let held = &mut self.held[at];
+            let allowed = held.by.allowed_now(host, THREADS_A_LOOK);
+            let Some(allowed) = allowed.filter(|mask| *mask != 0) else {
                 continue;
             };
             if allowed != held.by.allowed {
@@ -139,6 +196,13 @@ impl Books {
             }
         }
         restless
+    }
+
+    /// Some of the holders' names: a program that was started under a contract has got its own since.
+    pub(super) fn look_at_names(&mut self, host: &dyn Host) {
+        for at in turn_of(&mut self.name_at, self.held.len(), NAMES_A_LIST) {
+            self.held[at].by.look_at_name(host);
+        }
     }
 
     /// Admission over these CPUs: those that can stay where they are do, the others move, oldest
@@ -154,23 +218,23 @@ impl Books {
         for at in 0..self.held.len() {
             let held = &self.held[at];
             let Some(place) = &held.place else { continue };
-            let contract = held.terms.contract(&held.name);
+            let contract = held.terms.contract(&held.key);
             let stays = cpus::mask(&place.placement) & !held.by.allowed == 0;
             let again = cpus::to_admission(&place.placement, &self.online).filter(|_| stays);
             match again.map(|placement| self.system.restore(contract, placement)) {
                 Some(Ok(())) => {}
-                _ => displaced.push(held.name.clone()),
+                _ => displaced.push(held.key.clone()),
             }
         }
-        for name in displaced {
-            self.displace(kernel, host, &name);
+        for key in displaced {
+            self.displace(kernel, host, &key);
         }
         self.house_the_homeless(kernel, host);
     }
 
     /// The contract, which admission does not hold, cannot stay where it is.
-    fn displace(&mut self, kernel: &mut dyn Kernel, host: &dyn Host, name: &str) {
-        let Some(at) = self.held.iter().position(|held| held.name == name) else {
+    fn displace(&mut self, kernel: &mut dyn Kernel, host: &dyn Host, key: &str) {
+        let Some(at) = self.held.iter().position(|held| held.key == key) else {
             return;
         };
         // It is in nobody's way while its new place is sought.
@@ -196,7 +260,7 @@ impl Books {
                     made.ok()?
                 }
             };
-            let contract = held.terms.contract(name);
+            let contract = held.terms.contract(key);
             self.system.restore(contract, admission.placement).ok()?;
             let kept = kernel_name == place.kernel;
             Some(Place {
@@ -209,7 +273,7 @@ impl Books {
         if moved.as_ref().is_none_or(|to| to.kernel != place.kernel) {
             let _ = kernel.remove(place.kernel);
         }
-        let name = name.to_owned();
+        let name = self.held[at].name.clone();
         self.events.push(match &moved {
             Some(to) => Event::Moved {
                 name,
@@ -235,7 +299,7 @@ impl Books {
             let Ok(made) = enforce::make(kernel, host, &held.by, &held.terms, &to, window) else {
                 continue;
             };
-            let contract = held.terms.contract(&held.name);
+            let contract = held.terms.contract(&held.key);
             if self.system.restore(contract, admission.placement).is_err() {
                 let _ = kernel.remove(made);
                 continue;
@@ -259,8 +323,16 @@ impl Books {
             by: &held.by,
             caller: None,
         };
-        self.admit(&held.terms.contract(&held.name), &question)
+        self.admit(&held.terms.contract(&held.key), &question)
     }
+}
+
+/// The next of `all`, `most` at most, from `at` on and round; `at` goes on.
+fn turn_of(at: &mut usize, all: usize, most: usize) -> impl Iterator<Item = usize> + use<> {
+    let first = if *at < all { *at } else { 0 };
+    let count = all.min(most);
+    *at = if all == 0 { 0 } else { (first + count) % all };
+    (0..count).map(move |step| (first + step) % all)
 }
 
 /// The CPUs that masks are made of are those that contracts can be on.

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use nix::poll::PollFlags;
+
 use super::peer::Peer;
-use crate::protocol::Reply;
+use crate::protocol::{Fault, FaultKind, Reply};
 
 /// Longest request [bytes].
 const MAX_LINE: usize = 16 << 10;
@@ -19,34 +21,40 @@ pub struct Connection {
     stream: UnixStream,
     /// Who it is.
     pub peer: Peer,
+    /// Whether its request was found to have to wait for its user's turn.
+    pub delayed: bool,
     received: Vec<u8>,
     unsent: Vec<u8>,
     heard: Instant,
+    /// It sends nothing more, and may still read.
+    ended: bool,
     over: bool,
 }
 
 impl Connection {
-    /// A client that has just connected; none if it cannot be told who it is.
-    pub fn new(stream: UnixStream) -> Option<Self> {
+    /// A client that has just connected; none if it could keep us waiting.
+    pub fn new(stream: UnixStream, peer: Peer) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self {
-            peer: Peer::of(&stream)?,
+            peer,
             stream,
+            delayed: false,
             received: Vec::new(),
             unsent: Vec::new(),
             heard: Instant::now(),
+            ended: false,
             over: false,
         })
     }
 
-    /// When it was last heard.
+    /// When it was last heard, or has taken something of what waits for it.
     pub fn heard(&self) -> Instant {
         self.heard
     }
 
     /// Whether the connection is to be closed.
     pub fn is_over(&self) -> bool {
-        self.over
+        self.over || (self.ended && self.unsent.is_empty() && !self.has_line())
     }
 
     /// Whether a request has come that was not yet looked at.
@@ -59,30 +67,49 @@ impl Connection {
         !self.unsent.is_empty()
     }
 
-    /// The next request, if it has come as a whole. Also sends what can be sent.
-    pub fn next_line(&mut self) -> Option<Vec<u8>> {
-        self.flush();
-        loop {
-            if let Some(end) = self.received.iter().position(|&byte| byte == b'\n') {
-                let rest = self.received.split_off(end + 1);
-                return Some(std::mem::replace(&mut self.received, rest));
-            }
-            if self.received.len() > MAX_LINE {
-                self.over = true;
-                return None;
-            }
-            let mut buffer = [0; 4096];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => self.over = true,
-                Ok(read) => {
-                    self.heard = Instant::now();
-                    self.received.extend_from_slice(&buffer[..read]);
-                    continue;
-                }
-                Err(error) => self.judge(&error),
-            }
-            return None;
+    /// What is to be waited for: room for the rest of a reply, or else a request. A client that does not
+    /// read its replies is not heard either, or they would pile up here.
+    pub fn wanted(&self) -> PollFlags {
+        match (self.has_more_to_send(), self.ended || self.has_line()) {
+            (true, _) => PollFlags::POLLOUT,
+            (false, false) => PollFlags::POLLIN,
+            (false, true) => PollFlags::empty(),
         }
+    }
+
+    /// Sends what can be sent and reads what has come, one portion at most. `found` is what was waited for.
+    pub fn exchange(&mut self, found: PollFlags) {
+        if found.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
+            // Nobody is there to read an answer.
+            self.over = true;
+            return;
+        }
+        self.flush();
+        if self.wanted() != PollFlags::POLLIN || self.over {
+            return;
+        }
+        let mut buffer = [0; 4096];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.ended = true,
+            Ok(read) => {
+                self.heard = Instant::now();
+                self.received.extend_from_slice(&buffer[..read]);
+                if self.received.len() > MAX_LINE && !self.has_line() {
+                    let message =
+                        format!("a request is longer than {MAX_LINE} bytes: end it with a line");
+                    self.dismiss(Fault::new(FaultKind::BadRequest, message));
+                }
+            }
+            Err(error) => self.judge(&error),
+        }
+    }
+
+    /// The next request, if it has come as a whole.
+    pub fn next_line(&mut self) -> Option<Vec<u8>> {
+        let end = self.received.iter().position(|&byte| byte == b'\n')?;
+        let rest = self.received.split_off(end + 1);
+        self.delayed = false;
+        Some(std::mem::replace(&mut self.received, rest))
     }
 
     /// Sends a reply, or as much of it as the client takes now.
@@ -94,11 +121,20 @@ impl Connection {
         self.over |= self.unsent.len() > MAX_UNSENT;
     }
 
+    /// Says why, if there is room for that, and is over.
+    pub fn dismiss(&mut self, fault: Fault) {
+        self.send(&Reply::Error(fault));
+        self.over = true;
+    }
+
     fn flush(&mut self) {
         while !self.unsent.is_empty() {
             match self.stream.write(&self.unsent) {
                 Ok(0) => break,
-                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Ok(sent) => {
+                    self.heard = Instant::now();
+                    drop(self.unsent.drain(..sent));
+                }
                 Err(error) => return self.judge(&error),
             }
         }
@@ -119,36 +155,65 @@ impl AsFd for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Fault, FaultKind};
+    use crate::accounts::Accounts;
 
     fn pair() -> (UnixStream, Connection) {
         let (client, server) = UnixStream::pair().unwrap();
-        (client, Connection::new(server).unwrap())
+        let peer = Peer::of(&server, &Accounts::default()).unwrap();
+        (client, Connection::new(server, peer).unwrap())
+    }
+
+    fn read(connection: &mut Connection) -> Option<Vec<u8>> {
+        connection.exchange(PollFlags::POLLIN);
+        connection.next_line()
     }
 
     #[test]
     fn requests_may_come_in_any_portions() {
         let (mut client, mut connection) = pair();
-        assert_eq!(connection.next_line(), None);
+        assert_eq!(read(&mut connection), None);
         client.write_all(b"{\"op\"").unwrap();
-        assert_eq!(connection.next_line(), None);
+        assert_eq!(read(&mut connection), None);
         client.write_all(b":\"list\"}\nnext\nunfin").unwrap();
-        assert_eq!(connection.next_line().unwrap(), b"{\"op\":\"list\"}\n");
+        assert_eq!(read(&mut connection).unwrap(), b"{\"op\":\"list\"}\n");
         assert!(connection.has_line());
-        assert_eq!(connection.next_line().unwrap(), b"next\n");
-        assert_eq!(connection.next_line(), None);
+        assert_eq!(read(&mut connection).unwrap(), b"next\n");
+        assert_eq!(read(&mut connection), None);
         assert!(!connection.is_over());
         drop(client);
-        assert_eq!(connection.next_line(), None);
+        assert_eq!(read(&mut connection), None);
         assert!(connection.is_over());
+    }
+
+    #[test]
+    fn who_sends_nothing_more_is_still_answered() {
+        let (mut client, mut connection) = pair();
+        client.write_all(b"{}\n").unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(read(&mut connection).unwrap(), b"{}\n");
+        connection.send(&Reply::Error(Fault::new(FaultKind::Failed, "no")));
+        assert_eq!(read(&mut connection), None);
+        assert!(connection.is_over());
+        let mut answer = String::new();
+        drop(connection);
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("\"no\""), "{answer}");
     }
 
     #[test]
     fn a_line_without_end_ends_the_connection() {
         let (mut client, mut connection) = pair();
         client.write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
-        assert_eq!(connection.next_line(), None);
+        for _ in 0..=MAX_LINE / 4096 {
+            assert!(!connection.is_over());
+            assert_eq!(read(&mut connection), None);
+        }
         assert!(connection.is_over());
+        drop(connection);
+        let mut answer = Vec::new();
+        // The rest of what it has sent was not read, which the kernel tells it behind the answer.
+        let _ = client.read_to_end(&mut answer);
+        assert!(String::from_utf8_lossy(&answer).contains("longer than"));
     }
 
     #[test]
@@ -160,6 +225,19 @@ mod tests {
         }
         assert!(connection.has_more_to_send());
         assert!(connection.is_over());
+    }
+
+    #[test]
+    fn who_reads_nothing_is_not_heard() {
+        let (mut client, mut connection) = pair();
+        connection.send(&Reply::Error(Fault::new(
+            FaultKind::Failed,
+            "x".repeat(1_000_000),
+        )));
+        assert!(connection.has_more_to_send() && !connection.is_over());
+        client.write_all(b"{}\n").unwrap();
+        assert_eq!(read(&mut connection), None);
+        assert_eq!(connection.wanted(), PollFlags::POLLOUT);
     }
 
     #[test]

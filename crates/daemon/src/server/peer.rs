@@ -6,12 +6,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::Group;
 
+use crate::accounts::Accounts;
 use crate::books::Caller;
 
-/// Whose members may reserve for everybody, if there is such a group.
-const GROUP: &str = "andante";
 /// Most groups that a user can be in (`NGROUPS_MAX` of the kernel).
 const MAX_GROUPS: usize = 65_536;
 
@@ -20,24 +18,32 @@ const MAX_GROUPS: usize = 65_536;
 pub struct Peer {
     /// Its rights.
     pub caller: Caller,
-    /// Whether processes have other numbers for it than for us.
-    pub in_container: bool,
+    /// Its number as we see it; 0: we cannot.
+    pub pid: i32,
 }
 
 impl Peer {
-    /// Who connected, as it was then.
-    pub fn of(stream: &UnixStream) -> Option<Self> {
+    /// Who connected, as it was then. The kernel answers at once: nothing is looked up by name.
+    pub fn of(stream: &UnixStream, accounts: &Accounts) -> Option<Self> {
         let credentials = getsockopt(stream, PeerCredentials).ok()?;
         let uid = credentials.uid();
         let in_group = || {
-            let group = Group::from_name(GROUP).ok()??.gid.as_raw();
-            Some(credentials.gid() == group || groups(stream).contains(&group))
+            let mut groups = groups(stream).into_iter().chain([credentials.gid()]);
+            groups.any(|group| accounts.is_privileged(group))
         };
-        let privileged = uid == 0 || in_group().unwrap_or(false);
         Some(Self {
-            caller: Caller { uid, privileged },
-            in_container: has_other_numbers(credentials.pid()),
+            caller: Caller {
+                uid,
+                account: accounts.of(uid),
+                privileged: uid == 0 || in_group(),
+            },
+            pid: credentials.pid(),
         })
+    }
+
+    /// Whether processes have other numbers for it than for us, or it has ended and nobody knows.
+    pub fn is_in_container(&self) -> bool {
+        has_other_numbers(self.pid)
     }
 }
 
@@ -70,12 +76,17 @@ fn groups(stream: &UnixStream) -> Vec<libc::gid_t> {
     }
 }
 
-/// Whether a process has a number of its own elsewhere: that is, lives in a pid namespace below
-/// ours. Zero: we cannot even see it.
+/// Whether a process has a number of its own elsewhere: that is, lives in a pid namespace below ours, which
+/// the number zero (we cannot even see it) and a process that has ended may have done.
 fn has_other_numbers(pid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    pid == 0 || numbers.is_some_and(|numbers| numbers.split_whitespace().count() > 1)
+    // Bytes: its name, on the first line, may be cut within a character.
+    let Ok(status) = fs::read(format!("/proc/{pid}/status")) else {
+        return true;
+    };
+    let mut lines = status.split(|&byte| byte == b'\n');
+    let numbers = lines.find_map(|line| line.strip_prefix(b"NSpid:"));
+    let words = |numbers: &[u8]| String::from_utf8_lossy(numbers).split_whitespace().count();
+    pid == 0 || numbers.is_some_and(|numbers| words(numbers) > 1)
 }
 
 #[cfg(test)]

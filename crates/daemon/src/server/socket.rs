@@ -8,10 +8,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use nix::sys::socket::{Backlog, listen};
+
 /// Where to listen and to ask: `$ANDANTE_SOCKET`, or `/run/andante.sock`.
 pub fn socket_path() -> PathBuf {
     std::env::var_os("ANDANTE_SOCKET").map_or_else(|| "/run/andante.sock".into(), PathBuf::from)
 }
+
+/// Clients that the kernel lets wait to be accepted: they are in a row, whoever they are, and 128 are accepted
+/// or refused within some milliseconds. Others wait in their own connect(), where they keep nobody up.
+const BACKLOG: i32 = 128;
 
 /// A socket that everybody may connect to; what each may do is judged by request. Its file goes
 /// when this is dropped.
@@ -45,6 +51,7 @@ impl Socket {
             fs::create_dir_all(folder)?;
         }
         let listener = UnixListener::bind(path)?;
+        listen(&listener, Backlog::new(BACKLOG)?)?;
         listener.set_nonblocking(true)?;
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         Ok(Self {
@@ -55,8 +62,19 @@ impl Socket {
     }
 
     /// The next client that waits, if any.
-    pub(super) fn accept(&self) -> Option<UnixStream> {
-        self.listener.accept().ok().map(|(stream, _)| stream)
+    ///
+    /// # Errors
+    /// It cannot be accepted now; most likely too many files are open.
+    pub(super) fn accept(&self) -> io::Result<Option<UnixStream>> {
+        match self.listener.accept() {
+            Ok((stream, _)) => Ok(Some(stream)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::Interrupted
+                | io::ErrorKind::ConnectionAborted => Ok(None),
+                _ => Err(error),
+            },
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl Recording {
         self.qemu = Some(format!("{major}.{minor}"));
         let search = andante_vm::KernelSearch {
             kfuncs: andante_sched::NEEDED_KFUNCS,
-            refresh: false,
+            ..Default::default()
         };
         self.kernel = Some(match kernel {
             Some(kernel) => kernel,

@@ -9,6 +9,7 @@ use super::{Check, Page};
 use crate::choice::Choice;
 use crate::figures::{Block, Detail, MEASURES, blocks};
 use crate::result::{ProgramResult, RunResult};
+use crate::unclocked::skipped_for_time;
 
 /// More checks than this are a wall: those that passed go behind a fold.
 const MOST_CHECKS: usize = 20;
@@ -133,6 +134,13 @@ pub(super) fn definitions(results: &[RunResult]) -> Markup {
                           measurement." }
                 }
             }
+            @if results.iter().any(|r| r.on == "parallel") {
+                p.footnote {
+                    "Every virtual CPU was a thread of the host, so that they really ran at once; none of the \
+                     times says anything. " (skipped_for_time(results)) " expectations that depend on time \
+                     were not judged."
+                }
+            }
             @if results.iter().any(|r| r.on == "vm") {
                 p.footnote {
                     "All times are virtual. The real kernel and the real programs ran in a virtual machine \
@@ -150,7 +158,11 @@ pub(super) fn definitions(results: &[RunResult]) -> Markup {
 fn command(result: &RunResult, all: &[RunResult]) -> String {
     let mut command = format!("andante lab run {}", quoted(&result.scenario));
     let schedulers = result.schedulers.iter().map(|s| s.name.as_str());
-    command += &format!(" --scheduler {} --on {}", listed(schedulers), result.on);
+    let on = match result.on.as_str() {
+        "parallel" => "--parallel".to_owned(),
+        on => format!("--on {on}"),
+    };
+    command += &format!(" --scheduler {} {on}", listed(schedulers));
     if result.cases_chosen {
         let same = all.iter().filter(|other| other.scenario == result.scenario);
         let cases = same.filter_map(|other| other.case.as_deref());

@@ -9,7 +9,7 @@ use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
 
 use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
-use crate::scenario::{Program, Workload};
+use crate::scenario::{Bandwidth, Program, Workload};
 
 /// How long killed processes may take to leave their classes.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,6 +59,16 @@ impl Classes {
                 below && program.count > 0 && !(holder.is_empty() && classes.base.is_root())
             });
             classes.make_one(&class.path, Some(class.weight), threaded)?;
+            if class.idle {
+                let file = classes
+                    .tree
+                    .directory(&classes.absolute(&class.path))
+                    .join("cpu.idle");
+                fs::write(&file, "1").map_err(|e| LabError::file("write", &file, e))?;
+            }
+            if let Some(first) = &class.limits.first {
+                classes.limit(&class.path, first)?;
+            }
         }
         if *choice == Choice::ByHand(ByHand::Weight) {
             for program in workload.programs.iter().filter(|p| p.count > 0) {
@@ -134,6 +144,19 @@ impl Classes {
             .and_then(|digits| digits.trim().parse().ok())
             .ok_or_else(|| LabError::file("read", &file, io::ErrorKind::InvalidData.into()))?;
         Ok(usage_us * 1000)
+    }
+
+    /// The class may use so much from now on.
+    pub fn limit(&self, path: &str, bandwidth: &Bandwidth) -> Result<(), LabError> {
+        let directory = self.tree.directory(&self.absolute(path));
+        let write = |file: &str, text: String| {
+            let file = directory.join(file);
+            fs::write(&file, text).map_err(|e| LabError::file("write", &file, e))
+        };
+        // The kernel compares the burst with the quota that there is: less comes first.
+        write("cpu.max.burst", "0".to_owned())?;
+        write("cpu.max", bandwidth.cpu_max())?;
+        write("cpu.max.burst", bandwidth.burst_us.to_string())
     }
 
     /// Kills everything that is still in the classes.

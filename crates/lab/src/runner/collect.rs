@@ -8,7 +8,7 @@ use super::real::stats_file;
 use super::timeline::Measured;
 use crate::mpv;
 use crate::programs::Samples;
-use crate::result::{ClassResult, ProgramResult, Spread};
+use crate::result::{ClassResult, ProgramResult, Spread, Unclocked};
 use crate::scenario::{Kind, Workload};
 
 /// A gap between frames that anybody notices [ms].
@@ -66,11 +66,38 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
             None => {
                 result
                     .failed
-                    .get_or_insert_with(|| "left no samples".to_owned());
+                    .get_or_insert_with(|| without_samples(instance));
             }
         },
     }
     result
+}
+
+/// What needs no clock of these instances, which have been told to end: who did not run, and who has not ended.
+pub(super) fn found(instances: &[Instance<'_>]) -> Unclocked {
+    let named = |wanted: &dyn Fn(&Instance<'_>) -> bool| {
+        let names = instances.iter().filter(|instance| wanted(instance));
+        names.map(|instance| instance.name.clone()).collect()
+    };
+    let halted = |instance: &Instance<'_>| instance.program.suspend_s.is_some();
+    Unclocked {
+        // CPU time in the measurement, and not of its whole life: whoever was lost has run before.
+        never_ran: named(&|one| one.told_to_end && !halted(one) && one.cpu_ns[1] <= one.cpu_ns[0]),
+        hung: named(&|one| one.process.as_ref().is_some_and(|it| it.ended.is_none())),
+        ..Unclocked::default()
+    }
+}
+
+/// How a synthetic program ended that was told to write its samples, and did not.
+fn without_samples(instance: &Instance<'_>) -> String {
+    let ended = instance
+        .process
+        .as_ref()
+        .map(|process| match &process.ended {
+            Some(ended) => with_words("left no samples, and ended", &ended.how, process),
+            None => "left no samples: it had not ended in the time that it was given".to_owned(),
+        });
+    ended.unwrap_or_else(|| "left no samples".to_owned())
 }
 
 /// How it ended, if it should not have.

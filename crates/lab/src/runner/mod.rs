@@ -15,6 +15,7 @@ mod classes;
 pub(crate) mod collect;
 mod contracts;
 mod instance;
+mod leaks;
 mod prepared;
 mod process;
 mod real;
@@ -59,6 +60,9 @@ pub struct Setup {
     pub assets: PathBuf,
     /// This binary, which is also the scheduler and the synthetic programs.
     pub andante: PathBuf,
+    /// Whether this is a machine whose CPUs are threads of a host: nothing is in time there, and what
+    /// needs no clock is looked at closely.
+    pub parallel: bool,
 }
 
 /// What a run says about how far it is.
@@ -145,6 +149,10 @@ pub(crate) fn run_on(
     // Made before it, they are there for longer than it is in charge.
     let mut in_charge = ready.in_charge;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);
+    let daemon = in_charge.as_ref().map(InCharge::pid);
+    let before = daemon
+        .filter(|_| setup.parallel)
+        .map(|daemon| leaks::Held::now(&setup.andante, daemon));
     let prepared = Prepared {
         workload,
         choice,
@@ -170,7 +178,8 @@ pub(crate) fn run_on(
     let measured = timeline.run(&mut in_charge, say)?;
     say(Progress::phase("collecting"));
     let (instances, tracer, contracts) = timeline.stop();
-    let programs = instances
+    let found = setup.parallel.then(|| Box::new(collect::found(&instances)));
+    let programs: Vec<_> = instances
         .iter()
         .map(|i| {
             let mut result = collect::program(i, &measured);
@@ -178,7 +187,7 @@ pub(crate) fn run_on(
             result
         })
         .collect();
-    Ok(SchedulerResult {
+    let mut result = SchedulerResult {
         name: choice.name(),
         load_ms,
         ejected: measured.ejected.clone(),
@@ -186,8 +195,18 @@ pub(crate) fn run_on(
         sample_ns: measured.sample_ns.clone(),
         classes: collect::classes(workload, &measured),
         programs,
+        unclocked: found,
         runs: tracer.map_or_else(Vec::new, |tracer| tracer.read(measured.begin_ns)),
-    })
+    };
+    drop(instances);
+    // Whoever is left is killed with them.
+    drop(classes);
+    if let (Some(found), Some(before), Some(daemon)) = (&mut result.unclocked, before, daemon)
+        && result.ejected.is_none()
+    {
+        found.left = before.left_by(&setup.andante, daemon);
+    }
+    Ok(result)
 }
 
 /// A machine with a workload's classes and the scheduler in charge, and nothing running.

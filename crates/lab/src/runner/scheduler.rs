@@ -139,6 +139,11 @@ impl InCharge {
         Ok(Some(started))
     }
 
+    /// Of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn wait_until_in_charge(&mut self, start_ns: u64) -> Result<(), LabError> {
         loop {
             let elapsed_ns = clock::now_ns() - start_ns;

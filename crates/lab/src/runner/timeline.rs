@@ -14,10 +14,14 @@ use super::prepared::Prepared;
 use super::scheduler::InCharge;
 use super::tracer::Tracer;
 use super::{Progress, clock, stop};
+use crate::choice::Choice;
 use crate::error::LabError;
 
 /// How long programs may take to write their samples after SIGTERM [s].
 const STOP_TIMEOUT_S: f64 = 10.0;
+/// The same where virtual CPUs wait for one another on the host: twice the watchdog's time, so that
+/// whoever has not ended by then is lost [s].
+const PARALLEL_STOP_TIMEOUT_S: f64 = 60.0;
 /// The measurement may begin so much later than it should [ns].
 const BEGIN_LATE_NS: u64 = 100_000_000;
 /// Time between two messages of progress [s].
@@ -28,6 +32,8 @@ const SAY_S: f64 = 1.0;
 enum Event {
     Sample,
     EndTrace,
+    /// A class, and which of its later quotas it has from then on.
+    Limit(usize, usize),
     Start(usize),
     Suspend(usize),
     Resume(usize),
@@ -90,6 +96,10 @@ impl<'a> Timeline<'a> {
                     .iter()
                     .filter_map(|(s, event)| s.map(|s| (at(s), *event))),
             );
+        }
+        for (index, class) in workload.classes.iter().enumerate() {
+            let later = class.limits.later.iter().enumerate();
+            events.extend(later.map(|(k, (ns, _))| (begin_ns + ns, Event::Limit(index, k))));
         }
         let sample_s = workload.sample_ms / 1e3;
         let samples = (workload.duration_s / sample_s - 1e-9).ceil() as u64;
@@ -158,6 +168,14 @@ impl<'a> Timeline<'a> {
                     }
                     instance.order(self.prepared, self.begin_ns, self.end_ns)?;
                 }
+                Event::Limit(index, later) => {
+                    let class = &self.prepared.workload.classes[index];
+                    // With nothing configured there is no quota either.
+                    if *self.prepared.choice != Choice::Stock {
+                        let bandwidth = &class.limits.later[later].1;
+                        self.prepared.classes.limit(&class.path, bandwidth)?;
+                    }
+                }
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
                 Event::Stop(index) => self.signal(index, Signal::SIGTERM),
@@ -194,7 +212,7 @@ impl<'a> Timeline<'a> {
         let first = measured.sample_ns.is_empty();
         if first {
             let late_ns = now.at_ns.saturating_sub(self.begin_ns);
-            if late_ns > BEGIN_LATE_NS {
+            if late_ns > BEGIN_LATE_NS && !self.prepared.setup.parallel {
                 return Err(LabError::BeganLate {
                     late_s: late_ns as f64 / clock::NS_PER_S,
                 });
@@ -270,7 +288,11 @@ impl<'a> Timeline<'a> {
             // A suspended program hears of it only when it runs.
             process.signal(Signal::SIGCONT);
         }
-        let timeout_ns = clock::now_ns() + (STOP_TIMEOUT_S * clock::NS_PER_S) as u64;
+        let timeout_s = match self.prepared.setup.parallel {
+            true => PARALLEL_STOP_TIMEOUT_S,
+            false => STOP_TIMEOUT_S,
+        };
+        let timeout_ns = clock::now_ns() + (timeout_s * clock::NS_PER_S) as u64;
         let mut processes: Vec<_> = self
             .instances
             .iter_mut()

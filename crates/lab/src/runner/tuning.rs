@@ -41,6 +41,8 @@ impl ByHand {
 pub(super) enum Scheduling {
     /// An ordinary process with this nice value.
     Nice(i32),
+    /// SCHED_IDLE.
+    Idle,
     /// SCHED_FIFO with this priority; children inherit it.
     Fifo(i32),
     /// SCHED_DEADLINE [ns]. Children are ordinary: the kernel lets no other process of this policy
@@ -57,7 +59,10 @@ impl Scheduling {
     /// What `program` gets under `choice`.
     pub fn of(choice: &Choice, program: &Program) -> Self {
         let (Choice::ByHand(by_hand), Some(tuned)) = (choice, &program.tuned) else {
-            return Self::Nice(program.nice);
+            return match program.sched_idle {
+                true => Self::Idle,
+                false => Self::Nice(program.nice),
+            };
         };
         let reserved = |budget: fn(&Reserved) -> u64| {
             let reserved = tuned.deadline.expect("checked before anything is run");
@@ -81,6 +86,12 @@ impl Scheduling {
             Self::Nice(0) => Ok(()),
             // SAFETY: no pointers.
             Self::Nice(nice) => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }),
+            Self::Idle => {
+                // SAFETY: all-zero is a valid sched_param.
+                let parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+                // SAFETY: the pointer is to a live variable.
+                check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter) })
+            }
             Self::Fifo(priority) => {
                 // SAFETY: all-zero is a valid sched_param.
                 let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -33,6 +33,7 @@
 //! All times of programs count from the beginning of the measurement; a program without `start_s`
 //! starts `warmup_s` before it.
 
+mod bandwidth;
 pub(crate) mod base;
 mod contract;
 pub(crate) mod expectation;
@@ -48,6 +49,7 @@ mod tuned;
 
 use std::path::{Path, PathBuf};
 
+pub use bandwidth::{Bandwidth, Limits};
 pub use contract::Contract;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
@@ -137,9 +139,24 @@ pub struct Class {
     /// As a resource container it has this much of what its parent has, guaranteed [1/10000];
     /// none: a part of the rest, by weight.
     pub fixed: Option<u32>,
+    /// What it may use.
+    pub limits: Limits,
+    /// Whether it gets what nobody else wants (`cpu.idle`).
+    pub idle: bool,
 }
 
 impl Class {
+    /// One of which nothing is said.
+    fn usual() -> Self {
+        Self {
+            path: String::new(),
+            weight: DEFAULT_WEIGHT,
+            fixed: None,
+            limits: Limits::default(),
+            idle: false,
+        }
+    }
+
     /// Path of the parent, `/` for a class at the top.
     pub fn parent(&self) -> &str {
         match self.path.rfind('/') {
@@ -378,19 +395,21 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
     for (path, key, weight) in Section::new(node, "classes")?.entries() {
         let fail = |message: String| weight.origin.error(&key, message);
         check_class_path(path).map_err(fail)?;
-        let (value, fixed) = read_class(weight, &key)?;
+        let read = read_class(weight, &key)?;
         for (at, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
             let prefix = &path[..at];
             let listed = classes.iter_mut().find(|class| class.path == prefix);
             match (listed, at == path.len()) {
                 (Some(class), true) => {
-                    (class.weight, class.fixed) = (value, fixed);
+                    *class = Class {
+                        path: prefix.to_owned(),
+                        ..read.clone()
+                    };
                 }
                 (Some(_), false) => {}
                 (None, last) => classes.push(Class {
                     path: prefix.to_owned(),
-                    weight: if last { value } else { DEFAULT_WEIGHT },
-                    fixed: if last { fixed } else { None },
+                    ..if last { read.clone() } else { Class::usual() }
                 }),
             }
         }
@@ -398,8 +417,9 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
     Ok(classes)
 }
 
-/// Reads a class: its weight, or a table of `weight` and `fixed_percent`.
-fn read_class(node: &Node, path: &str) -> Result<(u32, Option<u32>), DocumentError> {
+/// Reads a class, whose path is not yet known: its weight, or a table of `weight`, `fixed_percent`, and
+/// what it may use.
+fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
         value.ok_or_else(|| {
@@ -409,7 +429,10 @@ fn read_class(node: &Node, path: &str) -> Result<(u32, Option<u32>), DocumentErr
         })
     };
     if !matches!(node.value, Value::Table(_)) {
-        return Ok((in_range(node, path)?, None));
+        return Ok(Class {
+            weight: in_range(node, path)?,
+            ..Class::usual()
+        });
     }
     let mut section = Section::new(node, path)?;
     let weight = match section.node("weight") {
@@ -423,8 +446,16 @@ fn read_class(node: &Node, path: &str) -> Result<(u32, Option<u32>), DocumentErr
             Some((percent * 100.0).round() as u32)
         }
     };
+    let limits = Limits::read(&mut section)?;
+    let idle = section.get("idle")?.unwrap_or(false);
     section.finish()?;
-    Ok((weight, fixed))
+    Ok(Class {
+        weight,
+        fixed,
+        limits,
+        idle,
+        ..Class::usual()
+    })
 }
 
 fn check_class_path(path: &str) -> Result<(), String> {

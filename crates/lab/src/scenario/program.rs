@@ -6,7 +6,7 @@ use andante_document::{DocumentError, Node, Section, join};
 use andante_sim::Priority;
 
 /// Most instances of a program.
-const COUNT_MAX: u32 = 1000;
+const COUNT_MAX: u32 = 10_000;
 
 /// One program, or several instances of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Program {
     pub may_end: bool,
     /// Nice value, -20 to 19.
     pub nice: i32,
+    /// Whether it is under SCHED_IDLE.
+    pub sched_idle: bool,
     /// CPUs it may run on; none: all.
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
@@ -86,6 +88,7 @@ pub(super) fn read(
         resume_s: time(&mut section, "resume_s", 0.0)?,
         may_end: section.get("may_end")?.unwrap_or(kind.ends_by_itself()),
         nice: section.number("nice", 0.0, -20.0..=19.0)? as i32,
+        sched_idle: section.get("sched_idle")?.unwrap_or(false),
         affinity: section.get("affinity")?,
         priority: Priority {
             level: section.number("priority", 0.0, -20.0..=99.0)? as i32,

@@ -13,7 +13,7 @@ use super::ns;
 use crate::choice::{ByHand, Choice};
 use crate::error::LabError;
 use crate::runner::own_class;
-use crate::scenario::{Class, Kind, Program, Tuned, Workload};
+use crate::scenario::{Bandwidth, Class, Kind, Program, Tuned, Workload};
 
 /// What a class gets at a pick: the kernel scheduler's `quantum_ns`.
 const QUANTUM_NS: Ns = 2 * NS_PER_MS;
@@ -87,6 +87,13 @@ pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError
         let what = format!("the scheduler `{}` {what}", choice.name());
         Err(LabError::OnlyOnKernel { what })
     };
+    let limited = workload.classes.iter().find(|class| class.limits.any());
+    if let (Some(class), true) = (limited, enforces_no_quota(choice)) {
+        return only(&format!(
+            "has a model that enforces no quota, and class `{}` has one",
+            class.path
+        ));
+    }
     match choice {
         Choice::Dwcs => only("is not simulated so far"),
         Choice::Program(_) => only("is a program that loads its own into a kernel"),
@@ -103,6 +110,11 @@ pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError
         Choice::Servers => promised(workload).map(|_| ()),
         _ => Ok(()),
     }
+}
+
+/// Where classes have quotas, and there is no quota in the simulator. With nothing configured nobody has any.
+fn enforces_no_quota(choice: &Choice) -> bool {
+    !matches!(choice, Choice::Andante | Choice::Stock)
 }
 
 /// The part of the workload that the scheduler of users does not have.
@@ -231,12 +243,16 @@ fn on_kernel(
             false => Hardware::default(),
         }
     };
+    let begin_ns = keep.start;
     let mut kernel = Kernel::new(&hardware, in_charge, keep);
     let flat = *choice == Choice::Stock;
     let mut classes = classes(workload, |parent, class| match flat {
         true => Some(ClassId(0)),
         false => kernel.create(parent, class.weight),
     })?;
+    if !flat {
+        limit(workload, &mut kernel, &classes, begin_ns);
+    }
     if *choice == Choice::ByHand(ByHand::Weight) {
         for (program, tuned) in tuned(workload) {
             let path = own_class(program);
@@ -253,6 +269,28 @@ fn on_kernel(
         Some(contracts) => Made { contracts, ..made },
         None => made,
     })
+}
+
+/// Classes have their quotas, now and later in the measurement, which begins at `begin_ns`.
+fn limit(workload: &Workload, kernel: &mut Kernel, classes: &[(String, ClassId)], begin_ns: Ns) {
+    for class in &workload.classes {
+        let known = classes.iter().find(|(path, _)| *path == class.path);
+        let id = known.expect("all have been made").1;
+        let of = |bandwidth: &Bandwidth| andante_sim::Bandwidth {
+            quota_us: bandwidth.quota_us,
+            period_us: bandwidth.period_us,
+            burst_us: bandwidth.burst_us,
+        };
+        if class.idle {
+            kernel.idle(id);
+        }
+        if let Some(first) = &class.limits.first {
+            kernel.limit(0, id, of(first));
+        }
+        for (later_ns, later) in &class.limits.later {
+            kernel.limit(begin_ns + later_ns, id, of(later));
+        }
+    }
 }
 
 /// A contract for every instance that is promised one, as the daemon makes it.

@@ -1,6 +1,6 @@
 //! The schemas in `docs/` describe what is written as it is written.
 
-use andante_lab::result::{Judgement, RunResult, Verdict};
+use andante_lab::result::{Judgement, RunResult, Unclocked, Verdict};
 use andante_lab::{perturb, sweep};
 use serde_json::{Value, json};
 
@@ -63,6 +63,13 @@ fn complete() -> Value {
     (first.deadlines, first.missed) = (Some(3), Some(2));
     (first.violations, first.exhaustions) = (Some(1), Some(1));
     (first.events, first.swaps) = (Some(4), Some(1));
+    let named = || vec!["film".to_owned()];
+    result.schedulers[0].unclocked = Some(Box::new(Unclocked {
+        complaints: named(),
+        never_ran: named(),
+        hung: named(),
+        left: named(),
+    }));
     for run in &mut result.schedulers[0].runs {
         run.rule = Some("share".into());
     }

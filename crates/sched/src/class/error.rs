@@ -3,6 +3,7 @@
 use std::io;
 
 use super::ClassPath;
+use crate::text::shown;
 
 /// Why a class operation was refused; nothing has been changed then.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +15,10 @@ pub enum ClassError {
     #[error("class {0} exists already: change its weight with `andante class set {0} --weight N`")]
     Exists(ClassPath),
     /// The text is no path of a class.
-    #[error("`{given}` is not a class path because {why}: write it like /media/film")]
+    #[error(
+        "`{}` is not a class path because {why}: write it like /media/film",
+        shown(given)
+    )]
     BadPath {
         /// What was given.
         given: String,
@@ -34,8 +38,9 @@ pub enum ClassError {
     },
     /// The class still holds tasks.
     #[error(
-        "class {path} still holds {count} task(s), the first being {first} ({example}): \
-         move them with `andante class move PID… OTHER`, or end them"
+        "class {path} still holds {count} task(s), the first being {first} ({}): \
+         move them with `andante class move PID… OTHER`, or end them",
+        shown(example)
     )]
     HoldsTasks {
         /// The class.
@@ -92,7 +97,8 @@ pub enum ClassError {
     NotThreaded(ClassPath),
     /// The process is a thread of the kernel.
     #[error(
-        "process {pid} ({name}) is a kernel thread, which cannot be moved: name a process of your own"
+        "process {pid} ({}) is a kernel thread, which cannot be moved: name a process of your own",
+        shown(name)
     )]
     KernelThread {
         /// Its process id.

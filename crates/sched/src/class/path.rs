@@ -5,8 +5,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::ClassError;
+use crate::text::shown;
 
-/// Where a class is in the tree: `/` for the root, `/media/film` for a class in a class.
+/// Where a class is in the tree: `/` for the root, `/media/film` for a class in a class. Bytes that are no
+/// UTF-8 stand in it as `\xNN`.
 ///
 /// Ordered by component, so that a sorted list of paths is the tree in depth-first order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,6 +69,11 @@ impl ClassPath {
         self.0.last().map_or("", String::as_str)
     }
 
+    /// The whole of it as it is, for programs.
+    pub fn to_text(&self) -> String {
+        format!("/{}", self.relative())
+    }
+
     /// Distance from the root.
     pub fn depth(&self) -> usize {
         self.0.len()
@@ -83,15 +90,16 @@ impl ClassPath {
     }
 }
 
+/// For people: what a terminal would obey is visible.
 impl fmt::Display for ClassPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "/{}", self.relative())
+        formatter.write_str(&shown(&self.to_text()))
     }
 }
 
 impl Serialize for ClassPath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.to_text())
     }
 }
 
@@ -132,6 +140,15 @@ mod tests {
             .map(|class| class.to_string())
             .collect();
         assert_eq!(names, ["/", "/a", "/a/b"]);
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_shown_and_what_programs_read_is_as_it_is() {
+        let odd = path("/a\x1b[31mb");
+        assert_eq!(odd.to_string(), "/a\\x1b[31mb");
+        assert_eq!(odd.to_text(), "/a\x1b[31mb");
+        let error = ClassPath::parse("\x1b/..").unwrap_err().to_string();
+        assert!(!error.contains('\x1b'), "{error}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::undo::{Step, Undo};
 use super::{ClassError, ClassPath, Kind, Tree, write};
+use crate::text::from_bytes;
 
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`: the task is a thread of the kernel.
 const PF_KTHREAD: u32 = 0x0020_0000;
@@ -19,17 +20,19 @@ pub struct Process {
 
 /// Looks a process (or a thread) up; none if there is none.
 pub fn process(pid: i32) -> Option<Process> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// Reads name and flags from the text of `/proc/PID/stat`: `pid (name) state ppid pgrp session tty
-/// tpgid flags …`, where the name may itself contain spaces and brackets.
-fn parse_stat(stat: &str) -> Option<Process> {
-    let (_, rest) = stat.split_once('(')?;
-    let (name, rest) = rest.rsplit_once(')')?;
+/// tpgid flags …`, where the name is bytes and may itself contain spaces and brackets.
+fn parse_stat(stat: &[u8]) -> Option<Process> {
+    let first = stat.iter().position(|&byte| byte == b'(')?;
+    let last = stat.iter().rposition(|&byte| byte == b')')?;
+    let name = stat.get(first + 1..last)?;
+    let rest = String::from_utf8_lossy(stat.get(last + 1..)?);
     let flags: u32 = rest.split_whitespace().nth(6)?.parse().ok()?;
     Some(Process {
-        name: name.to_owned(),
+        name: from_bytes(name),
         kernel_thread: flags & PF_KTHREAD != 0,
     })
 }
@@ -70,7 +73,7 @@ impl Tree {
 
     /// The class that a process is in, as seen from this tree's root.
     pub fn class_of(&self, pid: i32) -> Option<ClassPath> {
-        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let text = from_bytes(&fs::read(format!("/proc/{pid}/cgroup")).ok()?);
         let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
         ClassPath::parse(path).ok()
     }
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn names_with_brackets_and_kernel_threads_are_read_from_stat() {
-        let odd = parse_stat("7 (a) (b c) S 1 7 7 0 -1 4194560 0 0").unwrap();
+        let odd = parse_stat(b"7 (a) (b c) S 1 7 7 0 -1 4194560 0 0").unwrap();
         assert_eq!(
             odd,
             Process {
@@ -107,9 +110,11 @@ mod tests {
                 kernel_thread: false
             }
         );
-        let kernel = parse_stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0").unwrap();
+        let kernel = parse_stat(b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0").unwrap();
         assert!(kernel.kernel_thread);
-        assert_eq!(parse_stat("2 (cut"), None);
+        let cut = parse_stat(b"7 (gr\xc3) S 1 7 7 0 -1 4194560 0 0").unwrap();
+        assert_eq!(cut.name, "gr\\xc3");
+        assert_eq!(parse_stat(b"2 (cut"), None);
     }
 
     #[test]

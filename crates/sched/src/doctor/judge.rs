@@ -13,6 +13,7 @@ pub(super) fn scheduler(facts: &Facts) -> Vec<Check> {
     vec![
         kernel_version(facts),
         sched_ext(facts),
+        timers(facts),
         type_information(facts),
         bpf(facts),
         cgroups(facts),
@@ -20,6 +21,36 @@ pub(super) fn scheduler(facts: &Facts) -> Vec<Check> {
         other_scheduler(facts),
         privilege(facts),
     ]
+    .into_iter()
+    .chain(classes(facts))
+    .chain(learnt(facts))
+    .collect()
+}
+
+/// Said only while no place is left.
+fn learnt(facts: &Facts) -> Option<Check> {
+    let (detail, mend) = facts.learnt?.warning()?;
+    Some(Check {
+        title: "room for learnt contracts",
+        need: Need::Scheduler,
+        found: false,
+        detail,
+        mend: Some(mend),
+        obstacle: None,
+    })
+}
+
+/// Said only while cgroups share: it stands in the way of nothing, but weights do nothing then.
+fn classes(facts: &Facts) -> Option<Check> {
+    let (detail, mend) = facts.sharing?.warning()?;
+    Some(Check {
+        title: "room for classes",
+        need: Need::Scheduler,
+        found: false,
+        detail,
+        mend: Some(mend),
+        obstacle: None,
+    })
 }
 
 fn kernel_version(facts: &Facts) -> Check {
@@ -56,6 +87,26 @@ fn sched_ext(facts: &Facts) -> Check {
         _ => format!("boot a kernel with sched_ext, for example {USABLE}"),
     };
     Check::missing(title, Need::Scheduler, Obstacle::NoSchedExt, detail, mend)
+}
+
+/// Turns shorter than a tick end by a timer of the BPF program's, and the verifier refuses all of them on
+/// PREEMPT_RT: `process_timer_func()` says "bpf_timer cannot be used for PREEMPT_RT" from 6.17 on, in every release
+/// tried so far, because the memory for a timer is had under a lock that may sleep there.
+fn timers(facts: &Facts) -> Check {
+    let title = "BPF timers";
+    match facts.preempt_rt {
+        None => Check::found(title, Need::Scheduler, "the kernel is not PREEMPT_RT"),
+        Some(told) => Check::missing(
+            title,
+            Need::Scheduler,
+            Obstacle::PreemptRt,
+            format!(
+                "this kernel was built with PREEMPT_RT ({told}), and such kernels refuse BPF timers, by which turns end"
+            ),
+            "boot a kernel without it, for example Debian's linux-image-amd64; with `preempt=full threadirqs` \
+             on its command line it comes near to PREEMPT_RT",
+        ),
+    }
 }
 
 fn type_information(facts: &Facts) -> Check {
@@ -235,12 +286,15 @@ mod tests {
             release: "7.2.13+deb14-cloud-amd64".into(),
             sched_ext: true,
             sched_ext_configured: Some(true),
+            preempt_rt: None,
             btf: Ok(verdict(true, &[])),
             bpf_syscall: true,
             bpf_jit: Some(true),
             cgroup: Ok("/sys/fs/cgroup".into()),
             command_line: "quiet".into(),
             loaded: None,
+            sharing: None,
+            learnt: None,
             privileged: true,
         }
     }
@@ -259,12 +313,16 @@ mod tests {
     #[test]
     fn each_defect_is_told_apart() {
         type Spoil = fn(&mut Facts);
-        let cases: [(Spoil, Obstacle); 9] = [
+        let cases: [(Spoil, Obstacle); 10] = [
             (
                 |facts| facts.release = "6.12.9-amd64".into(),
                 Obstacle::OldKernel,
             ),
             (|facts| facts.sched_ext = false, Obstacle::NoSchedExt),
+            (
+                |facts| facts.preempt_rt = Some("uname -v"),
+                Obstacle::PreemptRt,
+            ),
             (
                 |facts| facts.btf = Err("no file".into()),
                 Obstacle::BrokenBtf,

@@ -4,6 +4,8 @@
 //! `sleep=off` an idle guest jumps to its next timer. What else could tell two runs apart is fixed:
 //! the real-time clock follows the virtual one, hardware randomness is left out and QEMU's own is
 //! seeded, addresses are not randomised.
+//!
+//! In the host's time (`Timing::Parallel`) none of this holds: every virtual CPU is a thread of the host.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,14 +19,18 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::monitor::{Monitor, Refusal};
-use super::{Boot, BootError, io_error};
+use super::{Boot, BootError, Timing, io_error};
 use crate::qemu::Qemu;
 
 /// The kernel's command line. `panic=-1` makes a crash end the run at once; the address space is
 /// laid out the same every time; the time-stamp counter is trusted, being the virtual clock; the
 /// cipher modules' self-tests, which would run beside the command for seconds, are left out.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 quiet nokaslr norandmaps tsc=reliable \
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 nokaslr norandmaps tsc=reliable \
                                 cryptomgr.notests rdinit=/init";
+
+/// What the kernel says on the console: errors; and where its complaints are read, warnings too.
+const QUIET: &str = "quiet";
+const WITH_WARNINGS: &str = "loglevel=5";
 
 /// The first version of QEMU that knows of fast zeroing and storing.
 const KNOWS_MORE_STRINGS: (u32, u32) = (8, 0);
@@ -101,13 +107,16 @@ pub(super) fn command(
 ) -> Result<Command, BootError> {
     let mut qemu = boot.qemu.command();
     qemu.args(["-nodefaults", "-no-user-config", "-display", "none"]);
-    qemu.args(["-accel", "tcg", "-icount", "shift=0,sleep=off"]);
+    match boot.timing {
+        Timing::Virtual => qemu.args(["-accel", "tcg", "-icount", "shift=0,sleep=off"]),
+        Timing::Parallel => qemu.args(["-accel", "tcg,thread=multi"]),
+    };
     qemu.args(["-cpu", &processor(boot.qemu), "-seed", "1"]);
     qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
     qemu.arg("-no-reboot");
     qemu.arg("-smp").arg(processors(boot));
     qemu.args(nodes(boot));
-    if boot.cpus > 1 {
+    if boot.cpus > 1 && boot.timing == Timing::Virtual {
         qemu.args(["-netdev", "hubport,id=turns,hubid=0"]);
         // One that was saved is given it when its clock is there, see `Running::go_on`.
         if monitored.is_none_or(|monitored| monitored.from.is_none()) {
@@ -118,7 +127,11 @@ pub(super) fn command(
     }
     qemu.arg("-kernel").arg(&boot.kernel.vmlinux);
     qemu.arg("-initrd").arg(&files.initrd);
-    qemu.args(["-append", KERNEL_ARGUMENTS]);
+    let said = match boot.timing {
+        Timing::Virtual => QUIET,
+        Timing::Parallel => WITH_WARNINGS,
+    };
+    qemu.args(["-append", &format!("{KERNEL_ARGUMENTS} {said}")]);
     qemu.arg("-chardev")
         .arg(file_device("console", &files.console));
     qemu.args(["-serial", "chardev:console"]);

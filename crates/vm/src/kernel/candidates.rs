@@ -1,5 +1,6 @@
 //! Which kernels a package archive offers, told by the names of the packages alone.
 
+use super::Kind;
 use crate::apt::Release;
 
 /// Kernels older than this lack parts of sched_ext that any scheduler over cgroups needs, so it is
@@ -27,10 +28,12 @@ pub(super) struct Candidate {
 }
 
 /// The flavour whose drivers suit a virtual machine best, as the ending of a kernel's release.
-fn flavour(distribution: &str) -> &'static str {
-    match distribution {
-        "ubuntu" => "-generic",
-        _ => "-cloud-amd64",
+fn flavour(distribution: &str, kind: Kind) -> &'static str {
+    match (distribution, kind) {
+        ("ubuntu", Kind::Common) => "-generic",
+        ("ubuntu", Kind::RealTime) => "-realtime",
+        (_, Kind::Common) => "-cloud-amd64",
+        (_, Kind::RealTime) => "-rt-amd64",
     }
 }
 
@@ -47,9 +50,9 @@ pub(super) fn suites(release: &Release) -> Vec<String> {
     }
 }
 
-/// The kernels among the package names, newest first.
-pub(super) fn candidates(names: &[String], distribution: &str) -> Vec<Candidate> {
-    let flavour = flavour(distribution);
+/// The kernels of this kind among the package names, newest first.
+pub(super) fn candidates(names: &[String], distribution: &str, kind: Kind) -> Vec<Candidate> {
+    let flavour = flavour(distribution, kind);
     let mut releases: Vec<&str> = names
         .iter()
         .flat_map(|name| IMAGE_PREFIXES.map(|prefix| name.strip_prefix(prefix)))
@@ -123,7 +126,7 @@ mod tests {
             "linux-image-cloud-amd64",
             "linux-image-7.2.13+deb14-amd64",
         ]);
-        let found = candidates(&names, "debian");
+        let found = candidates(&names, "debian", Kind::Common);
         let releases: Vec<_> = found.iter().map(|c| c.release.as_str()).collect();
         assert_eq!(
             releases,
@@ -148,6 +151,25 @@ mod tests {
     }
 
     #[test]
+    fn real_time_kernels_are_found_when_they_are_asked_for() {
+        let names = names(&[
+            "linux-binary-7.2.13+deb14-cloud-amd64",
+            "linux-binary-7.2.13+deb14-rt-amd64",
+            "linux-modules-7.2.13+deb14-rt-amd64",
+            "linux-image-6.18.15+deb13-rt-amd64",
+            "linux-image-6.1.0-47-rt-amd64",
+        ]);
+        let found = candidates(&names, "debian", Kind::RealTime);
+        let releases: Vec<_> = found.iter().map(|c| c.release.as_str()).collect();
+        assert_eq!(
+            releases,
+            ["7.2.13+deb14-rt-amd64", "6.18.15+deb13-rt-amd64"]
+        );
+        assert_eq!(found[0].others, ["linux-modules-7.2.13+deb14-rt-amd64"]);
+        assert!(candidates(&names, "ubuntu", Kind::RealTime).is_empty());
+    }
+
+    #[test]
     fn ubuntu_kernels_are_recognised() {
         let names = names(&[
             "linux-image-6.14.0-15-generic",
@@ -156,7 +178,7 @@ mod tests {
             "linux-modules-6.17.0-5-generic",
             "linux-modules-6.17.0-14-generic",
         ]);
-        let found = candidates(&names, "ubuntu");
+        let found = candidates(&names, "ubuntu", Kind::Common);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].image, "linux-image-unsigned-6.17.0-14-generic");
         assert_eq!(found[1].others, ["linux-modules-6.17.0-5-generic"]);

@@ -3,6 +3,7 @@
 
 use andante_admission::Contract;
 use andante_daemon::{Limit, Refused, Reserved};
+use andante_sched::text::shown;
 
 use super::super::admit::render::{offers, percent, place, terms, unpromised, why_not};
 use crate::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
@@ -13,7 +14,7 @@ pub fn reserved(answer: &Reserved) -> String {
     let mut text = format!(
         "{} {}  {}  {}\n",
         paint(GOOD, "✓"),
-        paint(BOLD, &answer.name),
+        paint(BOLD, shown(&answer.name)),
         what(answer, &contract),
         place(&answer.placement),
     );
@@ -76,14 +77,26 @@ fn limit(limit: &Limit) -> String {
             percent(*held_ppm),
             percent(*limit_ppm)
         ),
+        Limit::UsersQuota {
+            held_ppm,
+            asked_ppm,
+            limit_ppm,
+        } => format!(
+            "{} of a CPU asked, and {} held by all users: together they may hold {}; root and members of \
+             the group andante are not bound by that",
+            percent(*asked_ppm),
+            percent(*held_ppm),
+            percent(*limit_ppm)
+        ),
         Limit::Parent {
             name,
             limit_ppm,
             held_ppm,
             asked_ppm,
         } => format!(
-            "{} asked, nested in the contract {name} of {}, of which {} is held already",
+            "{} asked, nested in the contract {} of {}, of which {} is held already",
             percent(*asked_ppm),
+            shown(name),
             percent(*limit_ppm),
             percent(*held_ppm)
         ),
@@ -94,7 +107,7 @@ fn limit(limit: &Limit) -> String {
         } => format!(
             "{} asked, but {} hold {} below this class",
             percent(*asked_ppm),
-            names.join(", "),
+            shown(&names.join(", ")),
             percent(*held_ppm)
         ),
     }

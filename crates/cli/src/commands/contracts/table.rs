@@ -3,6 +3,7 @@
 
 use andante_admission::{Duration, Placement, Promise};
 use andante_daemon::{Kept, List, Listed};
+use andante_sched::text::shown;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -111,7 +112,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     let contract = &row.contract;
     let kept = contract.kept.unwrap_or_default();
     [
-        contract.name.clone(),
+        shown(&contract.name).into_owned(),
         contract.holder.to_string(),
         promised(row),
         place(contract, &kept),
@@ -172,7 +173,7 @@ fn padded(cell: &str, width: usize, column: usize) -> String {
 
 #[cfg(test)]
 pub mod tests {
-    use andante_daemon::{Holder, HolderSeen, MachineSeen, Terms};
+    use andante_daemon::{DoorSeen, Holder, HolderSeen, MachineSeen, Terms};
 
     use super::*;
 
@@ -201,8 +202,10 @@ pub mod tests {
                 cpus: vec![0, 2],
                 left_for_others_per_mille: 200,
                 user_quota_per_mille: 100,
+                users_quota_per_mille: 400,
             },
             contracts: vec![contract],
+            door: DoorSeen::default(),
         }
     }
 
@@ -221,6 +224,20 @@ pub mod tests {
             lines[1].contains("mpv (7)  9ms/30ms = 30.0 %  2    25.0 %    30       1"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn names_are_shown_escaped_and_the_columns_stay_straight() {
+        let mut list = list(1_000, 500);
+        list.contracts.push(list.contracts[0].clone());
+        list.contracts[0].name = "/a\x1b[31mred".into();
+        list.contracts[0].holder.command = "\u{9b}2J\u{202e}".into();
+        let lines = plain(&between(None, &list));
+        assert!(
+            lines[1].starts_with("/a\\x1b[31mred  \\u{9b}2J\\u{202e} (7)"),
+            "{lines:?}"
+        );
+        assert_eq!(lines[1].find("9ms"), lines[2].find("9ms"), "{lines:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::super::contracts;
 use super::state::{HISTORY, State};
 use crate::output::{bar, percent};
-use crate::shares::Row;
+use crate::shares::{self, Row};
 use crate::tree;
 
 /// Width of the figures between name and bar: weight, running, queued, asked, received, a gap.
@@ -148,11 +148,7 @@ fn row_line(
 ) -> Line<'static> {
     let class = &row.class;
     let room = widths.name.saturating_sub(lines.width());
-    let weight = if class.depth == 0 {
-        String::new()
-    } else {
-        class.weight.to_string()
-    };
+    let weight = shares::weight(class);
     let figures = format!(
         " {weight:>6} {:>4} {:>6}  {}  {}",
         class.running,
@@ -160,7 +156,10 @@ fn row_line(
         percent(class.share_asked),
         percent(row.share_received)
     );
-    let name = fit(row.name(), room);
+    let name = match row.quota() {
+        Some(quota) => fit(&format!("{} ({quota})", row.name()), room),
+        None => fit(&row.name(), room),
+    };
     let text = [lines.to_owned().dim(), Span::raw(name), Span::raw(figures)];
     let mut spans = if is_selected {
         text.map(Stylize::reversed).to_vec()

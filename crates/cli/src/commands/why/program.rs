@@ -1,6 +1,7 @@
 //! What Andante has learnt of a program that runs.
 
 use andante_core_sys::Obstacle;
+use andante_sched::text::shown;
 use andante_sched::watched::{Held, Watched, watched};
 use anyhow::Result;
 use serde::Serialize;
@@ -157,7 +158,7 @@ fn text(threads: &[Told]) -> String {
     let mut text = String::new();
     for one in threads {
         let Told { tid, name, .. } = one;
-        text += &format!("{tid:>8}  {}\n", paint(BOLD, name));
+        text += &format!("{tid:>8}  {}\n", paint(BOLD, shown(name)));
         let mut line = |said: String| text += &format!("          {said}\n");
         line(match one.jobs_seen {
             0 => "has not been seen to wake".to_owned(),

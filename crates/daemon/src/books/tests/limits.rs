@@ -2,13 +2,16 @@
 //! What stands in the way beside the CPUs: who asks, quotas, nesting, windows.
 
 use super::*;
+use crate::books::fakes::ROOT;
 
 const USER: Caller = Caller {
     uid: 1000,
+    account: 1000,
     privileged: false,
 };
 const MEMBER: Caller = Caller {
     uid: 1000,
+    account: 1000,
     privileged: true,
 };
 
@@ -123,6 +126,206 @@ fn a_users_quota_is_a_part_of_the_machine_and_what_is_offered_is_within() {
     // Root's contracts count for nobody's quota, and root has none.
     world.host.process(300, "game", &[]);
     world.reserve(300, 9, 33);
+}
+
+fn user(uid: u32, account: u32) -> Caller {
+    Caller {
+        uid,
+        account,
+        privileged: false,
+    }
+}
+
+/// Reserves a tenth of ten CPUs for each of these, which is what one user may have.
+fn with_quotas(callers: impl IntoIterator<Item = Caller>) -> (World, Vec<Reply>) {
+    let mut world = World::new(10);
+    let mut replies = Vec::new();
+    for (pid, caller) in (100..).zip(callers) {
+        for (more, part) in [(0, 6), (1000, 4)] {
+            world.host.process(pid + more, "p", &[]);
+            world.host.change(pid + more).uids = [caller.uid; 3];
+            let holder = Holder::Process(pid + more);
+            replies.push(reserve_as(&mut world, caller, holder, (part, 10)));
+        }
+    }
+    (world, replies)
+}
+
+#[test]
+fn all_users_together_have_half_of_what_is_promised_at_all() {
+    let (mut world, replies) = with_quotas((1000..1007).map(|uid| user(uid, uid)));
+    let admitted = |reply: &&Reply| matches!(reply, Reply::Reserved(_));
+    // Four have all of their quota, and the fifth is told why it has none.
+    assert_eq!(replies.iter().filter(admitted).count(), 8);
+    let Reply::Refused(refused) = &replies[8] else {
+        panic!("{:?}", replies[8]);
+    };
+    let limit = Limit::UsersQuota {
+        held_ppm: 4_000_000,
+        asked_ppm: 600_000,
+        limit_ppm: 4_000_000,
+    };
+    assert_eq!(refused.limits, [limit]);
+    // The other half is there for the privileged.
+    for pid in 1..=5 {
+        world.host.process(pid, "p", &[]);
+        world.reserve(pid, 8, 10);
+    }
+    assert_eq!(world.list().machine.users_quota_per_mille, 400);
+    // With more left to everybody else, half of what remains.
+    let settings = Settings {
+        left_for_others_per_mille: 500,
+        ..Settings::default()
+    };
+    assert_eq!(settings.users_quota_per_mille(), 250);
+    // What one user may have can be had.
+    let settings = Settings {
+        user_quota_per_mille: 400,
+        ..settings
+    };
+    assert_eq!(settings.users_quota_per_mille(), 400);
+}
+
+#[test]
+fn subordinate_ids_take_from_the_quota_of_their_owner() {
+    let ids = [1000, 100_000, 100_001, 100_002];
+    let (_, replies) = with_quotas(ids.map(|uid| user(uid, 1000)));
+    for (at, reply) in replies.iter().enumerate() {
+        match reply {
+            Reply::Reserved(_) => assert!(at < 2, "{at}"),
+            Reply::Refused(refused) => {
+                assert!(at >= 2, "{at}");
+                let quota = &refused.limits[0];
+                assert!(
+                    matches!(
+                        quota,
+                        Limit::UserQuota {
+                            held_ppm: 1_000_000,
+                            ..
+                        }
+                    ),
+                    "{quota:?}"
+                );
+            }
+            reply => panic!("{reply:?}"),
+        }
+    }
+}
+
+#[test]
+fn nobody_takes_anothers_name() {
+    let mut world = World::new(4);
+    let other = user(1001, 1001);
+    for (pid, uid) in [(100, 1000), (200, 1001), (201, 1001), (300, 0)] {
+        world.host.process(pid, "mpv", &[]);
+        world.host.change(pid).uids = [uid; 3];
+    }
+    let named = |world: &mut World, caller, pid, name: Option<&str>| {
+        let ask = Ask {
+            name: name.map(str::to_owned),
+            ..World::ask_for(Holder::Process(pid), 1, 33)
+        };
+        match world.answer_to(caller, &Request::Reserve(ask)) {
+            Reply::Reserved(reserved) => reserved.name,
+            reply => panic!("{reply:?}"),
+        }
+    };
+    // Another one is quicker, and takes the name that ours would have; and that of root's.
+    assert_eq!(named(&mut world, other, 200, Some("mpv-100")), "mpv-100");
+    assert_eq!(named(&mut world, other, 201, Some("mpv-300")), "mpv-300");
+    assert_eq!(named(&mut world, USER, 100, None), "mpv-100");
+    assert_eq!(named(&mut world, ROOT, 300, None), "mpv-300");
+    let release = |world: &mut World, caller, which: &str| {
+        let which = which.to_owned();
+        world.answer_to(caller, &Request::Release { which })
+    };
+    // Each means its own.
+    let left = |world: &mut World| -> Vec<_> {
+        let listed = world.list().contracts.into_iter();
+        listed.map(|listed| listed.holder.holder).collect()
+    };
+    release(&mut world, ROOT, "mpv-300");
+    let processes = [200, 201, 100].map(Holder::Process);
+    assert_eq!(left(&mut world), processes);
+    // Of two that are both others' nobody guesses.
+    let Reply::Error(fault) = release(&mut world, ROOT, "mpv-100") else {
+        panic!("there are two");
+    };
+    assert!(fault.message.contains("users 1001 and 1000"), "{fault}");
+    release(&mut world, USER, "mpv-100");
+    assert_eq!(left(&mut world), processes[..2]);
+    // And of one's own: what one has called another is left to it.
+    assert_eq!(named(&mut world, USER, 100, Some("mpv-102")), "mpv-102");
+    world.host.process(102, "mpv", &[]);
+    world.host.change(102).uids = [1000; 3];
+    assert_eq!(named(&mut world, USER, 102, None), "mpv-102-2");
+    let list = world.list();
+    assert!(
+        list.contracts.iter().all(|listed| listed.promise.is_some()),
+        "{list:?}"
+    );
+}
+
+#[test]
+fn a_user_reserves_for_no_more_threads_than_are_bound_at_once() {
+    let mut world = World::new(1);
+    let threads: Vec<i32> = (1001..1001 + 1024).collect();
+    world.host.process(1000, "many", &threads);
+    for tid in threads.iter().copied().chain([1000]) {
+        world.host.change(tid).uids = [1000; 3];
+    }
+    let holder = Holder::Process(1000);
+    let Reply::Error(fault) = reserve_as(&mut world, USER, holder.clone(), (1, 33)) else {
+        panic!("it has 1025 threads");
+    };
+    assert_eq!(fault.kind, FaultKind::NotPermitted);
+    assert!(fault.message.contains("--thread"), "{fault}");
+    let reply = reserve_as(&mut world, MEMBER, holder, (1, 33));
+    assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
+    assert_eq!(world.kernel.only().bound.len(), 1025);
+}
+
+#[test]
+fn what_others_are_called_reaches_no_terminal_as_it_is() {
+    let mut world = World::new(1);
+    let evil = "\x1b[2J\u{202e}x";
+    world.host.process(100, evil, &[101]);
+    world.host.process(200, evil, &[]);
+    world.host.change(200).realtime = true;
+    world.class("/a\x1b[31m", 0);
+    let mut said = Vec::new();
+    for holder in [
+        Holder::Process(101),
+        Holder::Process(200),
+        Holder::Process(100),
+        Holder::Process(100),
+        Holder::Class("/b\x1b[31m".into()),
+        Holder::Class("/a\x1b[31m".into()),
+        Holder::Class("/a\x1b[31m".into()),
+    ] {
+        match world.try_reserve(holder, 6, 10) {
+            Reply::Error(fault) => said.push(fault.message),
+            Reply::Reserved(reserved) => said.extend([reserved.name, reserved.holder.to_string()]),
+            Reply::Refused(refused) => said.push(refused.refusal.cpus[0].holders[0].name.clone()),
+            reply => panic!("{reply:?}"),
+        }
+    }
+    for which in ["\x1b[2J", "/c\x1b"] {
+        if let Reply::Error(fault) = world.release(which) {
+            said.push(fault.message);
+        }
+    }
+    for caller in [USER, MEMBER] {
+        for holder in [Holder::Process(100), Holder::Class("/a\x1b[31m".into())] {
+            if let Reply::Error(fault) = reserve_as(&mut world, caller, holder, (1, 10)) {
+                said.push(fault.message);
+            }
+        }
+    }
+    assert!(said.len() >= 10, "{said:?}");
+    for text in said {
+        assert!(!text.contains(andante_sched::text::is_unseen), "{text:?}");
+    }
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn check(world: &mut World, before: &[(String, Option<Placement>)], gone: Option
             .fold(0, |mask, cpu| mask | cpus::bit(*cpu));
         assert_eq!(cpus & !online, 0, "{name} is on CPUs that are there");
         assert_eq!(
-            world.books.system.promise(name),
+            world.books.system.promise(&key_of(0, name)),
             Some(Promised::EveryDeadline)
         );
         // Who was nowhere near the CPU that left is where he was.

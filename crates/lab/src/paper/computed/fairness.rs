@@ -1,6 +1,6 @@
 //! How near start-time fair queueing comes to the bound of its fairness theorem.
 
-use andante_core_sys::{Exclusion, Leaf, Tree};
+use andante_core_sys::{Leaf, Tree};
 use andante_sim::Random;
 
 use super::Output;
@@ -90,7 +90,7 @@ fn worst(classes: usize, seed: u64) -> f64 {
     // Of each pair, the least and the largest difference of service over weight [ns].
     let mut ranges = vec![(0.0_f64, 0.0_f64); classes * classes];
     for _ in 0..QUANTA {
-        let leaf = tree.pick(&Exclusion::default());
+        let leaf = tree.pick();
         let picked = all.iter_mut().find(|class| Some(class.leaf) == leaf);
         let picked = picked.expect("every class wants to run");
         let length_ns = 1 + random.below(picked.limit_ns);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Everybody runs at least once in a bounded time, whatever the shares are and however many there
+ * are.
+ *
+ * Shares alone bound nobody's wait: with a share s of a CPU, n equal tasks of a class and quanta
+ * l, each waits for n l / s. The kernel ejects a scheduler under which a task waits for 30 s. So a
+ * task that has waited for AN_OVERDUE_NS is *overdue*. Once in AN_OVERDUE_LOOK_NS the shell looks
+ * for those, and lines them up behind the ones that it has found before, in a queue of the CPU that
+ * they are on. From there they have a *short turn* each, out of their order, before the tree's next
+ * choice, while those turns take no more than their part of the time (an_overdue_takes()).
+ *
+ * With n tasks of a CPU, nobody therefore waits for longer than
+ *
+ *      AN_OVERDUE_NS + AN_OVERDUE_LOOK_NS            until it is found
+ *      + n AN_OVERDUE_TURN_NS AN_OVERDUE_PART        until those before it have had their turns
+ *
+ * which is 12 s for 10,000 tasks, and less than the watchdog's 30 s for 100,000. If contracts leave
+ * less than a part of the CPU, what they leave counts instead.
+ *
+ * Shares stay what they are: a short turn is charged like any other, to the task and to all its
+ * classes, and none of their tags is set back for it. What has less than its short turns by its
+ * share has them nevertheless: n AN_OVERDUE_TURN_NS in AN_OVERDUE_NS, so 2.5 % of a CPU for 10,000
+ * tasks, is all that others may lose to it; that debt is bounded as any other (an_debt_limit()).
+ *
+ * Nothing of this costs anything while nobody is overdue, but one look at each queued task in
+ * AN_OVERDUE_LOOK_NS.
+ */
+#ifndef ANDANTE_CORE_OVERDUE_H
+#define ANDANTE_CORE_OVERDUE_H
+
+#include "port.h"
+
+/*
+ * A quarter of the watchdog's 30 s, about: half of that is left to the turns of those that are
+ * overdue, and a quarter to what is not scheduled by us (real-time tasks, a virtual machine's
+ * host). Shorter takes more from others: the bound on their loss is inverse to it.
+ */
+#ifndef AN_OVERDUE_NS /* the search for races has shorter ones */
+#define AN_OVERDUE_NS 8000000000ULL
+/* A quarter of that, so that it counts for little in the bound, and the look costs next to nothing.
+ */
+#define AN_OVERDUE_LOOK_NS 2000000000ULL
+#endif
+/* Some ten times what two switches and a timer cost. */
+#define AN_OVERDUE_TURN_NS 20000ULL
+/* One in so many parts of the time, at most, for turns of those that are overdue. */
+#define AN_OVERDUE_PART 8
+/*
+ * What was not used of that is saved up to so much time. More than a quantum, or it would be lost
+ * between two choices; and as long as contracts, which come first, usually hold a CPU for.
+ */
+#define AN_OVERDUE_SAVED_NS 100000000ULL
+
+/* Has a task that has been runnable since then [ns] waited for too long? */
+an_inline bool an_overdue(u64 since_ns, u64 now_ns)
+{
+	return since_ns && since_ns + AN_OVERDUE_NS < now_ns;
+}
+
+/*
+ * May this CPU give an overdue task its turn now? Then that is counted in *next_ns, up to which
+ * instant its part of the time is used up (the virtual scheduling algorithm of a leaky bucket).
+ */
+an_inline bool an_overdue_takes(u64 *next_ns, u64 now_ns)
+{
+	if (*next_ns > now_ns)
+		return false;
+	if (*next_ns + AN_OVERDUE_SAVED_NS < now_ns)
+		*next_ns = now_ns - AN_OVERDUE_SAVED_NS;
+	*next_ns += AN_OVERDUE_TURN_NS * AN_OVERDUE_PART;
+	return true;
+}
+
+/* Those that are overdue now were not before: nothing is saved up for them. */
+an_inline void an_overdue_begins(u64 *next_ns, u64 now_ns)
+{
+	if (*next_ns < now_ns)
+		*next_ns = now_ns;
+}
+
+#endif
