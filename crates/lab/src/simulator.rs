@@ -72,11 +72,11 @@ pub(crate) fn version() -> String {
 
 /// Refuses what only a kernel has.
 pub(crate) fn check(job: &Job) -> Result<(), LabError> {
-    let real = |program: &&Program| program.kind.is_real() && program.count > 0;
-    if let Some(program) = job.case.workload.programs.iter().find(real) {
+    let unknown = |program: &&Program| program.kind.is_only_on_kernel() && program.count > 0;
+    if let Some(program) = job.case.workload.programs.iter().find(unknown) {
         return Err(LabError::OnlyOnKernel {
             what: format!(
-                "program `{}` is a real one (kind `{}`)",
+                "program `{}` is one that only a kernel runs (kind `{}`)",
                 program.name,
                 program.kind.name()
             ),
@@ -436,7 +436,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             }
             Kind::Loop | Kind::Dhrystone => self.begins(start_ns, id, spec, Box::new(Loop)),
             kind => {
-                debug_assert!(kind.is_real());
+                debug_assert!(kind.is_only_on_kernel());
                 unreachable!("refused before anything is simulated")
             }
         }

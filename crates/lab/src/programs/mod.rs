@@ -8,6 +8,7 @@
 mod audio;
 mod batch;
 mod client;
+mod crowd;
 mod dhrystone;
 mod display;
 mod endless;
@@ -204,6 +205,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
+        Kind::Crowd { threads, yields } => crowd::run(order, *threads, *yields).map_err(io_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),
         _ => Err(format!("{} is no built-in program", order.kind.name())),
     }

@@ -229,6 +229,11 @@ impl Measuring {
             "{batch:?}"
         );
         assert!(batch.iteration_ns.iter().all(|ns| *ns >= 980_000.0));
+        let crowd = self.measure(&Kind::Crowd {
+            threads: 100,
+            yields: 10,
+        });
+        assert!(crowd.iterations > Some(2), "{crowd:?}");
         for kind in [Kind::Loop, Kind::Dhrystone] {
             assert!(self.measure(&kind).iterations > Some(1000), "{kind:?}");
         }

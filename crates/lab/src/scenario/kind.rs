@@ -88,6 +88,13 @@ pub enum Kind {
         /// Work of the parent per child [ms] (simulator); none: what forking costs.
         fork_ms: Option<f64>,
     },
+    /// Threads that begin at once, yield, and end; when the last has, so many again (kernel).
+    Crowd {
+        /// How many at once.
+        threads: u32,
+        /// How often each calls `sched_yield()`.
+        yields: u32,
+    },
     /// A small integer benchmark without end.
     Dhrystone,
     /// Two processes that pass a byte to and fro through pipes.
@@ -231,6 +238,7 @@ impl Kind {
             Self::Sink { .. } => "sink",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
+            Self::Crowd { .. } => "crowd",
             Self::Dhrystone => "dhrystone",
             Self::Pingpong { .. } => "pingpong",
             Self::Waker { .. } => "waker",
@@ -273,6 +281,7 @@ impl Kind {
                 | Self::Server
                 | Self::Client { .. }
                 | Self::Loop
+                | Self::Crowd { .. }
                 | Self::Dhrystone
                 | Self::Waker { .. }
         )
@@ -317,6 +326,7 @@ impl Kind {
             }
             Self::Server
             | Self::Loop
+            | Self::Crowd { .. }
             | Self::Dhrystone
             | Self::Pingpong { .. }
             | Self::Waker { .. }
@@ -327,6 +337,11 @@ impl Kind {
             | Self::Make { .. }
             | Self::Command { .. } => {}
         }
+    }
+
+    /// Whether no simulator knows what it does.
+    pub(crate) fn is_only_on_kernel(&self) -> bool {
+        self.is_real() || matches!(self, Self::Crowd { .. })
     }
 
     /// Whether it needs programs and files of a whole system, not only this binary.
@@ -343,7 +358,7 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 17] = [
+pub(super) const KINDS: [&str; 18] = [
     "player",
     "typist",
     "audio",
@@ -352,6 +367,7 @@ pub(super) const KINDS: [&str; 17] = [
     "sink",
     "loop",
     "batch",
+    "crowd",
     "dhrystone",
     "pingpong",
     "waker",
@@ -405,6 +421,10 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
                 None => None,
                 Some(_) => Some(section.number("fork_ms", 0.0, WORK_MS)?),
             },
+        },
+        "crowd" => Kind::Crowd {
+            threads: section.number("threads", 1000.0, 1.0..=20_000.0)? as u32,
+            yields: section.number("yields", 0.0, 0.0..=1e6)? as u32,
         },
         "dhrystone" => Kind::Dhrystone,
         "pingpong" => Kind::Pingpong {
