@@ -60,6 +60,7 @@ an_inline void an_usable_by(struct an_tree *t, u32 leaf, u64 by)
 		struct an_node *n = an_node(t, index);
 
 		n->usable_by |= by;
+		an_unsettle(t, index);
 		index = n->counted_by;
 	}
 }
@@ -68,12 +69,6 @@ an_inline void an_usable_by(struct an_tree *t, u32 leaf, u64 by)
 an_inline void an_unusable_by(struct an_tree *t, u32 leaf, u64 by)
 {
 	an_node(t, leaf)->usable_by &= ~by;
-}
-
-/* The start tag the next pick of this node would have: one expected quantum per CPU serving it. */
-an_inline u64 an_expected_start(const struct an_node *n)
-{
-	return n->start + n->step * n->serving;
 }
 
 /*
@@ -92,21 +87,26 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 		an_tag_wake(&n->start, &n->rem, vtime);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
 		n->start = vtime - owed_max - n->step * n->serving;
-	an_ready_link(t, index);
+	an_unsettle(t, index);
 }
 
 /* The leaf may be picked from now on; every ancestor counts it, up to one that is throttled. */
 an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
+	u64 usable_by = 0; /* by whom what is below is */
 
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
+		if (usable_by & ~n->usable_by) {
+			n->usable_by |= usable_by;
+			an_unsettle(t, index);
+		}
+		usable_by = n->usable_by;
 		if (!n->ready++ && n->counted_by)
 			an_node_ready(t, index);
 		index = n->counted_by;
-		an_node(t, index)->usable_by |= n->usable_by;
 	}
 }
 
@@ -118,8 +118,8 @@ an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
-		if (!--n->ready && n->counted_by)
-			an_ready_unlink(t, index);
+		if (!--n->ready)
+			an_unsettle(t, index);
 		index = n->counted_by;
 	}
 }
@@ -174,25 +174,24 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 	return true;
 }
 
-an_inline bool an_node_usable(const struct an_node *n, u64 by)
-{
-	return (n->usable_by & by) == by;
-}
-
 /*
- * Takes this much off what the usable children owe to those that this CPU may not serve. Off all
- * alike: what they owe each other stays, or the lightest of them would never be picked.
+ * What the usable children owe to those that this CPU may not serve is more than they may owe by so
+ * much: that is taken off. Off all alike: what they owe each other stays, or the lightest of them
+ * would never be picked. With it goes half of what they may owe, so that it is some quanta before
+ * all of them are looked at again.
  */
 an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 {
-	u32 at = an_node(t, parent)->ready_first;
+	u32 at;
 
-	an_while(at) {
+	an_order_dissolve(t, parent);
+	at = t->unsettled;
+	an_while(at != AN_ROOT) {
 		struct an_node *n = an_node(t, at);
 
-		if (an_node_usable(n, by))
+		if (n->parent == parent && an_node_usable(n, by))
 			n->start -= excess;
-		at = n->ready_next;
+		at = n->unsettled;
 	}
 }
 
@@ -204,46 +203,39 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 {
 	struct an_node *p = an_node(t, parent);
-	u32 at = p->ready_first, best = AN_NONE;
-	u64 best_start = 0, least = an_expected_start(an_node(t, at));
+	u32 first = an_order_first(t, parent);
 
-	an_while(at) {
-		struct an_node *n = an_node(t, at);
-		u64 start = an_expected_start(n);
-		s64 ahead = an_tag_diff(start, best_start);
-
-		if (an_tag_diff(start, least) < 0)
-			least = start;
-		if (best == AN_NONE || ahead < 0 || (ahead == 0 && at < best)) {
-			if (an_node_usable(n, by)) {
-				best = an_opaque(at);
-				best_start = start;
-			}
-		}
-		at = n->ready_next;
-	}
-	if (p->ready_first)
-		p->vtime = an_tag_max(p->vtime, least);
-	if (best) {
-		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;
-		s64 excess = an_tag_diff(best_start, p->vtime) - (s64)owing_max;
-
-		an_node(t, best)->owes = 0;
-		if (excess > 0)
-			an_forgive(t, parent, by, excess);
-	}
-	return best;
+	if (!first)
+		return AN_NONE;
+	p->vtime = an_tag_max(p->vtime, an_node(t, first)->place.start);
+	return an_node_usable(an_node(t, first), by) ? first : an_order_usable(t, parent, by);
 }
 
-/* One more CPU serves the leaf and everything above it. */
-an_inline void an_serve(struct an_tree *t, u32 leaf)
+/* That child is picked. */
+an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child, u64 by)
 {
-	u32 index = leaf;
+	struct an_node *n = an_node(t, child);
+	u64 owing_max = 2 * n->step * t->cpus;
+	s64 excess = an_tag_diff(n->place.start, an_node(t, parent)->vtime) - (s64)owing_max;
+
+	n->owes = 0;
+	if (excess > 0)
+		an_forgive(t, parent, by, excess + owing_max / 2);
+}
+
+/* One more CPU serves the leaf and everything above it. If it has claimed the last task queued
+ * there, the leaf is ready no more. */
+an_inline void an_serve(struct an_tree *t, u32 leaf, bool last)
+{
+	u32 index = leaf, less = last;
 
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		n->serving++;
+		n->ready -= less;
+		less = n->counted_by ? less : 0;
+		an_unsettle(t, index);
 		index = n->parent;
 	}
 }
@@ -251,10 +243,11 @@ an_inline void an_serve(struct an_tree *t, u32 leaf)
 /* One task of the leaf's queue is taken to be gone, and one CPU to be serving it. */
 an_inline u32 an_claim(struct an_tree *t, u32 leaf)
 {
-	if (!leaf || !an_node(t, leaf)->queued)
+	struct an_node *n = an_node(t, leaf);
+
+	if (!leaf || !n->queued)
 		return AN_NONE;
-	an_serve(t, leaf);
-	an_queue_withdraw(t, leaf);
+	an_serve(t, leaf, !--n->queued);
 	return leaf;
 }
 
@@ -279,8 +272,12 @@ an_outline u32 an_pick(struct an_tree *t, u64 by)
 	u32 index = AN_ROOT;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
-		u32 best = an_least_child(t, index, by);
+		u32 best;
 
+		an_settle(t);
+		best = an_least_child(t, index, by);
+		if (best)
+			an_child_picked(t, index, best, by);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);
@@ -311,6 +308,7 @@ an_outline u32 an_serve_unpicked(struct an_tree *t, u32 leaf)
 		if (!an_node_runnable(n) && n->parent)
 			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
 		n->serving++;
+		an_unsettle(t, index);
 		index = n->parent;
 	}
 	return leaf;
@@ -330,6 +328,7 @@ an_inline void an_leave(struct an_tree *t, u32 leaf, u64 service_ns, bool charge
 		struct an_node *p = an_node(t, parent);
 
 		n->serving--;
+		an_unsettle(t, index);
 		if (charge) {
 			n->service_ns += service_ns;
 			if (parent) {
@@ -386,6 +385,7 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 			n->owes = 1;
 			if (an_tag_diff(n->start, n->owed_to) > 0)
 				n->start = n->owed_to;
+			an_unsettle(t, index);
 		}
 		index = n->parent;
 	}
