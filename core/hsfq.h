@@ -189,7 +189,7 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 	an_while(at != AN_ROOT) {
 		struct an_node *n = an_node(t, at);
 
-		if (n->parent == parent && an_node_usable(n, by))
+		if (an_node_usable(n, by))
 			n->start -= excess;
 		at = n->unsettled;
 	}

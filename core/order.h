@@ -155,8 +155,7 @@ an_inline void an_order_enter(struct an_tree *t, u32 index, struct an_node *n)
 an_inline bool an_order_stays(struct an_tree *t, u32 index, const struct an_node *n)
 {
 	return n->ready && n->place.up && n->place.up == n->counted_by &&
-	       !(n->place.before | n->place.after) &&
-	       an_node(t, n->counted_by)->place.top == index;
+	       !(n->place.before | n->place.after) && an_node(t, n->counted_by)->place.top == index;
 }
 
 /* Whatever is listed is put where it belongs. */
