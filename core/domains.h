@@ -11,11 +11,11 @@
  *
  *                         S = max(v, S + elsewhere / r)
  *
- *                 before it wakes there, and before a pick. These are the tags of distributed
- *                 start-time fair queueing ([3], section 3: the delay of a request is the cost of
- *                 its flow's requests elsewhere), here on every level of a hierarchy. Classes that
- *                 want more than they are given in some common domain are thus given CPU time in
- *                 proportion to their weights, all domains taken together, wherever else they run.
+ *                 before it wakes there, and when it comes first in a pick. These are the tags of
+ * distributed start-time fair queueing ([3], section 3: the delay of a request is the cost of its
+ * flow's requests elsewhere), here on every level of a hierarchy. Classes that want more than they
+ * are given in some common domain are thus given CPU time in proportion to their weights, all
+ * domains taken together, wherever else they run.
  *
  *      places     Classes of no common domain are not compared by that; nor are classmates. So a
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
@@ -81,8 +81,8 @@ an_inline void an_everywhere_add(struct an_everywhere *e, struct an_tree *t, u32
 
 /*
  * Charges the node here for what it has been given elsewhere since that was done last: but no
- * further beyond v than service may take it here (an_least_child()). What cannot be made good here
- * would otherwise be remembered for ever.
+ * further beyond v than service may take it here (an_child_picked()). What cannot be made good here
+ * would otherwise be remembered for ever. False: there was nothing.
  */
 an_inline bool an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index)
 {
@@ -116,9 +116,9 @@ an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 
 /*
  * As an_pick(), in one domain of several.
  *
- * A child is charged for what it has been given elsewhere when it comes first, and has its place
- * anew; so does whoever comes first then, until that one has been charged already. As a charge only
- * takes a child further back, none of the others can be before it.
+ * A child that comes first is charged for what it has been given elsewhere, and has its place anew;
+ * so does who comes first then, until that one has been charged for everything. Charges take
+ * children back, so none of the others would come before it if all of them were charged.
  */
 an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
 {
@@ -138,6 +138,16 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);
+}
+
+/* As an_preempt_after_ns(), in one domain of several: what has woken may be of a class that has
+ * been waiting here, and been given something elsewhere. */
+an_outline u64 an_domain_preempt_after_ns(struct an_tree *t, struct an_everywhere *e, u32 woken,
+					  u32 serving)
+{
+	an_part(t, &woken, &serving);
+	an_catch_up(t, e, woken);
+	return an_branch_preempts_after_ns(t, woken, serving);
 }
 
 /* ---- places ---- */
@@ -302,11 +312,13 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
  * (an_move_away()). Returned is the topmost of them, the root; AN_NONE: what is above the class is
  * owed that here already.
  */
-an_outline u32 an_move_here(struct an_tree *t, u32 index)
+an_outline u32 an_move_here(struct an_tree *t, struct an_everywhere *e, u32 index)
 {
 	struct an_node *within = an_node(t, an_node(t, index)->parent);
-	s64 owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
+	s64 owed;
 
+	an_catch_up(t, e, an_node(t, index)->parent);
+	owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
 	if (!index || owed > (s64)(AN_MOVED_QUANTA * within->step))
 		return AN_NONE;
 	an_while(index) {
@@ -314,6 +326,7 @@ an_outline u32 an_move_here(struct an_tree *t, u32 index)
 		u64 vtime = an_node(t, n->parent)->vtime;
 		u64 least = vtime - AN_OWED_IN_VAIN_QUANTA * n->step;
 
+		an_catch_up(t, e, index);
 		if (n->parent)
 			n->start = an_tag_max(n->start - AN_MOVED_QUANTA * n->step, least);
 		an_unsettle(t, index);
@@ -346,13 +359,14 @@ an_outline void an_move_away(struct an_tree *t, u32 index, u32 top)
  * it and owes here, is owed so much more here. Returned is the topmost of them, for an_move_away()
  * in the other domain; AN_NONE: they owe nothing here.
  */
-an_outline u32 an_mates_here(struct an_tree *t, u32 leaf)
+an_outline u32 an_mates_here(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {
 	u32 index = leaf, top = AN_NONE;
 
 	an_while(an_node(t, index)->parent) {
 		struct an_node *n = an_node(t, index);
 
+		an_catch_up(t, e, index);
 		if (an_tag_diff(n->start, an_node(t, n->parent)->vtime) < 0)
 			break;
 		n->start -= AN_MOVED_QUANTA * n->step;

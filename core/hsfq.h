@@ -23,7 +23,7 @@
  * CPU would pick the same class. On one CPU that term is always nothing at the time of a pick, and
  * the rules are those of [1] to the letter. Two bounds keep a class that cannot use its share, or
  * gets more because others may not use a CPU, from being owed or owing without limit
- * (an_node_ready(), an_least_child()); on one CPU neither ever acts.
+ * (an_node_ready(), an_child_picked()); on one CPU neither ever acts.
  *
  * The life of a pick, as the shell drives it, under the tree's lock:
  *
@@ -33,9 +33,11 @@
  *                                `--> [none this CPU may run] --> an_unpick(leaf),
  * an_unusable_by(); pick again
  *
- * Cost, d the depth of the leaf and k the ready siblings on each level: an_pick() O(d k);
- * everything else O(d); an_continue() O(1), and an_queue_add() to a leaf that is ready, or is
- * served on the only CPU.
+ * Cost, d the depth of the leaf and k the ready siblings on each level: everything O(d), and
+ * an_pick() besides O(log k) on each level, and for each node that has changed since the last one
+ * (order.h). an_continue() is O(1), and an_queue_add() to a leaf that is ready, or is served on the
+ * only CPU. an_forgive() is O(k log k), and of k quanta takes one or less, unless some siblings are
+ * much heavier than most.
  *
  * Ties go to the lower index. [1]: see tree.h.
  */
@@ -48,7 +50,8 @@
  * CPUs that may not run whatever is queued pick among the nodes that are usable by them: a bit for
  * each CPU (an_node.usable_by), set where a task is queued that it may run, and taken back when it
  * has found none. So each is wrong for one pick at most, however many leaves hold nothing for a
- * CPU. An argument `by` is one of these bits, or several; 0: whatever is ready is usable.
+ * CPU. An argument `by` is one of these bits, or several where somebody is queued; 0: whatever is
+ * ready is usable.
  */
 
 /* The leaf, and what is above it, is usable by these CPUs: a task that they may run is queued. */
@@ -175,10 +178,8 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 }
 
 /*
- * What the usable children owe to those that this CPU may not serve is more than they may owe by so
- * much: that is taken off. Off all alike: what they owe each other stays, or the lightest of them
- * would never be picked. With it goes half of what they may owe, so that it is some quanta before
- * all of them are looked at again.
+ * Takes so much off what the usable children owe to those that this CPU may not serve. Off all
+ * alike: what they owe each other stays, or the lightest of them would never be picked.
  */
 an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 {
@@ -211,7 +212,10 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 	return an_node_usable(an_node(t, first), by) ? first : an_order_usable(t, parent, by);
 }
 
-/* That child is picked. */
+/*
+ * That child is picked. If it owes more than two quanta for each CPU, all usable ones are forgiven
+ * down to one: all must be looked at for that, which is not to happen with every pick.
+ */
 an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child, u64 by)
 {
 	struct an_node *n = an_node(t, child);
@@ -378,6 +382,7 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 		s64 left = an_tag_diff(n->owed_to, vtime);
 
 		if (n->parent && n->kind != AN_FREE) {
+			an_unsettle(t, index);
 			/* It has been picked since, or had nothing to be picked for; if v has come
 			 * as far and it has not, it is still the next one. */
 			if (!n->owes || left > (s64)owed_max)
@@ -385,7 +390,6 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 			n->owes = 1;
 			if (an_tag_diff(n->start, n->owed_to) > 0)
 				n->start = n->owed_to;
-			an_unsettle(t, index);
 		}
 		index = n->parent;
 	}
@@ -415,6 +419,17 @@ an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
 	}
 }
 
+/* The same as below, of the branches. */
+an_inline u64 an_branch_preempts_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	const struct an_node *w = an_node(t, woken), *s = an_node(t, serving);
+	s64 ahead;
+
+	/* Its own service is known, not expected: leave one quantum out of its expected start. */
+	ahead = an_tag_diff(an_expected_start(w), an_expected_start(s) - s->step);
+	return ahead <= 0 ? 0 : an_tag_service_ns(ahead, s->weight);
+}
+
 /*
  * How much longer the task in service must have run before the one that has just woken should
  * take its place [ns since the service began]: when the start tag of its branch, charged for what
@@ -423,15 +438,8 @@ an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
  */
 an_outline u64 an_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
 {
-	const struct an_node *w, *s;
-	s64 ahead;
-
 	an_part(t, &woken, &serving);
-	w = an_node(t, woken);
-	s = an_node(t, serving);
-	/* Its own service is known, not expected: leave one quantum out of its expected start. */
-	ahead = an_tag_diff(an_expected_start(w), an_expected_start(s) - s->step);
-	return ahead <= 0 ? 0 : an_tag_service_ns(ahead, s->weight);
+	return an_branch_preempts_after_ns(t, woken, serving);
 }
 
 #endif

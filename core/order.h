@@ -23,9 +23,9 @@
  *      it is ready and its parent counts it; if not, nowhere. One that is listed may stand where it
  *      stood before, though it may be another's child since, or free.
  *
- * Cost: an_unsettle() O(1); an_settle() O(log k) for each node listed; an_order_first() O(log k);
- * an_order_usable() O(log k), with what it takes back counted to the change that has made it wrong;
- * an_order_dissolve() O(k).
+ * Cost, k being the ready siblings: an_unsettle() O(1); an_settle() O(log k) for each node listed;
+ * an_order_first() O(log k); an_order_usable() O(log k), what it takes back being counted to those
+ * that have entered; an_order_dissolve() O(k).
  *
  * [1] C. Aragon, R. Seidel: Randomized Search Trees. FOCS 1989.
  * [2] R. Tarjan, C. Levy, S. Timmel: Zip Trees. ACM Transactions on Algorithms 17(4), 2021.

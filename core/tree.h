@@ -15,7 +15,8 @@
  * The calls are QLinux's (hsfq_mknod, hsfq_rmnod, hsfq_admin; [2]) over the hierarchy of [1].
  * All of them, and those of hsfq.h, want the tree's lock held by the caller.
  *
- * Cost: an_class_create(), an_class_remove() and an_class_set_weight() are O(1).
+ * Cost: an_class_create(), an_class_remove() and an_class_set_weight() are O(1), but for what the
+ * first settles (order.h) when a class has its first child.
  *
  * [1] P. Goyal, X. Guo, H. Vin: A Hierarchical CPU Scheduler for Multimedia Operating Systems.
  *     OSDI 1996.
