@@ -305,7 +305,8 @@ impl Scheduler {
         // SAFETY: as above; indices are below the length of the array.
         let node = |index: usize| unsafe { (&raw const (*tree).nodes[index]).read_volatile() };
         // SAFETY: as above.
-        let cgroup = |index: usize| unsafe { (&raw const (*tree).cgroup_id[index]).read_volatile() };
+        let cgroup =
+            |index: usize| unsafe { (&raw const (*tree).cgroup_id[index]).read_volatile() };
         // SAFETY: as above.
         let unused = unsafe { (&raw const (*tree).unused).read_volatile() } as usize;
         let found = (ROOT..unused).find(|&index| {
