@@ -11,11 +11,12 @@
  *
  *                         S = max(v, S + elsewhere / r)
  *
- *                 before it wakes there, and when it comes first in a pick. These are the tags of
- * distributed start-time fair queueing ([3], section 3: the delay of a request is the cost of its
- * flow's requests elsewhere), here on every level of a hierarchy. Classes that want more than they
- * are given in some common domain are thus given CPU time in proportion to their weights, all
- * domains taken together, wherever else they run.
+ *                 before it wakes there, and when it comes first in a pick. These are tags of
+ *                 distributed start-time fair queueing ([3], section 3: the delay of a request is
+ *                 the cost of its flow's requests elsewhere), here on every level of a hierarchy.
+ *                 Classes that want more than they are given in some common domain are thus given
+ *                 CPU time in proportion to their weights, all domains taken together, wherever
+ *                 else they run.
  *
  *      places     Classes of no common domain are not compared by that; nor are classmates. So a
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls

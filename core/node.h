@@ -69,8 +69,7 @@ struct an_node {
 			 * throttled, or the root */
 	u16 bandwidth;	/* leaf of the class whose quota the subtree has; AN_NONE: it has none */
 	u16 held_next;	/* the next throttled class */
-	u16 unsettled;	/* the next node that is listed to be settled (order.h); AN_NONE: it is not
-			 */
+	u16 unsettled;	/* the next node that is to be settled (order.h); AN_NONE: this is not */
 };
 
 /* One pick looks at many of them. */
@@ -90,7 +89,8 @@ struct an_tree {
 	u32 unsettled;	/* head of the list of nodes that are to be settled; its end is the root */
 	u32 unused;	/* every index from here on has never been used */
 	u32 classes;	/* classes in the tree */
-	u64 cgroup_id[AN_MAX_NODES]; /* whose class a node is; 0 of an inner node's own leaf */
+	/* Whose class a node is; 0 of an inner node's own leaf. Nobody schedules by it. */
+	u64 cgroup_id[AN_MAX_NODES];
 	/* If it is one of several (domains.h): */
 	u32 own_cpus;			/* CPUs of this domain, at least 1 */
 	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere and charged here, by node */

@@ -48,7 +48,7 @@ an_inline bool an_node_usable(const struct an_node *n, u64 by)
 
 /*
  * To be said of a node when its expected start, or whether it is ready for its parent, or by whom
- * it is usable has changed, or is about to: the next pick puts it where it belongs (order.h).
+ * it is usable has changed, or is about to: the next pick puts it where it belongs.
  */
 an_inline void an_unsettle(struct an_tree *t, u32 index)
 {
