@@ -211,7 +211,7 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		return -12; /* ENOMEM */
 	if (!cgrp->level) {
 		cs->leaf = AN_ROOT_LEAF;
-		an_root(&trees[0])->cgroup_id = id;
+		*an_cgroup_id(&trees[0], AN_ROOT) = id;
 		return 0;
 	}
 	cs->weight = an_kclass_is_idle(cgrp) ? AN_WEIGHT_IDLE : weight;

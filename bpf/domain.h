@@ -128,6 +128,11 @@ static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 	return an_domain_pick(t, &everywhere, by);
 }
 
+static __always_inline u64 domain_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	return an_domain_preempt_after_ns(t, &everywhere, woken, serving);
+}
+
 static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)
 {
 	an_everywhere_add(&everywhere, t, leaf, service_ns);
@@ -217,6 +222,11 @@ static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 {
 	return an_pick(t, by);
+}
+
+static __always_inline u64 domain_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	return an_preempt_after_ns(t, woken, serving);
 }
 
 static __always_inline void domain_stop(struct an_tree *t, u32 leaf, u64 service_ns)

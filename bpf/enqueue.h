@@ -153,7 +153,7 @@ static __always_inline bool enqueue_under_contract(struct task_struct *p, struct
 
 /* When a quantum makes way for the one of a class that has just woken: when that much is used [ns].
  */
-static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
+an_global u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 {
 	struct bpf_spin_lock *lock = lock_of(domain);
 	u64 after;
@@ -161,7 +161,7 @@ static __noinline u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
 	if (!lock)
 		return quantum_ns;
 	bpf_spin_lock(lock);
-	after = an_preempt_after_ns(tree_of(domain), leaf, serving);
+	after = domain_preempt_after_ns(tree_of(domain), leaf, serving);
 	if (!after && throttled(tree_of(domain), leaf))
 		after = quantum_ns; /* nobody makes way for it */
 	bpf_spin_unlock(lock);

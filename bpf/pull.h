@@ -96,7 +96,8 @@ an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 	if (!owed)
 		return 0;
 	bpf_spin_lock(there);
-	top = mates ? an_mates_here(tree_of(from), owed) : an_move_here(tree_of(from), owed);
+	top = mates ? an_mates_here(tree_of(from), &everywhere, owed)
+		    : an_move_here(tree_of(from), &everywhere, owed);
 	bpf_spin_unlock(there);
 	if (!top)
 		return 0;

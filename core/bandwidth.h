@@ -84,15 +84,14 @@ an_outline void an_hold(struct an_tree *t, u32 index)
 	struct an_node *n = an_node(t, index);
 	u32 ready = n->ready, at = n->counted_by;
 
-	if (ready && at)
-		an_ready_unlink(t, index);
+	an_unsettle(t, index);
 	n->counted_by = AN_NONE;
 	an_while(at && ready) {
 		struct an_node *p = an_node(t, at);
 
 		p->ready -= ready;
-		if (!p->ready && p->counted_by)
-			an_ready_unlink(t, at);
+		if (!p->ready)
+			an_unsettle(t, at);
 		at = p->counted_by;
 	}
 }
@@ -113,7 +112,10 @@ an_outline void an_let_go(struct an_tree *t, u32 index)
 		bool was_ready = p->ready;
 
 		p->ready += ready;
-		p->usable_by |= usable_by;
+		if (usable_by & ~p->usable_by) {
+			p->usable_by |= usable_by;
+			an_unsettle(t, at);
+		}
 		usable_by = p->usable_by;
 		if (!was_ready && p->counted_by)
 			an_node_ready(t, at);

@@ -11,11 +11,12 @@
  *
  *                         S = max(v, S + elsewhere / r)
  *
- *                 before it wakes there, and before a pick. These are the tags of distributed
- *                 start-time fair queueing ([3], section 3: the delay of a request is the cost of
- *                 its flow's requests elsewhere), here on every level of a hierarchy. Classes that
- *                 want more than they are given in some common domain are thus given CPU time in
- *                 proportion to their weights, all domains taken together, wherever else they run.
+ *                 before it wakes there, and when it comes first in a pick. These are tags of
+ *                 distributed start-time fair queueing ([3], section 3: the delay of a request is
+ *                 the cost of its flow's requests elsewhere), here on every level of a hierarchy.
+ *                 Classes that want more than they are given in some common domain are thus given
+ *                 CPU time in proportion to their weights, all domains taken together, wherever
+ *                 else they run.
  *
  *      places     Classes of no common domain are not compared by that; nor are classmates. So a
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
@@ -81,10 +82,10 @@ an_inline void an_everywhere_add(struct an_everywhere *e, struct an_tree *t, u32
 
 /*
  * Charges the node here for what it has been given elsewhere since that was done last: but no
- * further beyond v than service may take it here (an_least_child()). What cannot be made good here
- * would otherwise be remembered for ever.
+ * further beyond v than service may take it here (an_child_picked()). What cannot be made good here
+ * would otherwise be remembered for ever. False: there was nothing.
  */
-an_inline void an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index)
+an_inline bool an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index)
 {
 	struct an_node *n = an_node(t, index);
 	u64 vtime = an_node(t, n->parent)->vtime, owing_max = 2 * n->step * t->cpus;
@@ -92,11 +93,13 @@ an_inline void an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index
 	s64 news = *an_everywhere_ns(e, index) - n->service_ns - *elsewhere_ns;
 
 	if (news <= 0 || !n->parent)
-		return;
+		return false;
 	*elsewhere_ns += news;
 	an_tag_charge(&n->start, &n->rem, news, n->weight);
 	if (an_tag_diff(n->start, vtime) > (s64)owing_max)
 		n->start = vtime + owing_max;
+	an_unsettle(t, index);
+	return true;
 }
 
 /* Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
@@ -111,18 +114,13 @@ an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 
 	}
 }
 
-/* All children that may be picked are charged for what they have been given elsewhere. */
-an_outline void an_children_catch_up(struct an_tree *t, struct an_everywhere *e, u32 parent)
-{
-	u32 at = an_node(t, parent)->ready_first;
-
-	an_while(at) {
-		an_catch_up(t, e, at);
-		at = an_node(t, at)->ready_next;
-	}
-}
-
-/* As an_pick(), in one domain of several. */
+/*
+ * As an_pick(), in one domain of several.
+ *
+ * A child that comes first is charged for what it has been given elsewhere, and has its place anew;
+ * so does who comes first then, until that one has been charged for everything. Charges take
+ * children back, so none of the others would come before it if all of them were charged.
+ */
 an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
 {
 	u32 index = AN_ROOT;
@@ -130,30 +128,30 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		u32 best;
 
-		an_children_catch_up(t, e, index);
+		an_settle(t);
+		if (an_catch_up(t, e, an_order_first(t, index)))
+			continue;
 		best = an_least_child(t, index, by);
+		if (best && an_catch_up(t, e, best))
+			continue;
+		if (best)
+			an_child_picked(t, index, best, by);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);
 }
 
-/* ---- places ---- */
-
-/* The ready child with the least expected start tag; or AN_NONE. */
-an_inline u32 an_first_child(struct an_tree *t, u32 parent)
+/* As an_preempt_after_ns(), in one domain of several: what has woken may be of a class that has
+ * been waiting here, and been given something elsewhere. */
+an_outline u64 an_domain_preempt_after_ns(struct an_tree *t, struct an_everywhere *e, u32 woken,
+					  u32 serving)
 {
-	u32 at = an_node(t, parent)->ready_first, best = at;
-
-	an_while(at) {
-		s64 ahead = an_tag_diff(an_expected_start(an_node(t, at)),
-					an_expected_start(an_node(t, best)));
-
-		if (ahead < 0 || (ahead == 0 && at < best))
-			best = at;
-		at = an_node(t, at)->ready_next;
-	}
-	return best;
+	an_part(t, &woken, &serving);
+	an_catch_up(t, e, woken);
+	return an_branch_preempts_after_ns(t, woken, serving);
 }
+
+/* ---- places ---- */
 
 /*
  * The leaf that comes next in this domain below a ready node, or AN_NONE. Only a look: no virtual
@@ -164,8 +162,12 @@ an_outline u32 an_domain_next(struct an_tree *t, struct an_everywhere *e, u32 be
 	u32 index = below;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
-		an_children_catch_up(t, e, index);
-		index = an_first_child(t, index);
+		u32 first;
+
+		an_settle(t);
+		first = an_order_first(t, index);
+		if (!an_catch_up(t, e, first))
+			index = first;
 	}
 	return an_node(t, index)->ready ? index : AN_NONE;
 }
@@ -269,7 +271,7 @@ an_outline u32 an_serve_pulled(struct an_tree *t, struct an_everywhere *e, u32 l
 			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime - owed_max);
 		index = n->parent;
 	}
-	an_serve(t, leaf);
+	an_serve(t, leaf, false);
 	return leaf;
 }
 
@@ -297,6 +299,7 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
 	owed_max = AN_OWED_IN_VAIN_QUANTA * n->step;
 	if (an_tag_diff(vtime, n->start) > (s64)owed_max)
 		n->start = vtime - owed_max;
+	an_unsettle(t, leaf);
 	others = an_root(t)->ready > an_node(t, n->parent)->ready ||
 		 (wanting && !an_child_towards(t, n->parent, wanting));
 	return others ? leaf : AN_NONE;
@@ -310,11 +313,13 @@ an_outline u32 an_pull_failed(struct an_tree *t, u32 own, u32 leaf, u32 wanting)
  * (an_move_away()). Returned is the topmost of them, the root; AN_NONE: what is above the class is
  * owed that here already.
  */
-an_outline u32 an_move_here(struct an_tree *t, u32 index)
+an_outline u32 an_move_here(struct an_tree *t, struct an_everywhere *e, u32 index)
 {
 	struct an_node *within = an_node(t, an_node(t, index)->parent);
-	s64 owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
+	s64 owed;
 
+	an_catch_up(t, e, an_node(t, index)->parent);
+	owed = an_tag_diff(an_node(t, within->parent)->vtime, within->start);
 	if (!index || owed > (s64)(AN_MOVED_QUANTA * within->step))
 		return AN_NONE;
 	an_while(index) {
@@ -322,8 +327,10 @@ an_outline u32 an_move_here(struct an_tree *t, u32 index)
 		u64 vtime = an_node(t, n->parent)->vtime;
 		u64 least = vtime - AN_OWED_IN_VAIN_QUANTA * n->step;
 
+		an_catch_up(t, e, index);
 		if (n->parent)
 			n->start = an_tag_max(n->start - AN_MOVED_QUANTA * n->step, least);
+		an_unsettle(t, index);
 		index = n->parent;
 	}
 	return AN_ROOT;
@@ -342,6 +349,7 @@ an_outline void an_move_away(struct an_tree *t, u32 index, u32 top)
 			if (an_tag_diff(n->start, vtime) > (s64)owing_max)
 				n->start = vtime + owing_max;
 		}
+		an_unsettle(t, index);
 		index = index == top ? AN_NONE : n->parent;
 	}
 }
@@ -352,16 +360,18 @@ an_outline void an_move_away(struct an_tree *t, u32 index, u32 top)
  * it and owes here, is owed so much more here. Returned is the topmost of them, for an_move_away()
  * in the other domain; AN_NONE: they owe nothing here.
  */
-an_outline u32 an_mates_here(struct an_tree *t, u32 leaf)
+an_outline u32 an_mates_here(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {
 	u32 index = leaf, top = AN_NONE;
 
 	an_while(an_node(t, index)->parent) {
 		struct an_node *n = an_node(t, index);
 
+		an_catch_up(t, e, index);
 		if (an_tag_diff(n->start, an_node(t, n->parent)->vtime) < 0)
 			break;
 		n->start -= AN_MOVED_QUANTA * n->step;
+		an_unsettle(t, index);
 		top = index;
 		index = n->parent;
 	}
@@ -398,18 +408,18 @@ an_outline void an_node_prefer(struct an_tree *t, u32 index)
 	an_while(t->unused <= index) {
 		u32 fresh = t->unused++;
 
-		an_node(t, fresh)->ready_next = t->free_next;
+		an_node(t, fresh)->free_next = t->free_next;
 		t->free_next = fresh;
 	}
 	at = t->free_next;
 	an_while(at && at != index) {
 		previous = at;
-		at = an_node(t, at)->ready_next;
+		at = an_node(t, at)->free_next;
 	}
 	if (!at || !previous)
 		return;
-	an_node(t, previous)->ready_next = an_node(t, at)->ready_next;
-	an_node(t, at)->ready_next = t->free_next;
+	an_node(t, previous)->free_next = an_node(t, at)->free_next;
+	an_node(t, at)->free_next = t->free_next;
 	t->free_next = at;
 }
 

@@ -23,7 +23,7 @@
  * CPU would pick the same class. On one CPU that term is always nothing at the time of a pick, and
  * the rules are those of [1] to the letter. Two bounds keep a class that cannot use its share, or
  * gets more because others may not use a CPU, from being owed or owing without limit
- * (an_node_ready(), an_least_child()); on one CPU neither ever acts.
+ * (an_node_ready(), an_child_picked()); on one CPU neither ever acts.
  *
  * The life of a pick, as the shell drives it, under the tree's lock:
  *
@@ -33,9 +33,11 @@
  *                                `--> [none this CPU may run] --> an_unpick(leaf),
  * an_unusable_by(); pick again
  *
- * Cost, d the depth of the leaf and k the ready siblings on each level: an_pick() O(d k);
- * everything else O(d); an_continue() O(1), and an_queue_add() to a leaf that is ready, or is
- * served on the only CPU.
+ * Cost, d the depth of the leaf and k the ready siblings on each level: everything O(d), and
+ * an_pick() besides O(log k) on each level, and for each node that has changed since the last one
+ * (order.h). an_continue() is O(1), and an_queue_add() to a leaf that is ready, or is served on the
+ * only CPU. an_forgive() is O(k log k), and of k quanta takes one or less, unless some siblings are
+ * much heavier than most.
  *
  * Ties go to the lower index. [1]: see tree.h.
  */
@@ -48,7 +50,8 @@
  * CPUs that may not run whatever is queued pick among the nodes that are usable by them: a bit for
  * each CPU (an_node.usable_by), set where a task is queued that it may run, and taken back when it
  * has found none. So each is wrong for one pick at most, however many leaves hold nothing for a
- * CPU. An argument `by` is one of these bits, or several; 0: whatever is ready is usable.
+ * CPU. An argument `by` is one of these bits, or several where somebody is queued; 0: whatever is
+ * ready is usable.
  */
 
 /* The leaf, and what is above it, is usable by these CPUs: a task that they may run is queued. */
@@ -60,6 +63,7 @@ an_inline void an_usable_by(struct an_tree *t, u32 leaf, u64 by)
 		struct an_node *n = an_node(t, index);
 
 		n->usable_by |= by;
+		an_unsettle(t, index);
 		index = n->counted_by;
 	}
 }
@@ -68,12 +72,6 @@ an_inline void an_usable_by(struct an_tree *t, u32 leaf, u64 by)
 an_inline void an_unusable_by(struct an_tree *t, u32 leaf, u64 by)
 {
 	an_node(t, leaf)->usable_by &= ~by;
-}
-
-/* The start tag the next pick of this node would have: one expected quantum per CPU serving it. */
-an_inline u64 an_expected_start(const struct an_node *n)
-{
-	return n->start + n->step * n->serving;
 }
 
 /*
@@ -92,21 +90,26 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 		an_tag_wake(&n->start, &n->rem, vtime);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
 		n->start = vtime - owed_max - n->step * n->serving;
-	an_ready_link(t, index);
+	an_unsettle(t, index);
 }
 
 /* The leaf may be picked from now on; every ancestor counts it, up to one that is throttled. */
 an_outline void an_leaf_ready(struct an_tree *t, u32 leaf)
 {
 	u32 index = leaf;
+	u64 usable_by = 0; /* by whom what is below is */
 
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
+		if (usable_by & ~n->usable_by) {
+			n->usable_by |= usable_by;
+			an_unsettle(t, index);
+		}
+		usable_by = n->usable_by;
 		if (!n->ready++ && n->counted_by)
 			an_node_ready(t, index);
 		index = n->counted_by;
-		an_node(t, index)->usable_by |= n->usable_by;
 	}
 }
 
@@ -118,8 +121,8 @@ an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
-		if (!--n->ready && n->counted_by)
-			an_ready_unlink(t, index);
+		if (!--n->ready)
+			an_unsettle(t, index);
 		index = n->counted_by;
 	}
 }
@@ -174,25 +177,22 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 	return true;
 }
 
-an_inline bool an_node_usable(const struct an_node *n, u64 by)
-{
-	return (n->usable_by & by) == by;
-}
-
 /*
- * Takes this much off what the usable children owe to those that this CPU may not serve. Off all
+ * Takes so much off what the usable children owe to those that this CPU may not serve. Off all
  * alike: what they owe each other stays, or the lightest of them would never be picked.
  */
 an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 {
-	u32 at = an_node(t, parent)->ready_first;
+	u32 at;
 
-	an_while(at) {
+	an_order_dissolve(t, parent);
+	at = t->unsettled;
+	an_while(at != AN_ROOT) {
 		struct an_node *n = an_node(t, at);
 
 		if (an_node_usable(n, by))
 			n->start -= excess;
-		at = n->ready_next;
+		at = n->unsettled;
 	}
 }
 
@@ -204,46 +204,42 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 {
 	struct an_node *p = an_node(t, parent);
-	u32 at = p->ready_first, best = AN_NONE;
-	u64 best_start = 0, least = an_expected_start(an_node(t, at));
+	u32 first = an_order_first(t, parent);
 
-	an_while(at) {
-		struct an_node *n = an_node(t, at);
-		u64 start = an_expected_start(n);
-		s64 ahead = an_tag_diff(start, best_start);
-
-		if (an_tag_diff(start, least) < 0)
-			least = start;
-		if (best == AN_NONE || ahead < 0 || (ahead == 0 && at < best)) {
-			if (an_node_usable(n, by)) {
-				best = an_opaque(at);
-				best_start = start;
-			}
-		}
-		at = n->ready_next;
-	}
-	if (p->ready_first)
-		p->vtime = an_tag_max(p->vtime, least);
-	if (best) {
-		u64 owing_max = 2 * an_node(t, best)->step * t->cpus;
-		s64 excess = an_tag_diff(best_start, p->vtime) - (s64)owing_max;
-
-		an_node(t, best)->owes = 0;
-		if (excess > 0)
-			an_forgive(t, parent, by, excess);
-	}
-	return best;
+	if (!first)
+		return AN_NONE;
+	p->vtime = an_tag_max(p->vtime, an_node(t, first)->place.start);
+	return an_node_usable(an_node(t, first), by) ? first : an_order_usable(t, parent, by);
 }
 
-/* One more CPU serves the leaf and everything above it. */
-an_inline void an_serve(struct an_tree *t, u32 leaf)
+/*
+ * That child is picked. If it owes more than two quanta for each CPU, all usable ones are forgiven
+ * down to one: all must be looked at for that, which is not to happen with every pick.
+ */
+an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child, u64 by)
 {
-	u32 index = leaf;
+	struct an_node *n = an_node(t, child);
+	u64 owing_max = 2 * n->step * t->cpus;
+	s64 excess = an_tag_diff(n->place.start, an_node(t, parent)->vtime) - (s64)owing_max;
+
+	n->owes = 0;
+	if (excess > 0)
+		an_forgive(t, parent, by, excess + owing_max / 2);
+}
+
+/* One more CPU serves the leaf and everything above it. If it has claimed the last task queued
+ * there, the leaf is ready no more. */
+an_inline void an_serve(struct an_tree *t, u32 leaf, bool last)
+{
+	u32 index = leaf, less = last;
 
 	an_while(index) {
 		struct an_node *n = an_node(t, index);
 
 		n->serving++;
+		n->ready -= less;
+		less = n->counted_by ? less : 0;
+		an_unsettle(t, index);
 		index = n->parent;
 	}
 }
@@ -251,10 +247,11 @@ an_inline void an_serve(struct an_tree *t, u32 leaf)
 /* One task of the leaf's queue is taken to be gone, and one CPU to be serving it. */
 an_inline u32 an_claim(struct an_tree *t, u32 leaf)
 {
-	if (!leaf || !an_node(t, leaf)->queued)
+	struct an_node *n = an_node(t, leaf);
+
+	if (!leaf || !n->queued)
 		return AN_NONE;
-	an_serve(t, leaf);
-	an_queue_withdraw(t, leaf);
+	an_serve(t, leaf, !--n->queued);
 	return leaf;
 }
 
@@ -279,8 +276,12 @@ an_outline u32 an_pick(struct an_tree *t, u64 by)
 	u32 index = AN_ROOT;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
-		u32 best = an_least_child(t, index, by);
+		u32 best;
 
+		an_settle(t);
+		best = an_least_child(t, index, by);
+		if (best)
+			an_child_picked(t, index, best, by);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);
@@ -311,6 +312,7 @@ an_outline u32 an_serve_unpicked(struct an_tree *t, u32 leaf)
 		if (!an_node_runnable(n) && n->parent)
 			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
 		n->serving++;
+		an_unsettle(t, index);
 		index = n->parent;
 	}
 	return leaf;
@@ -330,6 +332,7 @@ an_inline void an_leave(struct an_tree *t, u32 leaf, u64 service_ns, bool charge
 		struct an_node *p = an_node(t, parent);
 
 		n->serving--;
+		an_unsettle(t, index);
 		if (charge) {
 			n->service_ns += service_ns;
 			if (parent) {
@@ -379,6 +382,7 @@ an_outline void an_debt_limit(struct an_tree *t, u32 leaf)
 		s64 left = an_tag_diff(n->owed_to, vtime);
 
 		if (n->parent && n->kind != AN_FREE) {
+			an_unsettle(t, index);
 			/* It has been picked since, or had nothing to be picked for; if v has come
 			 * as far and it has not, it is still the next one. */
 			if (!n->owes || left > (s64)owed_max)
@@ -415,6 +419,17 @@ an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
 	}
 }
 
+/* The same as below, of the branches. */
+an_inline u64 an_branch_preempts_after_ns(struct an_tree *t, u32 woken, u32 serving)
+{
+	const struct an_node *w = an_node(t, woken), *s = an_node(t, serving);
+	s64 ahead;
+
+	/* Its own service is known, not expected: leave one quantum out of its expected start. */
+	ahead = an_tag_diff(an_expected_start(w), an_expected_start(s) - s->step);
+	return ahead <= 0 ? 0 : an_tag_service_ns(ahead, s->weight);
+}
+
 /*
  * How much longer the task in service must have run before the one that has just woken should
  * take its place [ns since the service began]: when the start tag of its branch, charged for what
@@ -423,15 +438,8 @@ an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
  */
 an_outline u64 an_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
 {
-	const struct an_node *w, *s;
-	s64 ahead;
-
 	an_part(t, &woken, &serving);
-	w = an_node(t, woken);
-	s = an_node(t, serving);
-	/* Its own service is known, not expected: leave one quantum out of its expected start. */
-	ahead = an_tag_diff(an_expected_start(w), an_expected_start(s) - s->step);
-	return ahead <= 0 ? 0 : an_tag_service_ns(ahead, s->weight);
+	return an_branch_preempts_after_ns(t, woken, serving);
 }
 
 #endif

@@ -33,9 +33,9 @@ PROGRAM int call_places(void *context)
 	due = other == leaf ? an_mates_due(&domains[1], leaf, &domains[0])
 			    : an_pull_due(&domains[0], &everywhere, leaf, other);
 	if (an_serves_others(&domains[0], leaf, first))
-		an_move_away(&domains[0], leaf, an_mates_here(&domains[1], leaf));
+		an_move_away(&domains[0], leaf, an_mates_here(&domains[1], &everywhere, leaf));
 	other = an_pull_failed(&domains[0], leaf, other, first);
-	second = an_move_here(&domains[1], other);
+	second = an_move_here(&domains[1], &everywhere, other);
 	if (second)
 		an_move_away(&domains[0], other, second);
 	an_serve_pulled(&domains[0], &everywhere, leaf);

@@ -182,7 +182,8 @@ static void move(struct an_tree *here, struct an_tree *there, u32 own, u32 leaf)
 		owed = an_pull_failed(here, own, leaf, AN_NONE);
 	if (!owed)
 		return;
-	top = mates ? an_mates_here(there, owed) : an_move_here(there, owed);
+	top = mates ? an_mates_here(there, &everywhere, owed)
+		    : an_move_here(there, &everywhere, owed);
 	if (top)
 		an_move_away(here, owed, top);
 }

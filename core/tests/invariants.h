@@ -5,7 +5,8 @@
  *      structure    every live node hangs below a live inner node, one level deeper; an inner node
  *                   has exactly one own leaf; free slots and live ones are disjoint and complete
  *      counts       children, ready leaves, serving CPUs and classes are what a recount finds
- *      ready lists  each links exactly the ready children that are not throttled, both ways
+ *      orders       in each stand exactly the ready children that are not throttled, at their
+ *                   expected starts; but for what is listed to be settled (order.h)
  *      usable       whatever is ready is usable by no CPU that what is above it is not usable by
  *      tags         v never goes back; no ready child lies farther behind v than it may
  *
@@ -30,7 +31,7 @@ struct invariants {
 		u32 children;
 		u32 own_leaves;
 		u32 ready_leaves;
-		u32 ready_children;
+		u32 settled_children; /* that are ready, and not listed */
 		u32 serving;
 	} recount[AN_MAX_NODES];
 };
@@ -79,30 +80,88 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 		return "a node counts for its parent, or for nobody";
 	if (an_is_held(n) && !n->bandwidth)
 		return "only a class with a quota is throttled";
-	v->recount[n->parent].ready_children += n->ready > 0 && n->counted_by;
+	v->recount[n->parent].settled_children += n->ready && n->counted_by && !n->unsettled;
+	if (n->ready && n->counted_by && n->usable_by & ~p->usable_by)
+		return "what is above is usable by whom a ready child is usable by";
 	if (n->kind == AN_LEAF)
 		recount_leaf(t, v, index);
 	return NULL;
 }
 
-static inline const char *broken_ready_list(struct an_tree *t, struct invariants *v, u32 index)
+/* What is found in the order of a node's children. */
+struct order_walk {
+	u32 standing, settled;
+	u32 previous;
+};
+
+static inline const char *broken_place(struct an_tree *t, u32 index, u32 at,
+				       const struct order_walk *walk)
 {
-	u32 previous = AN_NONE, length = 0;
+	const struct an_node *n = &t->nodes[at], *above = &t->nodes[n->place.up];
+	const struct an_place *previous = &t->nodes[walk->previous].place;
 
-	for (u32 at = t->nodes[index].ready_first; at; at = t->nodes[at].ready_next) {
-		const struct an_node *n = &t->nodes[at];
+	if (n->place.up != index && an_order_priority(at) > an_order_priority(n->place.up))
+		return "the order has higher priorities above lower ones";
+	if (n->place.up != index && n->place.usable_by & ~above->place.usable_by)
+		return "above stands by whom anything below may be usable";
+	if (walk->previous && !an_order_before(previous->start, walk->previous, &n->place, at))
+		return "the order is one";
+	if (n->unsettled)
+		return NULL;
+	if (!node_is_live(n) || n->counted_by != index || !n->ready)
+		return "ready children stand in the order only";
+	if (n->place.start != an_expected_start(n))
+		return "each stands at its expected start";
+	if (n->usable_by & ~n->place.usable_by)
+		return "each stands with those that it is usable by";
+	return NULL;
+}
 
-		if (++length > v->recount[index].ready_children)
-			return "the ready list ends after the last ready child";
-		if (!node_is_live(n) || n->counted_by != index || !n->ready)
-			return "the ready list links ready children only";
-		if (n->usable_by & ~t->nodes[index].usable_by)
-			return "what is above is usable by whom a ready child is usable by";
-		if (n->ready_prev != previous)
-			return "the ready list links both ways";
-		previous = at;
+/* Of what stands at this link and below. */
+static inline const char *broken_order(struct an_tree *t, u32 index, u32 up, u32 at,
+				       struct order_walk *walk)
+{
+	const struct an_place *p = &t->nodes[at].place;
+	const char *broken;
+
+	if (!at)
+		return NULL;
+	if (p->up != up || ++walk->standing > t->unused)
+		return "the order's links lead back";
+	broken = broken_order(t, index, at, p->before, walk);
+	if (!broken)
+		broken = broken_place(t, index, at, walk);
+	walk->previous = at;
+	walk->settled += !t->nodes[at].unsettled;
+	return broken ? broken : broken_order(t, index, at, p->after, walk);
+}
+
+/* Of the children of all nodes, also of those that are free. */
+static inline const char *broken_orders(struct an_tree *t, struct invariants *v, u32 *index)
+{
+	u32 standing = 0, listed = 0;
+
+	for (u32 i = AN_ROOT; i < t->unused; i++) {
+		struct order_walk walk = {};
+		const char *broken = broken_order(t, i, i, t->nodes[i].place.top, &walk);
+
+		*index = i;
+		if (broken)
+			return broken;
+		if (walk.settled != v->recount[i].settled_children)
+			return "every ready child stands in the order, or is listed";
+		standing += walk.standing;
 	}
-	return length == v->recount[index].ready_children ? NULL : "every ready child is linked";
+	for (u32 i = AN_ROOT; i < t->unused; i++) {
+		standing -= t->nodes[i].place.up > 0;
+		listed += t->nodes[i].unsettled > 0;
+	}
+	if (standing)
+		return "what stands anywhere is found there";
+	for (u32 at = t->unsettled; at != AN_ROOT; at = t->nodes[at].unsettled)
+		if (!at || !listed--)
+			return "the list of what is to be settled ends at the root";
+	return listed == 1 ? NULL : "whatever says that it is listed is";
 }
 
 /* A leaf is ready when it holds tasks; on the only CPU, when it has been served. */
@@ -137,7 +196,7 @@ static inline const char *broken_counts(struct an_tree *t, struct invariants *v,
 		return "an inner node has one own leaf";
 	if (n->ready != v->recount[index].ready_leaves)
 		return "ready is the number of ready leaves below";
-	return broken_ready_list(t, v, index);
+	return NULL;
 }
 
 /*
@@ -176,7 +235,7 @@ static inline const char *broken_free_list(struct an_tree *t)
 		free_slots += t->nodes[i].kind == AN_FREE;
 		classes += t->nodes[i].kind == AN_LEAF;
 	}
-	for (u32 at = t->free_next; at; at = t->nodes[at].ready_next)
+	for (u32 at = t->free_next; at; at = t->nodes[at].free_next)
 		if (at >= t->unused || t->nodes[at].kind != AN_FREE || ++listed > free_slots)
 			return "the free list links free slots only";
 	if (listed != free_slots)
@@ -205,7 +264,7 @@ static inline const char *invariant_broken(struct an_tree *t, struct invariants 
 		if (!broken)
 			broken = broken_tags(t, v, i);
 	}
-	return broken;
+	return broken ? broken : broken_orders(t, v, index);
 }
 
 /* An empty tree in storage that may hold an earlier one; as fresh as the kernel's .bss. */

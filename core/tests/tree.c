@@ -108,11 +108,11 @@ TEST(an_own_leaf_has_no_cgroup)
 
 	begin(4 * MS, 1);
 	a = an_class_create(&tree, AN_ROOT_LEAF, 4711, 100);
-	CHECK_EQ(node(a)->cgroup_id, 4711);
+	CHECK_EQ(*an_cgroup_id(&tree, a), 4711);
 	create(a, 100);
 	inner = an_class_node(&tree, a);
-	CHECK_EQ(node(inner)->cgroup_id, 4711);
-	CHECK_EQ(node(a)->cgroup_id, 0);
+	CHECK_EQ(*an_cgroup_id(&tree, inner), 4711);
+	CHECK_EQ(*an_cgroup_id(&tree, a), 0);
 }
 
 /* An inner class's tasks compete with its children, as one more child of the default weight. */

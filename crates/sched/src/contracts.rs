@@ -305,10 +305,13 @@ impl Scheduler {
         // SAFETY: as above; indices are below the length of the array.
         let node = |index: usize| unsafe { (&raw const (*tree).nodes[index]).read_volatile() };
         // SAFETY: as above.
+        let cgroup =
+            |index: usize| unsafe { (&raw const (*tree).cgroup_id[index]).read_volatile() };
+        // SAFETY: as above.
         let unused = unsafe { (&raw const (*tree).unused).read_volatile() } as usize;
         let found = (ROOT..unused).find(|&index| {
             let node = node(index);
-            node.kind != 0 && node.own == 0 && node.cgroup_id == cgroup_id
+            node.kind != 0 && node.own == 0 && cgroup(index) == cgroup_id
         })?;
         if node(found).kind == LEAF {
             return Some(ClassLeaf {

@@ -306,8 +306,8 @@ impl State {
             .filter_map(|index| {
                 let node = &tree.nodes[index];
                 Some(Class {
-                    path: paths.get(&node.cgroup_id)?.clone(),
-                    cgroup_id: node.cgroup_id,
+                    path: paths.get(&tree.cgroup_id[index])?.clone(),
+                    cgroup_id: tree.cgroup_id[index],
                     depth: u32::from(node.depth),
                     weight: if node.weight == IDLE {
                         WEIGHT_DEFAULT
@@ -337,7 +337,7 @@ impl State {
 /// Is this node a class among its siblings (not free, and not an inner node's own leaf)?
 fn stands_for_class(tree: &types::an_tree, index: usize) -> bool {
     let node = &tree.nodes[index];
-    (node.kind == LEAF || node.children > 0) && node.own == 0 && node.cgroup_id != 0
+    (node.kind == LEAF || node.children > 0) && node.own == 0 && tree.cgroup_id[index] != 0
 }
 
 /// Tasks that wait in the queues of all leaves below (or at) each node.
@@ -398,11 +398,11 @@ pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
     let Some(node) = tree.nodes.get(leaf as usize) else {
         return Ok(None);
     };
-    let node = match node.own {
-        0 => node,
-        _ => &tree.nodes[usize::from(node.parent)],
+    let index = match node.own {
+        0 => leaf as usize,
+        _ => usize::from(node.parent),
     };
-    Ok(cgroup_paths(&cgroup_root()?).remove(&node.cgroup_id))
+    Ok(cgroup_paths(&cgroup_root()?).remove(&tree.cgroup_id[index]))
 }
 
 /// The path of every cgroup below `root` by the inode number of its directory.

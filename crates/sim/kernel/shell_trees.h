@@ -173,7 +173,7 @@ static const char *queue_broken(u32 domain, u32 leaf)
 static const char *class_broken(u32 index)
 {
 	const struct an_node *n = an_node(&trees[0], index);
-	u64 id = n->cgroup_id;
+	u64 id = *an_cgroup_id(&trees[0], index);
 
 	if ((n->kind == AN_LEAF || n->kind == AN_INNER) && id && id <= m.cgroup_count &&
 	    m.cgroups[id - 1]->gone)
