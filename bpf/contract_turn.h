@@ -570,10 +570,19 @@ static __noinline bool contract_alone(u32 cpu)
 	return contract_take(cpu, index, AN_NONE, AN_NONE) == CONTRACT_TAKEN;
 }
 
+/* The contract is a class's, served by this CPU, and active already: as it always is while it has
+ * no budget, and its tasks run for their share. */
+static __always_inline bool contract_knows(u32 cpu, u32 index)
+{
+	const struct an_holder *h = an_holder(index);
+
+	return h->leaf && h->active && h->cpu == cpu;
+}
+
 /*
  * A task of this contract (AN_NONE: of none) starts to run without having been picked for it. On
  * its contract's CPU, which then turns to its contracts at once, it is active; on another one the
- * contract sleeps.
+ * contract sleeps. Not if that is known (contract_knows()).
  */
 static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 index)
 {
@@ -586,8 +595,6 @@ static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 ind
 		job_begins(ts, an_kclock_ns()); /* it woke here, without having been queued */
 	if (h->leaf && !here)
 		return class_contract_ends(h->leaf);
-	if (h->leaf && h->active)
-		return; /* as it always is while it has no budget */
 	bpf_spin_lock(lock);
 	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
 	bpf_spin_unlock(lock);

@@ -86,7 +86,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 		if (p->scx.slice > quantum_ns)
 			an_kset_slice(p, quantum_ns);
 	}
-	if (contract && !c->contract)
+	if (contract && !c->contract && !contract_knows(cpu, contract))
 		contract_unpicked(ts, cpu, contract);
 	if (apart != APART_OVERDUE)
 		task_served(c, &at, ts);
