@@ -311,12 +311,15 @@ fn a_refusal_reaches_the_command_in_one_sentence() {
         };
         Some(Peer { caller, pid: 1 })
     };
-    let open: Vec<_> = (0..MAX_OF_USER)
-        .map(|_| UnixStream::connect(&path).unwrap())
-        .collect();
-    let mut late = Client::connect(&path).unwrap();
     let mut kernel = FakeKernel::default();
-    for _ in 0..MAX_OF_USER + 2 {
+    let mut open = Vec::new();
+    // No more wait at once than there is room for in the row.
+    for _ in 0..MAX_OF_USER {
+        open.push(UnixStream::connect(&path).unwrap());
+        daemon.turn(&mut kernel, Duration::ZERO);
+    }
+    let mut late = Client::connect(&path).unwrap();
+    for _ in 0..2 {
         daemon.turn(&mut kernel, Duration::ZERO);
     }
     // The daemon has closed already what this is written to.
