@@ -24,6 +24,9 @@ pub(super) fn run(order: &Order, threads: u32, yields: u32) -> io::Result<Sample
     let mut iterations = 0;
     while !stop::requested() {
         let (begun_ns, done_ns) = once(threads, yields)?;
+        if stop::requested() {
+            break; // it was cut short
+        }
         iterations += u64::from(order.measures(done_ns));
         if order.measures(begun_ns) {
             record(&mut iteration_ns, (done_ns - begun_ns) as f64);
