@@ -207,8 +207,9 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	s32 err;
 
 	cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* When Andante begins, some are just being removed: no task comes to them any more. */
 	if (!cs)
-		return -12; /* ENOMEM */
+		return an_kclass_is_removed(cgrp) ? 0 : -12; /* ENOMEM */
 	if (!cgrp->level) {
 		cs->leaf = AN_ROOT_LEAF;
 		*an_cgroup_id(&trees[0], AN_ROOT) = id;

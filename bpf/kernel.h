@@ -72,9 +72,12 @@ struct kernfs_node {
 	u64 id;
 };
 
-struct cgroup_subsys_state;
+struct cgroup_subsys_state {
+	unsigned int flags;
+};
 
 struct cgroup {
+	struct cgroup_subsys_state self;
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_subsys_state *subsys[1];

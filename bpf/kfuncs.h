@@ -143,6 +143,14 @@ static __always_inline bool an_kclass_is_idle(const struct cgroup *cgrp)
 	return BPF_CORE_READ(group, idle);
 }
 
+#define CSS_ONLINE (1u << 1)
+
+/* Is the cgroup removed, though the kernel still tells of it? Nothing more can be kept of it. */
+static __always_inline bool an_kclass_is_removed(const struct cgroup *cgrp)
+{
+	return !(cgrp->self.flags & CSS_ONLINE);
+}
+
 /* Queues p under its start tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)
 {

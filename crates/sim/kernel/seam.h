@@ -414,6 +414,11 @@ static inline bool an_kclass_is_idle(const struct cgroup *cgrp)
 	return cgrp->idle;
 }
 
+static inline bool an_kclass_is_removed(const struct cgroup *cgrp)
+{
+	return cgrp->gone;
+}
+
 static inline void an_kquota(const struct scx_cgroup_init_args *args, u64 *quota_us, u64 *period_us,
 			     u64 *burst_us)
 {
