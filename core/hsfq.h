@@ -36,7 +36,7 @@
  * Cost, d the depth of the leaf and k the ready siblings on each level: everything O(d), and
  * an_pick() besides O(log k) on each level, and for each node that has changed since the last one
  * (order.h). an_continue() is O(1), and an_queue_add() to a leaf that is ready, or is served on the
- * only CPU. an_forgive() is O(k log k), and of k quanta takes one or less, unless some siblings are
+ * only CPU. an_forgive() is O(k log k), but acts at most once in k quanta, unless some siblings are
  * much heavier than most.
  *
  * Ties go to the lower index. [1]: see tree.h.
@@ -419,7 +419,7 @@ an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
 	}
 }
 
-/* The same as below, of the branches. */
+/* As an_preempt_after_ns() has it, of the two siblings where the paths part. */
 an_inline u64 an_branch_preempts_after_ns(struct an_tree *t, u32 woken, u32 serving)
 {
 	const struct an_node *w = an_node(t, woken), *s = an_node(t, serving);

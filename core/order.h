@@ -10,8 +10,8 @@
  *                p                   top of p is b; before of b is a, after is d; up leads back.
  *                ┊
  *                b                   usable_by of b has every CPU that any of a … d is usable by,
- *              ╱   ╲                 and perhaps some that none is usable by any more. Who looks
- *             a     d                below b in vain takes that back (an_order_usable()).
+ *              ╱   ╲                 and perhaps some that none is usable by any more: a search
+ *             a     d                below b in vain takes them back (an_order_usable()).
  *                 ╱
  *                c
  *

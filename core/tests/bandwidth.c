@@ -252,17 +252,25 @@ TEST(quotas_change_live)
 	CHECK_EQ(expire(5 * MS), AN_NEVER);
 }
 
+/* A class of an empty tree that has used up its quota of 1 ms in such a period, at 1 ms. */
+static u32 create_used_up(u64 period_ns)
+{
+	u32 leaf;
+
+	begin_limited(1);
+	leaf = create(AN_ROOT_LEAF, 100);
+	limit(leaf, 1 * MS, period_ns, 0, 0);
+	an_serve_unpicked(&tree, leaf);
+	CHECK_EQ(take(leaf, 0), 1 * MS);
+	settle(leaf, 1 * MS, 1 * MS, 1 * MS);
+	return leaf;
+}
+
 /* Removed while it is listed as throttled: its slot's next class is not taken for it. */
 TEST(a_throttled_class_is_removed)
 {
-	u32 a, b;
+	u32 a = create_used_up(100 * MS), b;
 
-	begin_limited(1);
-	a = create(AN_ROOT_LEAF, 100);
-	limit(a, 1 * MS, 100 * MS, 0, 0);
-	an_serve_unpicked(&tree, a);
-	CHECK_EQ(take(a, 0), 1 * MS);
-	settle(a, 1 * MS, 1 * MS, 1 * MS);
 	CHECK(an_is_held(node(a)));
 	limit(a, 0, 0, 0, 1 * MS);
 	CHECK_EQ(an_class_remove(&tree, a), 0);
@@ -280,14 +288,8 @@ TEST(a_throttled_class_is_removed)
 TEST(overdue_tasks_have_their_turns_beyond_a_quota)
 {
 	const u64 turn_ns = MS / 10;
-	u32 a;
+	u32 a = create_used_up(1000 * MS);
 
-	begin_limited(1);
-	a = create(AN_ROOT_LEAF, 100);
-	limit(a, 1 * MS, 1000 * MS, 0, 0);
-	an_serve_unpicked(&tree, a);
-	CHECK_EQ(take(a, 0), 1 * MS);
-	settle(a, 1 * MS, 1 * MS, 1 * MS);
 	for (u32 turn = 0; turn < 30; turn++) {
 		an_serve_unpicked(&tree, a);
 		CHECK_EQ(take(a, 2 * MS), 0);

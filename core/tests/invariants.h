@@ -88,7 +88,7 @@ static inline const char *broken_placement(struct an_tree *t, struct invariants 
 	return NULL;
 }
 
-/* What is found in the order of a node's children. */
+/* A walk through the order of a node's children, and how many it has found. */
 struct order_walk {
 	u32 standing, settled;
 	u32 previous;
@@ -103,7 +103,7 @@ static inline const char *broken_place(struct an_tree *t, u32 index, u32 at,
 	if (n->place.up != index && an_order_priority(at) > an_order_priority(n->place.up))
 		return "the order has higher priorities above lower ones";
 	if (n->place.up != index && n->place.usable_by & ~above->place.usable_by)
-		return "above stands by whom anything below may be usable";
+		return "a CPU that may use what stands below is noted above";
 	if (walk->previous && !an_order_before(previous->start, walk->previous, &n->place, at))
 		return "the order is one";
 	if (n->unsettled)
@@ -113,7 +113,7 @@ static inline const char *broken_place(struct an_tree *t, u32 index, u32 at,
 	if (n->place.start != an_expected_start(n))
 		return "each stands at its expected start";
 	if (n->usable_by & ~n->place.usable_by)
-		return "each stands with those that it is usable by";
+		return "each stands with the CPUs that it is usable by";
 	return NULL;
 }
 

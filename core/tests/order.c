@@ -145,8 +145,8 @@ TEST(a_leaf_leaves_the_order_below_the_node_that_takes_its_place)
 	}
 }
 
-/* What stood below an inner node that is gone is not compared with what stands there when its slot
- * is one again: tags of the two may be any distance apart. */
+/* Children of an inner node that is gone are not compared with those of the next one in its slot:
+ * tags of the two may be any distance apart. */
 TEST(a_slot_forgets_the_order_of_its_children)
 {
 	u32 other, leaf, child, inner;

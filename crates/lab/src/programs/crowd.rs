@@ -41,7 +41,7 @@ pub(super) fn run(order: &Order, threads: u32, yields: u32) -> io::Result<Sample
 
 /// When one crowd began, and when it had ended [ns].
 fn once(threads: u32, yields: u32) -> io::Result<(u64, u64)> {
-    // Shut while it is written: should a thread be refused, those that wait are let go.
+    // All wait for it as long as it is locked for writing. If one cannot be made the others are let go.
     let gate = RwLock::new(());
     let mut begun_ns = 0;
     thread::scope(|scope| {

@@ -22,29 +22,23 @@ pub(super) fn scheduler(facts: &Facts) -> Vec<Check> {
         privilege(facts),
     ]
     .into_iter()
-    .chain(classes(facts))
-    .chain(learnt(facts))
+    .chain(no_room(
+        "room for classes",
+        facts.sharing.and_then(|one| one.warning()),
+    ))
+    .chain(no_room(
+        "room for learnt contracts",
+        facts.learnt.and_then(|one| one.warning()),
+    ))
     .collect()
 }
 
-/// Said only while no place is left.
-fn learnt(facts: &Facts) -> Option<Check> {
-    let (detail, mend) = facts.learnt?.warning()?;
+/// Said only while there is too little room, in two sentences: what is so, and the way out. It stands in the way of
+/// nothing, but weights do nothing for cgroups that share a class, and nothing more is learnt.
+fn no_room(title: &'static str, warning: Option<(String, String)>) -> Option<Check> {
+    let (detail, mend) = warning?;
     Some(Check {
-        title: "room for learnt contracts",
-        need: Need::Scheduler,
-        found: false,
-        detail,
-        mend: Some(mend),
-        obstacle: None,
-    })
-}
-
-/// Said only while cgroups share: it stands in the way of nothing, but weights do nothing then.
-fn classes(facts: &Facts) -> Option<Check> {
-    let (detail, mend) = facts.sharing?.warning()?;
-    Some(Check {
-        title: "room for classes",
+        title,
         need: Need::Scheduler,
         found: false,
         detail,
