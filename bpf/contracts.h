@@ -240,6 +240,21 @@ static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 		cpu_check_at(cpu_state(cpu), cpu, now_ns, from_ns);
 }
 
+/* A task of the class that holds the contract has been queued for the class's share. Takes the
+ * lock.
+ */
+static __noinline void class_contract_waits(u32 index, u64 now_ns)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+	bool news;
+
+	bpf_spin_lock(lock);
+	news = class_contract_begins(index);
+	bpf_spin_unlock(lock);
+	if (news)
+		contract_wakes_later(index, now_ns);
+}
+
 /* Does its CPU serve it? Then it has budget, as far as is known. */
 static __always_inline bool contract_is_served(u32 index)
 {

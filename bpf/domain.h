@@ -108,8 +108,7 @@ static __always_inline u32 queue_leaf(u32 queue)
 static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf, u64 by)
 {
 	an_domain_wakes(t, &everywhere, leaf);
-	an_usable_by(t, leaf, by);
-	an_queue_add(t, leaf);
+	an_queue_add_by(t, leaf, by);
 }
 
 static __always_inline u32 domain_serve_unpicked(struct an_tree *t, u32 leaf)
@@ -204,8 +203,7 @@ static __always_inline u32 queue_leaf(u32 queue)
 
 static __always_inline void domain_queue_add(struct an_tree *t, u32 leaf, u64 by)
 {
-	an_usable_by(t, leaf, by);
-	an_queue_add(t, leaf);
+	an_queue_add_by(t, leaf, by);
 }
 
 static __always_inline u32 domain_serve_unpicked(struct an_tree *t, u32 leaf)

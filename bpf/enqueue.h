@@ -280,7 +280,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 	u64 now = an_kclock_ns();
 	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP);
-	bool for_contract, for_class, begins;
+	bool for_contract = false;
 	u32 leaf, contract;
 	struct place at;
 	u64 by;
@@ -302,10 +302,11 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_awake(ts);
 	learn_queued(p, ts, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
-	if (contract && enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
-		return;
-	for_contract = contract && contract_is_for(p, contract);
-	for_class = for_contract && an_holder(contract)->leaf;
+	if (contract) {
+		if (enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
+			return;
+		for_contract = contract_is_for(p, contract);
+	}
 	/* Those that may be served under a contract stay where it is. */
 	if (!place_of(&at, for_contract ? 0 : an_ktask_cpu(p)))
 		return;
@@ -316,10 +317,9 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(at.lock);
 	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
 	domain_queue_add(at.tree, leaf, by);
-	begins = for_class && class_contract_begins(contract);
 	bpf_spin_unlock(at.lock);
-	if (begins)
-		contract_wakes_later(contract, now);
+	if (for_contract && an_holder(contract)->leaf)
+		class_contract_waits(contract, now);
 	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
 }

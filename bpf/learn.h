@@ -83,10 +83,16 @@ static __always_inline bool learn_child_wakes(void)
 static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts, u32 leaf,
 					 u64 now_ns, bool woken)
 {
-	u32 answers = ts->answers, service_ns = ts->learner.service_ns;
+	u32 answers, service_ns;
 
 	if (!learn_bound)
 		return;
+	if (woken && an_learn_talks_on(&ts->learner, now_ns)) {
+		ts->answers = 0;
+		return;
+	}
+	answers = ts->answers;
+	service_ns = ts->learner.service_ns;
 	if (woken && learn_child_wakes())
 		return an_trial_put_off(&ts->trial, now_ns);
 	if (woken && an_kin_interrupt())
@@ -97,12 +103,11 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 			trials_from_ns = now_ns + an_trial_pause_ns(service_ns, nr_cpus);
 			return;
 		}
-		if (woken ? an_learn_wake(&ts->learner, now_ns)
-			  : an_learn_answered(&ts->learner, answers, now_ns))
+		if (woken)
+			an_learn_wake(&ts->learner, now_ns);
+		if (woken || an_learn_answered(&ts->learner, answers, now_ns))
 			return learn_job(p, ts, leaf, now_ns);
 	}
-	if (woken)
-		return;
 	ts->answers = answers; /* they belong to the job in progress */
 	if (!ts->contract && an_trial_is_due(&ts->trial, &ts->learner, now_ns) &&
 	    !learn_is_promised(leaf))

@@ -127,20 +127,34 @@ an_outline void an_leaf_unready(struct an_tree *t, u32 leaf)
 	}
 }
 
-/*
- * A task has been queued in the leaf: on waking, or after its quantum. While the only CPU serves
- * the leaf nobody can pick it, so that its ancestors need not know before an_stop().
- */
-an_inline void an_queue_add(struct an_tree *t, u32 leaf)
+/* One more task is queued in the leaf, which is n. */
+an_inline void an_queue_grow(struct an_tree *t, u32 leaf, struct an_node *n)
 {
-	struct an_node *n = an_node(t, leaf);
-
 	if (n->kind != AN_LEAF)
 		return;
 	n->queue_events++;
 	n->queued++;
 	if (!n->ready && !(n->serving && t->cpus == 1))
 		an_leaf_ready(t, leaf);
+}
+
+/*
+ * A task has been queued in the leaf: on waking, or after its quantum. While the only CPU serves
+ * the leaf nobody can pick it, so that its ancestors need not know before an_stop().
+ */
+an_inline void an_queue_add(struct an_tree *t, u32 leaf)
+{
+	an_queue_grow(t, leaf, an_node(t, leaf));
+}
+
+/* The same of a task that these CPUs may run. */
+an_inline void an_queue_add_by(struct an_tree *t, u32 leaf, u64 by)
+{
+	struct an_node *n = an_node(t, leaf);
+
+	if (!an_node_usable(n, by))
+		an_usable_by(t, leaf, by);
+	an_queue_grow(t, leaf, n);
 }
 
 /* The leaf, which is n, has only so many tasks queued. */

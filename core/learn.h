@@ -187,19 +187,23 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 }
 
 /*
- * The task wakes: one job is over, and another begins. False if there is nothing new to be learnt:
- * the task has been talking for long, and still does.
+ * The task wakes: has it been talking for long, and still does? Then there is nothing new to be
+ * learnt of it, and what has woken it does not matter.
  */
-an_inline bool an_learn_wake(struct an_learner *l, u64 now_ns)
+an_inline bool an_learn_talks_on(struct an_learner *l, u64 now_ns)
 {
-	if (now_ns - l->woken_ns < AN_LEARN_TALKS_NS && l->distance_ns < AN_LEARN_TALKS_NS &&
-	    l->jobs >= AN_LEARN_AVERAGED) {
-		l->woken_ns = now_ns;
-		l->service_ns = 0;
+	if (now_ns - l->woken_ns >= AN_LEARN_TALKS_NS || l->distance_ns >= AN_LEARN_TALKS_NS ||
+	    l->jobs < AN_LEARN_AVERAGED)
 		return false;
-	}
-	an_learn_jobs_end(l, 1, now_ns);
+	l->woken_ns = now_ns;
+	l->service_ns = 0;
 	return true;
+}
+
+/* The task wakes: one job is over, and another begins. */
+an_inline void an_learn_wake(struct an_learner *l, u64 now_ns)
+{
+	an_learn_jobs_end(l, 1, now_ns);
 }
 
 /*

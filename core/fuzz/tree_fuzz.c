@@ -79,8 +79,7 @@ static u64 cpu_bit(u8 operand)
 
 static void queue_add(u8 operand)
 {
-	an_usable_by(&tree, leaf_of(operand), operand);
-	an_queue_add(&tree, leaf_of(operand));
+	an_queue_add_by(&tree, leaf_of(operand), operand);
 }
 
 static void queue_withdraw(u8 operand)

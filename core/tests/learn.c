@@ -12,7 +12,8 @@ static u64 watch(struct an_learner *l, u64 now_ns, u32 jobs, u64 service_ns, u64
 	while (jobs--) {
 		an_learn_service(l, service_ns);
 		now_ns += distance_ns;
-		an_learn_wake(l, now_ns);
+		if (!an_learn_talks_on(l, now_ns))
+			an_learn_wake(l, now_ns);
 	}
 	return now_ns;
 }
@@ -282,8 +283,8 @@ TEST(who_has_talked_may_become_interactive)
 
 	an_learn_begin(&l, 0);
 	now_ns = watch(&l, 0, 100, 5000, 10000);
-	CHECK(!an_learn_wake(&l, now_ns + 10000));
-	CHECK(an_learn_wake(&l, now_ns + 33 * MS));
+	CHECK(an_learn_talks_on(&l, now_ns + 10000));
+	CHECK(!an_learn_talks_on(&l, now_ns + 33 * MS));
 	now_ns = watch(&l, now_ns + 33 * MS, 16, 7 * MS, 33 * MS);
 	CHECK(an_learn_interactive(&l, BOUND));
 	watch(&l, now_ns, 100, 5000, 10000);
