@@ -49,6 +49,7 @@ struct cpu_state {
 	u64 learnt_ns;	  /* when learnt contracts had their turn last, or none was ready */
 	u64 overdue_ns;	  /* up to when overdue tasks have had their part: an_overdue_takes() */
 	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
+	u64 overdue_turn_ns;   /* how long an overdue task's turn is */
 	u64 slice_ns;	       /* what quotas leave of the quantum, if that is SLICED */
 	u32 contract;	   /* the contract under which the task runs: contract_name(); 0: none */
 	u32 contract_leaf; /* of the class that holds it; AN_NONE if threads do */

@@ -180,8 +180,13 @@ static int overdue_look(void *map, u32 *key, struct overdue_timer *t)
 		domain = domain_after(domain);
 	}
 	overdue_among_contracts();
-	an_while(overdue && !before && cpu < nr_cpus && cpu < AN_MAX_CPUS) {
-		an_overdue_begins(&cpu_state(cpu)->overdue_ns, now_ns);
+	an_while(overdue && cpu < nr_cpus && cpu < AN_MAX_CPUS) {
+		struct cpu_state *c = cpu_state(cpu);
+		s32 tasks = scx_bpf_dsq_nr_queued(overdue_queue(cpu));
+
+		if (!before)
+			an_overdue_begins(&c->overdue_ns, now_ns);
+		c->overdue_turn_ns = an_overdue_turn_ns(tasks > 0 ? tasks : 1, quantum_ns);
 		cpu++;
 	}
 	if (overdue)
@@ -212,7 +217,7 @@ static __always_inline bool overdue_take(struct cpu_state *c, u32 cpu, bool else
 {
 	if (!overdue)
 		return false;
-	if (!an_overdue_takes(&c->overdue_ns, an_kclock_ns()) && !else_idle)
+	if (!an_overdue_takes(&c->overdue_ns, an_kclock_ns(), c->overdue_turn_ns) && !else_idle)
 		return false;
 	if (!an_kmove_to_local(overdue_queue(cpu)))
 		return false;
@@ -220,12 +225,15 @@ static __always_inline bool overdue_take(struct cpu_state *c, u32 cpu, bool else
 	return true;
 }
 
-/* Its turn begins. */
+/* Its turn begins. If its class is throttled, that owes what the turn takes, and it is the shortest
+ * that there is. */
 static __noinline void overdue_runs(struct cpu_state *c, u32 cpu)
 {
-	u64 now_ns = an_kclock_ns();
+	u64 now_ns = an_kclock_ns(), turn_ns = c->overdue_turn_ns;
 
-	cpu_check_by(c, cpu, now_ns, now_ns + AN_OVERDUE_TURN_NS);
+	if (throttled(tree_of(cpu_domain(cpu)), c->serving))
+		turn_ns = AN_OVERDUE_TURN_NS;
+	cpu_check_by(c, cpu, now_ns, now_ns + turn_ns);
 }
 
 static __always_inline int overdue_init(void)
@@ -236,6 +244,7 @@ static __always_inline int overdue_init(void)
 
 	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS && !err) {
 		err = scx_bpf_create_dsq(overdue_queue(cpu), -1);
+		cpu_state(cpu)->overdue_turn_ns = AN_OVERDUE_TURN_NS;
 		cpu++;
 	}
 	if (err)

@@ -10,18 +10,25 @@
  * they are on. From there they have a *short turn* each, out of their order, before the tree's next
  * choice, while those turns take no more than their part of the time (an_overdue_takes()).
  *
+ * A turn is as long as a quantum if few are overdue: who is preempted while the kernel waits for
+ * him (a reader under RCU) must get somewhere with it, on a slow machine too. All that are found by
+ * one look have AN_OVERDUE_TURNS_NS together, and each the same of it, as long as that is more than
+ * AN_OVERDUE_TURN_NS; that is what each of very many has (an_overdue_turn_ns()).
+ *
  * With n tasks of a CPU, nobody therefore waits for longer than
  *
  *      AN_OVERDUE_NS + AN_OVERDUE_LOOK_NS            until it is found
- *      + n AN_OVERDUE_TURN_NS AN_OVERDUE_PART        until those before it have had their turns
+ *      + T AN_OVERDUE_PART                           until those before it have had their turns,
+ *                                                    T = AN_OVERDUE_TURNS_NS + n AN_OVERDUE_TURN_NS
  *
  * which is 12 s for 10,000 tasks, and less than the watchdog's 30 s for 100,000. If contracts leave
  * less than a part of the CPU, what they leave counts instead.
  *
  * Shares stay what they are: a short turn is charged like any other, to the task and to all its
  * classes, and none of their tags is set back for it. What has less than its short turns by its
- * share has them nevertheless: n AN_OVERDUE_TURN_NS in AN_OVERDUE_NS, so 2.5 % of a CPU for 10,000
- * tasks, is all that others may lose to it; that debt is bounded as any other (an_debt_limit()).
+ * share has them nevertheless: AN_OVERDUE_TURNS_NS in AN_OVERDUE_LOOK_NS, so 1 % of a CPU, or
+ * n AN_OVERDUE_TURN_NS in AN_OVERDUE_NS, 2.5 % for 10,000 tasks, is all that others may lose to it;
+ * that debt is bounded as any other (an_debt_limit()).
  *
  * Nothing of this costs anything while nobody is overdue, but one look at each queued task in
  * AN_OVERDUE_LOOK_NS.
@@ -44,6 +51,8 @@
 #endif
 /* Some ten times what two switches and a timer cost. */
 #define AN_OVERDUE_TURN_NS 20000ULL
+/* A hundredth of the time: shares are to be kept within 2 %. */
+#define AN_OVERDUE_TURNS_NS (AN_OVERDUE_LOOK_NS / 100)
 /* One in so many parts of the time, at most, for turns of those that are overdue. */
 #define AN_OVERDUE_PART 8
 /*
@@ -58,17 +67,28 @@ an_inline bool an_overdue(u64 since_ns, u64 now_ns)
 	return since_ns && since_ns + AN_OVERDUE_NS < now_ns;
 }
 
+/* How long a turn of each is, if so many tasks of a CPU wait for one [ns]. */
+an_inline u64 an_overdue_turn_ns(u32 tasks, u64 quantum_ns)
+{
+	u64 turn_ns = AN_OVERDUE_TURNS_NS / (tasks ? tasks : 1);
+
+	if (turn_ns > quantum_ns)
+		turn_ns = quantum_ns;
+	return turn_ns > AN_OVERDUE_TURN_NS ? turn_ns : AN_OVERDUE_TURN_NS;
+}
+
 /*
- * May this CPU give an overdue task its turn now? Then that is counted in *next_ns, up to which
- * instant its part of the time is used up (the virtual scheduling algorithm of a leaky bucket).
+ * May this CPU give an overdue task a turn of this length now? Then that is counted in *next_ns, up
+ * to which instant its part of the time is used up (the virtual scheduling algorithm of a leaky
+ * bucket).
  */
-an_inline bool an_overdue_takes(u64 *next_ns, u64 now_ns)
+an_inline bool an_overdue_takes(u64 *next_ns, u64 now_ns, u64 turn_ns)
 {
 	if (*next_ns > now_ns)
 		return false;
 	if (*next_ns + AN_OVERDUE_SAVED_NS < now_ns)
 		*next_ns = now_ns - AN_OVERDUE_SAVED_NS;
-	*next_ns += AN_OVERDUE_TURN_NS * AN_OVERDUE_PART;
+	*next_ns += turn_ns * AN_OVERDUE_PART;
 	return true;
 }
 
