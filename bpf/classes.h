@@ -157,6 +157,18 @@ static __always_inline s32 class_queues_create(u32 leaf)
 	return err;
 }
 
+/* A class and its queues; AN_NONE: there is no room for one of them. */
+static __noinline u32 class_with_queues(u32 parent, u64 id, u32 weight)
+{
+	u32 leaf = class_create(parent, id, weight);
+
+	if (leaf && class_queues_create(leaf)) {
+		class_remove(leaf);
+		return AN_NONE;
+	}
+	return leaf;
+}
+
 /* The class of this leaf has this weight from now on, or is idle. */
 static __noinline void class_weighs(u32 leaf, u32 weight)
 {
@@ -204,7 +216,6 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	u32 parent, leaf = AN_NONE;
 	u8 shares = 1;
 	bool below;
-	s32 err;
 
 	cs = bpf_cgrp_storage_get(&cgroup_states, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	/* When Andante begins, some are just being removed: no task comes to them any more. */
@@ -219,13 +230,8 @@ s32 BPF_PROG(andante_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	an_kquota(args, &cs->quota_us, &cs->period_us, &cs->burst_us);
 	parent = parent_leaf(cgrp, &below);
 	if (!below)
-		leaf = class_create(parent, id, weight);
+		leaf = class_with_queues(parent, id, weight);
 	if (leaf) {
-		err = class_queues_create(leaf);
-		if (err) {
-			class_remove(leaf);
-			return err;
-		}
 		cs->leaf = leaf;
 		class_applies(leaf, cs);
 	} else {
@@ -338,11 +344,7 @@ static __noinline s32 class_own(struct cgroup *cgrp, struct cgroup_state *cs)
 		return AN_CLASS_PARENT_SHARES;
 	if (__sync_val_compare_and_swap(&cs->shared, SHARES, SHARES_YET) != SHARES)
 		return 0;
-	leaf = class_create(parent, id, cs->weight);
-	if (leaf && class_queues_create(leaf)) {
-		class_remove(leaf);
-		leaf = AN_NONE;
-	}
+	leaf = class_with_queues(parent, id, cs->weight);
 	/* Without one it shares that of its parent, which may have got one since. */
 	cs->leaf = leaf ?: parent;
 	if (__sync_val_compare_and_swap(&cs->shared, SHARES_YET, leaf ? SHARES_NOT : SHARES) !=
