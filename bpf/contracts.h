@@ -240,10 +240,8 @@ static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 		cpu_check_at(cpu_state(cpu), cpu, now_ns, from_ns);
 }
 
-/* A task of the class that holds the contract has been queued for the class's share. Takes the
- * lock.
- */
-static __noinline void class_contract_waits(u32 index, u64 now_ns)
+/* Takes the lock. */
+static __noinline void class_contract_begins_later(u32 index, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool news;
@@ -253,6 +251,16 @@ static __noinline void class_contract_waits(u32 index, u64 now_ns)
 	bpf_spin_unlock(lock);
 	if (news)
 		contract_wakes_later(index, now_ns);
+}
+
+/*
+ * A task of the class that holds the contract, if one does, has been counted as queued for the
+ * class's share: from now on the contract, if it is active, stays so (class_contract_ends()).
+ */
+static __always_inline void class_contract_waits(u32 index, u64 now_ns)
+{
+	if (an_holder(index)->leaf && !an_holder(index)->active)
+		class_contract_begins_later(index, now_ns);
 }
 
 /* Does its CPU serve it? Then it has budget, as far as is known. */

@@ -318,7 +318,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
 	domain_queue_add(at.tree, leaf, by);
 	bpf_spin_unlock(at.lock);
-	if (for_contract && an_holder(contract)->leaf)
+	if (for_contract)
 		class_contract_waits(contract, now);
 	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
 	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
