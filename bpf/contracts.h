@@ -240,7 +240,7 @@ static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 		cpu_check_at(cpu_state(cpu), cpu, now_ns, from_ns);
 }
 
-/* Takes the lock. */
+/* The contract is active from now on, and its CPU wakes it when it has budget. Takes the lock. */
 static __noinline void class_contract_begins_later(u32 index, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();

@@ -186,7 +186,7 @@ static int overdue_look(void *map, u32 *key, struct overdue_timer *t)
 
 		if (!before)
 			an_overdue_begins(&c->overdue_ns, now_ns);
-		c->overdue_turn_ns = an_overdue_turn_ns(tasks > 0 ? tasks : 1, quantum_ns);
+		c->overdue_turn_ns = an_overdue_turn_ns(tasks > 0 ? tasks : 0, quantum_ns);
 		cpu++;
 	}
 	if (overdue)
@@ -225,8 +225,7 @@ static __always_inline bool overdue_take(struct cpu_state *c, u32 cpu, bool else
 	return true;
 }
 
-/* Its turn begins. If its class is throttled, that owes what the turn takes, and it is the shortest
- * that there is. */
+/* Its turn begins: the shortest that there is, if its class is throttled, which will owe it. */
 static __noinline void overdue_runs(struct cpu_state *c, u32 cpu)
 {
 	u64 now_ns = an_kclock_ns(), turn_ns = c->overdue_turn_ns;

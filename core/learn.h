@@ -188,7 +188,7 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 
 /*
  * The task wakes: has it been talking for long, and still does? Then its next job begins, but there
- * is nothing new to be learnt of it, and what has woken it does not matter.
+ * is nothing new to be learnt of it, whoever has woken it.
  */
 an_inline bool an_learn_talks_on(struct an_learner *l, u64 now_ns)
 {

@@ -10,10 +10,10 @@
  * they are on. From there they have a *short turn* each, out of their order, before the tree's next
  * choice, while those turns take no more than their part of the time (an_overdue_takes()).
  *
- * A turn is as long as a quantum if few are overdue: who is preempted while the kernel waits for
- * him (a reader under RCU) must get somewhere with it, on a slow machine too. All that are found by
- * one look have AN_OVERDUE_TURNS_NS together, and each the same of it, as long as that is more than
- * AN_OVERDUE_TURN_NS; that is what each of very many has (an_overdue_turn_ns()).
+ * A turn is as long as a quantum if few are overdue: a task that was preempted while the kernel
+ * waits for it (a reader under RCU) must get somewhere with its turn, on a slow machine too. All
+ * that one look finds have AN_OVERDUE_TURNS_NS together, each the same part of it. If they are so
+ * many that a part would be less than AN_OVERDUE_TURN_NS, each has that (an_overdue_turn_ns()).
  *
  * With n tasks of a CPU, nobody therefore waits for longer than
  *
@@ -25,10 +25,10 @@
  * less than a part of the CPU, what they leave counts instead.
  *
  * Shares stay what they are: a short turn is charged like any other, to the task and to all its
- * classes, and none of their tags is set back for it. What has less than its short turns by its
- * share has them nevertheless: AN_OVERDUE_TURNS_NS in AN_OVERDUE_LOOK_NS, so 1 % of a CPU, or
- * n AN_OVERDUE_TURN_NS in AN_OVERDUE_NS, 2.5 % for 10,000 tasks, is all that others may lose to it;
- * that debt is bounded as any other (an_debt_limit()).
+ * classes, and none of their tags is set back for it. A class whose share is less than its short
+ * turns has them nevertheless. All that others may lose to it is AN_OVERDUE_TURNS_NS in
+ * AN_OVERDUE_LOOK_NS, so 1 % of a CPU, or n AN_OVERDUE_TURN_NS in AN_OVERDUE_NS, 2.5 % for 10,000
+ * tasks; that debt is bounded as any other (an_debt_limit()).
  *
  * Nothing of this costs anything while nobody is overdue, but one look at each queued task in
  * AN_OVERDUE_LOOK_NS.
