@@ -10,10 +10,11 @@
 #include "learn.h"
 #include "service.h"
 
-/* Has the task that runs there used so much that a classmate with this start tag comes first? */
+/* Has the task that runs there used so much that a classmate with this virtual deadline comes
+ * first? */
 static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
 {
-	u64 served = c->start_tag;
+	u64 served = c->deadline_tag;
 	u32 rem = 0;
 
 	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
@@ -23,8 +24,8 @@ static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag,
 /* How long a task that has woken another may go on: often it waits for the answer. */
 #define WAKER_GRACE_NS 100000
 
-/* The contract's CPU, which serves it already or does not, is told that a task of it, of this start
- * tag, has woken. */
+/* The contract's CPU, which serves it already or does not, is told that a task of it, of this
+ * virtual deadline, has woken. */
 static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
@@ -74,9 +75,9 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
 	domain_queue_add(&trees[0], leaf, by);
 	bpf_spin_unlock(lock);
-	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
+	an_kqueue(p, leaf, quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, served && !news, ts->sfq.start, now_ns);
+		contract_tells(contract, served && !news, an_task_deadline(&ts->sfq), now_ns);
 	return true;
 }
 
@@ -108,7 +109,6 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
 	bool takes = here && contract_takes(p, contract, served, now_ns);
-	u32 weight = ts->weight; /* under the lock nothing of the task's may be read */
 	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 
@@ -120,7 +120,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		an_holder(contract)->inherited_ns = inherited_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
-	an_task_debt_limit(vtime, &ts->sfq, quantum_ns, weight, nr_cpus_online);
+	an_task_debt_limit(vtime, &ts->sfq, nr_cpus_online);
 	if (!takes) {
 		an_holder(contract)->waits_in = leaf;
 		an_holder(contract)->waits = 1;
@@ -130,11 +130,12 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		contract_wakes_later(contract, now_ns);
 	if (!takes)
 		return false;
-	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
+	an_kqueue(p, contract_queue(contract), quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
 	if (news)
-		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
+		contract_tells(contract, contract_is_served(contract), an_task_deadline(&ts->sfq),
+			       now_ns);
 	return true;
 }
 
@@ -320,8 +321,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
-	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
+	find_cpu(p, at.domain, leaf, an_task_deadline(&ts->sfq), now, woken);
 }
 
 #endif

@@ -11,7 +11,8 @@
 /* How far into a queue to look for a task that may run on a certain CPU. */
 #define QUEUE_LOOK 8
 
-/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
+/* Sets head_tag of the CPU to the virtual deadline of the first task in the queue that it may run;
+ * false: none. */
 an_global bool queue_head(u32 cpu, u64 queue)
 {
 	struct bpf_iter_scx_dsq it;
@@ -71,8 +72,7 @@ static __always_inline void task_arrives(const struct task_struct *p, struct tas
 	if (nr_domains == 1 || ts->domain == at->domain)
 		return;
 	ts->domain = at->domain;
-	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, quantum_ns, ts->weight,
-			   nr_cpus_online);
+	an_task_debt_limit(an_node(at->tree, leaf)->vtime, &ts->sfq, nr_cpus_online);
 }
 
 /*

@@ -45,6 +45,7 @@ static __always_inline void task_weighs(const struct task_struct *p, struct task
 	u32 weight = an_kis_idle(p) ? AN_IDLE_TASK_WEIGHT : weights_of_nice[nice];
 
 	ts->weight = an_task_weight(weight ? weight : AN_USUAL_WEIGHT, p->flags & PF_KTHREAD);
+	ts->sfq.request = an_task_request(quantum_ns, ts->weight);
 }
 
 #endif

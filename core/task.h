@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Start-time fair queueing of the tasks inside one leaf class, over their nice weights.
+ * Fair queueing of the tasks inside one leaf class, over their nice weights, in the order of
+ * virtual deadlines.
  *
- * The shell keeps the queue (the kernel's, ordered by start tag); the core says what the tags are.
- * v of the class is the start tag of the task last put into service, and the same rules hold as
- * between classes (hsfq.h).
+ * The shell keeps the queue (the kernel's); the core says what it is ordered by. Start tags S and
+ * the virtual time v of the class are those of start-time fair queueing, as between classes
+ * (hsfq.h); but the task that comes first is not the one with the least S. It is the one with the
+ * least
+ *
+ *      virtual deadline     S + q / r, q a quantum, r its weight
+ *
+ * which is when that would have had the quantum if all shared the CPU as they go ([1] has that
+ * order, by finish tags). By start tags a task waits until each of n others has had a quantum,
+ * however light they are. By virtual deadlines a light one waits for as long as its weight says,
+ * and one that wakes with R times the weight of the others is not behind them before it has had R
+ * quanta. The order makes nobody's service any other in the long run: for two tasks that stay
+ * runnable |W_f / r_f - W_g / r_g| is at most q / r_f + q / r_g, since S of neither passes the
+ * virtual deadline of the other by more than its own quantum. Of one weight the order is that of
+ * the start tags.
+ *
+ * [1] S. J. Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, INFOCOM
+ * 1994.
  */
 #ifndef ANDANTE_CORE_TASK_H
 #define ANDANTE_CORE_TASK_H
@@ -12,9 +28,10 @@
 #include "tag.h"
 
 struct an_task {
-	u64 start; /* S, and F of the last quantum [tag] */
-	u32 rem;   /* remainder of start [1/weight] */
-	u32 fresh; /* has never been queued in its class: no tag of its own yet */
+	u64 start;   /* S, and F of the last quantum [tag] */
+	u64 request; /* what a quantum will add to it: an_task_request() [tag] */
+	u32 rem;     /* remainder of start [1/weight] */
+	u32 fresh;   /* has never been queued in its class: no tag of its own yet */
 };
 
 #define AN_USUAL_WEIGHT 1024u  /* of a task with nice value 0, as the kernel has it */
@@ -44,6 +61,21 @@ an_inline u32 an_task_weight(u32 weight, bool of_kernel)
 	return of_kernel && weight < AN_USUAL_WEIGHT ? AN_USUAL_WEIGHT : weight;
 }
 
+/* What one quantum adds to the start tag of a task of this weight [tag]. */
+an_inline u64 an_task_request(u64 quantum_ns, u32 weight)
+{
+	return (quantum_ns << AN_TAG_SHIFT) / (weight ? weight : 1);
+}
+
+/*
+ * The task's virtual deadline, which its class's queue is ordered by [tag]: its start tag, and what
+ * it asks for, a quantum, over its weight. (See the top.)
+ */
+an_inline u64 an_task_deadline(const struct an_task *task)
+{
+	return task->start + task->request;
+}
+
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
 an_inline void an_task_wake(u64 vtime, struct an_task *task)
 {
@@ -63,11 +95,9 @@ an_inline void an_task_wake(u64 vtime, struct an_task *task)
  * The task has been charged for service that was not its turn (under a contract of its own, before
  * all shares). It owes that to its classmates, up to so many quanta on each CPU.
  */
-an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u64 quantum_ns, u32 weight,
-				  u32 cpus)
+an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u32 cpus)
 {
-	u64 owed_max =
-		AN_TASK_DEBT_QUANTA * (quantum_ns << AN_TAG_SHIFT) * cpus / (weight ? weight : 1);
+	u64 owed_max = AN_TASK_DEBT_QUANTA * task->request * cpus;
 
 	if (an_tag_diff(task->start, vtime) > (s64)owed_max)
 		task->start = vtime + owed_max;

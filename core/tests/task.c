@@ -7,14 +7,14 @@
 /* The kernel's weights of nice -5, 0, 5 and 10. */
 static const u32 nice_weight[TASKS] = {3121, 1024, 335, 110};
 
-/* The queued task with the least tag; ties by id. */
-static u32 queue_head(const struct an_task *tasks, const bool *queued)
+/* The first of so many queued tasks: the one with the least virtual deadline; ties by id. */
+static u32 queue_head(const struct an_task *tasks, const bool *queued, u32 count)
 {
-	u32 best = TASKS;
+	u32 best = count;
 
-	for (u32 i = 0; i < TASKS; i++) {
-		if (queued[i] &&
-		    (best == TASKS || an_tag_diff(tasks[i].start, tasks[best].start) < 0))
+	for (u32 i = 0; i < count; i++) {
+		if (queued[i] && (best == count || an_tag_diff(an_task_deadline(&tasks[i]),
+							       an_task_deadline(&tasks[best])) < 0))
 			best = i;
 	}
 	return best;
@@ -31,14 +31,15 @@ TEST(nice_weights_share_a_leaf)
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
 	for (u32 i = 0; i < TASKS; i++) {
+		tasks[i].request = an_task_request(4 * MS, nice_weight[i]);
 		an_task_wake(an_node(&tree, leaf)->vtime, &tasks[i]);
 		total += nice_weight[i];
 	}
 	for (u32 i = 0; i < quanta; i++) {
-		u32 task = queue_head(tasks, queued);
+		u32 task = queue_head(tasks, queued, TASKS);
 
 		an_task_serve(&an_node(&tree, leaf)->vtime, &tasks[task]);
-		CHECK_EQ(node(leaf)->vtime, tasks[task].start);
+		CHECK(an_tag_diff(node(leaf)->vtime, tasks[task].start) >= 0);
 		an_task_charge(&tasks[task], 4 * MS, nice_weight[task]);
 		served[task]++;
 	}
@@ -47,6 +48,54 @@ TEST(nice_weights_share_a_leaf)
 
 		CHECK(off <= (s64)total * 2 && -off <= (s64)total * 2);
 	}
+}
+
+#define LIGHT 80
+
+/*
+ * One that wakes is served before any of 80 niced loops, for as much as its weight is above theirs:
+ * how long it waits does not depend on how many they are. By start tags each of them would have a
+ * quantum before its second.
+ */
+TEST(many_light_tasks_keep_nobody_waiting)
+{
+	struct an_task tasks[LIGHT + 1];
+	bool queued[LIGHT + 1];
+	u32 leaf, most = 0;
+	u64 *vtime;
+
+	begin(2 * MS, 1);
+	leaf = create(AN_ROOT_LEAF, 100);
+	vtime = &an_node(&tree, leaf)->vtime;
+	for (u32 i = 0; i <= LIGHT; i++) {
+		tasks[i] = (struct an_task){.fresh = 1};
+		tasks[i].request = an_task_request(2 * MS, i < LIGHT ? 15 : 1024);
+		queued[i] = i < LIGHT;
+		an_task_wake(*vtime, &tasks[i]);
+	}
+	for (u32 job = 0; job < 200; job++) {
+		u32 quanta = 5, before = 0;
+
+		an_task_wake(*vtime, &tasks[LIGHT]);
+		queued[LIGHT] = true;
+		while (quanta) {
+			u32 task = queue_head(tasks, queued, LIGHT + 1);
+
+			an_task_serve(vtime, &tasks[task]);
+			an_task_charge(&tasks[task], 2 * MS, task < LIGHT ? 15 : 1024);
+			before += task < LIGHT;
+			quanta -= task == LIGHT;
+		}
+		queued[LIGHT] = false;
+		most = before > most ? before : most;
+		for (u32 i = 0; i < 40 + job % 61; i++) { /* it sleeps, and they run */
+			u32 task = queue_head(tasks, queued, LIGHT + 1);
+
+			an_task_serve(vtime, &tasks[task]);
+			an_task_charge(&tasks[task], 2 * MS, 15);
+		}
+	}
+	CHECK_EQ(most, 0);
 }
 
 /* One that slept is put at v: ahead of nobody who waits there, behind nobody who has run. */
@@ -105,14 +154,14 @@ TEST(v_of_a_leaf_never_goes_back)
 TEST(debts_of_tasks_are_bounded)
 {
 	u64 owed_max = 8ULL * MS << AN_TAG_SHIFT;
-	struct an_task task = {.fresh = 1};
+	struct an_task task = {.fresh = 1, .request = an_task_request(2 * MS, 1)};
 
 	an_task_wake(0, &task);
 	an_task_charge(&task, 4 * MS, 1);
-	an_task_debt_limit(0, &task, 2 * MS, 1, 1);
+	an_task_debt_limit(0, &task, 1);
 	CHECK_EQ(task.start, 4ULL * MS << AN_TAG_SHIFT);
 	an_task_charge(&task, 400 * MS, 1);
-	an_task_debt_limit(0, &task, 2 * MS, 1, 1);
+	an_task_debt_limit(0, &task, 1);
 	CHECK_EQ(task.start, owed_max);
 }
 
