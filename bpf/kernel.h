@@ -52,7 +52,9 @@ enum bpf_map_type {
 /* And a task that the only CPU that has one does not go on with is queued like any other. */
 #define SCX_OPS_ENQ_LAST 2
 #define AN_NICE_0_PRIO 120 /* static_prio at nice 0 */
-#define SCHED_IDLE 5	   /* include/uapi/linux/sched.h */
+/* include/uapi/linux/sched.h */
+#define SCHED_BATCH 3
+#define SCHED_IDLE 5
 
 struct bpf_spin_lock {
 	__u32 val;

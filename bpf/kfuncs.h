@@ -129,6 +129,12 @@ static __always_inline bool an_kis_idle(const struct task_struct *p)
 	return p->policy == SCHED_IDLE;
 }
 
+/* Is it under SCHED_BATCH? */
+static __always_inline bool an_kis_batch(const struct task_struct *p)
+{
+	return p->policy == SCHED_BATCH;
+}
+
 /* Is the class idle (cpu.idle) as it begins? 6.19 tells when that changes. */
 static __always_inline bool an_kclass_is_idle(const struct cgroup *cgrp)
 {

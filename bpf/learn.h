@@ -10,9 +10,20 @@
 
 u64 trials_from_ns SEC(".bss.contracts"); /* the next trial begins then, or later [core/trial.h] */
 
+/*
+ * Is the task to have no more than what others leave? So it is if it was niced, or put under
+ * SCHED_IDLE or SCHED_BATCH: nothing that is learnt of it lifts it above that.
+ */
+static __always_inline bool learn_is_background(const struct task_struct *p,
+						const struct task_state *ts)
+{
+	return ts->weight < AN_USUAL_WEIGHT || an_kis_batch(p);
+}
+
 static __always_inline bool learn_may(const struct task_struct *p, const struct task_state *ts)
 {
-	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING));
+	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       !learn_is_background(p, ts);
 }
 
 /* Was its class promised something? That is better than anything learnt, which comes behind it. */
@@ -29,7 +40,7 @@ static __always_inline bool learn_is_promised(u32 leaf)
 static __noinline void learn_tries(struct task_struct *p, struct task_state *ts, u32 leaf,
 				   u64 now_ns)
 {
-	if (now_ns < trials_from_ns || ts->weight < AN_USUAL_WEIGHT || !learn_may(p, ts))
+	if (now_ns < trials_from_ns || !learn_may(p, ts))
 		return;
 	if (nr_domains > 1 || !an_leaf_is_alone(&trees[0], leaf))
 		return;
@@ -55,7 +66,8 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 
 	if (index && !promised && an_trial_goes_on(&ts->trial, &ts->learner))
 		return;
-	if (promised || !an_learn_interactive(&ts->learner, learn_bound)) {
+	if (promised || !an_learn_interactive(&ts->learner, learn_bound) ||
+	    learn_is_background(p, ts)) {
 		if (index)
 			learn_ends(ts);
 		return;

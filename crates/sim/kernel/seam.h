@@ -409,6 +409,13 @@ static inline bool an_kis_idle(const struct task_struct *p)
 	return p->static_prio == AN_NICE_0_PRIO + 20;
 }
 
+/* No program of the model is. */
+static inline bool an_kis_batch(const struct task_struct *p)
+{
+	(void)p;
+	return false;
+}
+
 static inline bool an_kclass_is_idle(const struct cgroup *cgrp)
 {
 	return cgrp->idle;

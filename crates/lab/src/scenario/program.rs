@@ -52,6 +52,11 @@ impl Program {
         let later_s = self.later_s.get(number as usize - 1);
         later_s.copied().unwrap_or(0.0)
     }
+
+    /// Whether it was niced, or put under SCHED_IDLE: it is to have what others leave.
+    pub(crate) fn is_background(&self) -> bool {
+        self.nice > 0 || self.sched_idle
+    }
 }
 
 /// Reads `[programs.NAME]`.

@@ -41,7 +41,7 @@ pub(crate) const BATCH: usize = 4;
 pub(crate) const MEASURES: [Measure; COUNT] = [
     Measure {
         name: "late_share", title: "frames not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
-        bound: Some(0.01), within: 0.01, of: |_, result| worst(&result.programs, late_share),
+        bound: Some(0.01), within: 0.01, of: frames_late,
         meaning: "of the frames due, the part that was late, dropped, or never come to; of several films the worst",
     },
     Measure {
@@ -51,12 +51,12 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
     },
     Measure {
         name: "key_p99_ms", title: "key to answer, p99", unit: "ms", scale: 1.0, decimals: 1, more: false,
-        bound: Some(10.0), within: 2.0, of: |workload, result| keys(workload, &result.programs, |p| Some(p.latency_us?.p99)),
+        bound: Some(10.0), within: 2.0, of: |workload, result| keys(workload, result, |p| Some(p.latency_us?.p99)),
         meaning: "99 of 100 keys are answered within this; of several typists the worst; the whole measurement, if no key was answered",
     },
     Measure {
         name: "key_max_ms", title: "key to answer, max", unit: "ms", scale: 1.0, decimals: 1, more: false,
-        bound: None, within: 2.0, of: |workload, result| keys(workload, &result.programs, |p| Some(p.latency_us?.max)),
+        bound: None, within: 2.0, of: |workload, result| keys(workload, result, |p| Some(p.latency_us?.max)),
         meaning: "the longest time from a key to its answer",
     },
     Measure {
@@ -136,8 +136,22 @@ impl Outcome {
     }
 }
 
-fn worst(programs: &[ProgramResult], of: fn(&ProgramResult) -> Option<f64>) -> Option<f64> {
-    programs.iter().filter_map(of).reduce(f64::max)
+/// The programs that somebody waits for, with their results: those that were niced, or put under SCHED_IDLE, are to
+/// have what is left, and are late as it may be.
+fn awaited<'a>(
+    workload: &'a Workload,
+    result: &'a SchedulerResult,
+) -> impl Iterator<Item = (&'a Program, &'a ProgramResult)> {
+    workload
+        .instances()
+        .zip(&result.programs)
+        .filter(|(program, _)| !program.is_background())
+}
+
+fn frames_late(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
+    awaited(workload, result)
+        .filter_map(|(_, result)| late_share(result))
+        .reduce(f64::max)
 }
 
 fn xrun_share(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
@@ -151,11 +165,7 @@ fn xrun_share(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
         let periods = Kind::periods_per_s(*frames, *rate_hz) * measured_s(workload, program);
         Some((result.xruns? as f64 / periods.max(1.0)).min(1.0))
     };
-    workload
-        .instances()
-        .zip(&result.programs)
-        .filter_map(share)
-        .reduce(f64::max)
+    awaited(workload, result).filter_map(share).reduce(f64::max)
 }
 
 /// How long the program runs in the measurement [s].
@@ -168,7 +178,7 @@ fn measured_s(workload: &Workload, program: &Program) -> f64 {
 /// the measurement is long.
 fn keys(
     workload: &Workload,
-    programs: &[ProgramResult],
+    result: &SchedulerResult,
     of_us: fn(&ProgramResult) -> Option<f64>,
 ) -> Option<f64> {
     let figure = |(program, result): (&Program, &ProgramResult)| match &program.kind {
@@ -178,9 +188,7 @@ fn keys(
         },
         _ => None,
     };
-    workload
-        .instances()
-        .zip(programs)
+    awaited(workload, result)
         .filter_map(figure)
         .reduce(f64::max)
 }
@@ -206,7 +214,9 @@ fn presses(workload: &Workload, program: &Program) -> bool {
 /// their drawing, keys, sound, and clients with their servers. Above 1 nobody can serve them all.
 pub(crate) fn load(workload: &Workload) -> f64 {
     let of = |program: &Program| f64::from(program.count) * demand(&program.kind);
-    workload.programs.iter().map(of).sum::<f64>() / f64::from(workload.cpus)
+    let programs = workload.programs.iter();
+    let awaited = programs.filter(|program| !program.is_background());
+    awaited.map(of).sum::<f64>() / f64::from(workload.cpus)
 }
 
 /// CPU time per time; of programs that nobody waits for 0.
@@ -271,6 +281,7 @@ mod tests {
             "[programs.film]\nclass = '/'\nkind = 'player'\nfps = 50\nwork_ms = [4, 8]\ndisplay_ms = 2\n\
              [programs.keys]\nclass = '/'\nkind = 'typist'\nkeys_per_s = 10\nwork_ms = 1\n\
              [programs.sound]\nclass = '/'\nkind = 'audio'\nframes = 480\nload = 0.2\ncount = 2\n\
+             [programs.back]\nclass = '/'\nkind = 'player'\nfps = 50\nwork_ms = 9\nnice = 1\n\
              [programs.jobs]\nclass = '/'\nkind = 'batch'\ncount = 9\n",
         );
         assert!((load(&workload) - (0.4 + 0.01 + 0.4) / 2.0).abs() < 1e-9);
