@@ -14,7 +14,7 @@ struct an_stats stats;
 const volatile u64 quantum_ns = 2000000;      /* service of one pick */
 const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may preempt */
 const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
-const volatile u32 learn_bound = 512;	      /* of each CPU, for learnt ones [1/1024] */
+const volatile u32 learn_bound = 819;	      /* of each CPU, for learnt ones [1/1024] */
 const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;

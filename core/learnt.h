@@ -22,6 +22,16 @@ an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_con
 	       an_apart(p->deadline_rel_ns, c->job_rel_ns) >= c->job_rel_ns / 8;
 }
 
+/* Part of this CPU that learnt contracts may use: what is left of it for contracts when those that
+ * were promised have all of theirs [1/1024]. */
+an_inline u32 an_learnt_bound(const struct an_contracts *cs, const struct an_contract_cpu *q)
+{
+	u64 promised = q->utilization >> (AN_UTILIZATION_SHIFT - 10);
+	u32 left = cs->bound > promised ? cs->bound - promised : 0;
+
+	return cs->bound && left < cs->learn_bound ? left : cs->learn_bound;
+}
+
 /* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
  */
 an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
@@ -30,7 +40,7 @@ an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, 
 
 	q->sure -= c->sure;
 	c->part = part;
-	c->sure = an_learn_sure(part, cs->learn_bound, q->sure);
+	c->sure = an_learn_sure(part, an_learnt_bound(cs, q), q->sure);
 	q->sure += c->sure;
 }
 
@@ -91,9 +101,9 @@ an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u6
 an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				  u32 taken, u32 part, u64 now_ns)
 {
-	if (part <= AN_LEARN_SMALL_PART || taken + part <= cs->learn_bound)
+	if (part <= AN_LEARN_SMALL_PART || taken + part <= an_learnt_bound(cs, q))
 		return true;
-	return an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns) >
+	return an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns) >
 	       AN_LEARN_ROOM_NS;
 }
 
@@ -102,7 +112,7 @@ an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+	s64 all_ns = an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns);
 	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
 
 	return left_ns > 0 ? left_ns : 0;
@@ -123,7 +133,7 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c)
 {
 	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
-	u64 all_ns = an_bucket_wait_ns(&q->learnt, cs->learn_bound, AN_LEARN_REFILL_NS);
+	u64 all_ns = an_bucket_wait_ns(&q->learnt, an_learnt_bound(cs, q), AN_LEARN_REFILL_NS);
 	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
 
 	return wait_ns < AN_LEARN_WAIT_MAX_NS ? wait_ns : AN_LEARN_WAIT_MAX_NS;
@@ -137,7 +147,7 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 				struct an_contract *c, u64 ran_ns, u64 now_ns)
 {
 	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+	s64 all_ns = an_bucket_fill(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns);
 
 	c->ran_ns += ran_ns;
 	q->learnt.left_ns = all_ns - (s64)ran_ns;

@@ -46,7 +46,8 @@ pub const NEEDED_KFUNCS: &[&str] = &[
 pub struct Options {
     /// Service of one pick [µs]: how long a task runs while others wait.
     pub slice_us: u32,
-    /// The part of every CPU that learnt contracts may use [%]; 0: none are learnt.
+    /// The part of every CPU that learnt contracts may use, if contracts that were promised leave them so much of
+    /// what `leave_percent` leaves both [%]; 0: none are learnt.
     pub learn_percent: u32,
     /// The part of every CPU that contracts leave to everybody else, in overload too [%].
     pub leave_percent: u32,
@@ -60,11 +61,19 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             slice_us: 2_000,
-            learn_percent: 50,
+            learn_percent: 80,
             leave_percent: 20,
             binding: true,
             domain_cpus: None,
         }
+    }
+}
+
+impl Options {
+    /// The part of every CPU that learnt contracts may use where nothing was promised [%].
+    pub fn learnt_percent(&self) -> u32 {
+        self.learn_percent
+            .min(100_u32.saturating_sub(self.leave_percent))
     }
 }
 
@@ -218,7 +227,7 @@ macro_rules! put_in_charge {
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from($options.slice_us) * 1_000;
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
-            knobs.learn_bound = $options.learn_percent * 1024 / 100;
+            knobs.learn_bound = $options.learnt_percent() * 1024 / 100;
             knobs.bindings = u32::from(binding);
             knobs.nr_cpus = $possible;
             knobs.nr_cpus_online = online_cpus();

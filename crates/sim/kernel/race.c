@@ -114,7 +114,7 @@ static void begin(void)
 		.quantum_ns = 2 * MS,
 		.in_class_wake_ns = 200000,
 		.contract_bound = 819,
-		.learn_bound = 512,
+		.learn_bound = 819,
 		.bindings = 1,
 		.domain_cpus = trial.domain_cpus,
 		.threads_of_core = trial.threads_of_core,

@@ -58,8 +58,9 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = within(choices::SLICE_US))]
     slice_us: Option<u32>,
     /// The part of every CPU that programs may use which nobody has asked a contract for, but which
-    /// behave as if they needed one: they wait, work a little, and wait again [%]; 50 if nothing is
-    /// said. 0: shares alone.
+    /// behave as if they needed one: they wait, work a little, and wait again [%]; 80 if nothing is
+    /// said, and never more than contracts that were asked for leave them of what --leave leaves both.
+    /// 0: shares alone.
     #[arg(long, value_name = "PERCENT", value_parser = within(choices::LEARN_PERCENT))]
     learn: Option<u32>,
     /// Charge servers for all they do. Otherwise a server that answers a client of another class (a

@@ -35,14 +35,18 @@ fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
         Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Some(InCharge::Stock),
         Choice::Historical(policy) => Some(historical(*policy)),
         Choice::Andante => {
-            let options = Options::default();
-            let leave = workload.leave_percent.unwrap_or(options.leave_percent);
-            let learn = workload.learn_percent.unwrap_or(options.learn_percent);
+            let mut options = Options::default();
+            if let Some(percent) = workload.leave_percent {
+                options.leave_percent = percent;
+            }
+            if let Some(percent) = workload.learn_percent {
+                options.learn_percent = percent;
+            }
             Some(InCharge::Andante(Settings {
                 quantum_ns: quantum_ns(workload),
                 in_class_wake_ns: IN_CLASS_WAKE_NS,
-                contract_bound: part(100 - leave),
-                learn_bound: part(learn),
+                contract_bound: part(100 - options.leave_percent),
+                learn_bound: part(options.learnt_percent()),
                 bindings: workload.binding,
             }))
         }

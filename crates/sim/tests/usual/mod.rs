@@ -6,6 +6,6 @@ pub const ANDANTE: InCharge = InCharge::Andante(Settings {
     quantum_ns: 2 * NS_PER_MS,
     in_class_wake_ns: 200_000,
     contract_bound: 819,
-    learn_bound: 512,
+    learn_bound: 819,
     bindings: true,
 });
