@@ -20,7 +20,7 @@ try() {
 	folder=$out/$row/$1
 	mkdir -p "$folder"
 	if ANDANTE_KERNEL=$version "$andante" lab run matrix --brief --machines 1 --out "$folder" --case "$1" --scheduler "$2" \
-		--set "cpus = $cpus" --set "memory_mib = $memory_mib" >"$folder/log" 2>&1; then
+		--set "cpus = $cpus" --set "memory_mib = $memory_mib" $3 >"$folder/log" 2>&1; then
 		word=ok
 	else
 		word=FAILED
@@ -45,7 +45,7 @@ for asked; do
 		version=
 		;;
 	esac
-	try shares andante
+	try shares andante ""
 	shares=$word
 	# No such kernel: nothing has booted.
 	if [ "$shares" = FAILED ] && [ ! -e "$out/$row/shares/matrix/result.json" ] &&
@@ -65,9 +65,10 @@ for asked; do
 		echo "andante: loading took $load_ms ms, more than $bound_ms" >>"$out/$row/shares/log"
 		shares=FAILED
 	fi
-	try contract andante
+	try contract andante ""
 	contract=$word
-	try kill eevdf
+	# Loading takes the longer the more virtual CPUs are busy, which share the speed of one.
+	try kill eevdf "--set duration_s=$((20 + 10 * cpus))"
 	kill=$word
 	line "$asked" "$cpus" "${kernel:-unknown}" "${load_ms:-none}" "$shares" "$contract" "$kill"
 	for one in shares contract kill; do

@@ -22,7 +22,7 @@ pub struct Unclocked {
     /// Lines in which the kernel complained on its console, as far as they begin a complaint.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub complaints: Vec<String>,
-    /// Programs that got no CPU in the whole measurement.
+    /// Programs that got no CPU in the whole measurement, though they wanted some.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub never_ran: Vec<String>,
     /// Programs that had been told to end, and had not a minute later.

@@ -80,9 +80,14 @@ pub(super) fn found(instances: &[Instance<'_>]) -> Unclocked {
         names.map(|instance| instance.name.clone()).collect()
     };
     let halted = |instance: &Instance<'_>| instance.program.suspend_s.is_some();
+    // A command may do nothing but wait for those that it has started. All other programs have work of their own.
+    let waits = |instance: &Instance<'_>| {
+        matches!(instance.program.kind, Kind::Command { .. }) && instance.asleep
+    };
+    // CPU time in the measurement, and not of its whole life: whoever was lost has run before.
+    let ran = |instance: &Instance<'_>| instance.cpu_ns[1] > instance.cpu_ns[0];
     Unclocked {
-        // CPU time in the measurement, and not of its whole life: whoever was lost has run before.
-        never_ran: named(&|one| one.told_to_end && !halted(one) && one.cpu_ns[1] <= one.cpu_ns[0]),
+        never_ran: named(&|one| one.told_to_end && !halted(one) && !waits(one) && !ran(one)),
         hung: named(&|one| one.process.as_ref().is_some_and(|it| it.ended.is_none())),
         ..Unclocked::default()
     }

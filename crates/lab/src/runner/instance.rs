@@ -27,6 +27,8 @@ pub(super) struct Instance<'a> {
     pub told_to_end: bool,
     /// CPU time when the measurement began, and when it ended [ns].
     pub cpu_ns: [u64; 2],
+    /// Whether it slept when the measurement ended: it wanted no CPU then.
+    pub asleep: bool,
     /// Objects built, or xruns that a sound server told of, when the measurement began and when it
     /// ended.
     pub counted: [u64; 2],
@@ -52,6 +54,7 @@ impl<'a> Instance<'a> {
                 started_ns: 0,
                 told_to_end: false,
                 cpu_ns: [0; 2],
+                asleep: false,
                 counted: [0; 2],
             })
             .collect()
@@ -140,6 +143,7 @@ impl<'a> Instance<'a> {
         let has_children = self.program.kind.has_children();
         let cpu_ns = |process: &Process| process.cpu_ns(has_children);
         self.cpu_ns[edge] = self.process.as_ref().map_or(0, cpu_ns);
+        self.asleep = self.process.as_ref().is_some_and(Process::is_asleep);
         self.counted[edge] = match (&self.program.kind, &self.process) {
             (Kind::Make { .. }, _) => assets::count_objects(&self.folder),
             (Kind::Jack { .. }, Some(process)) => real::count_xruns(&process.output),

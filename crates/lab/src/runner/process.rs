@@ -195,14 +195,25 @@ impl Process {
     }
 
     fn children_cpu_ns(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        // Fields count from behind the name, which may hold spaces: cutime and cstime are 16 and 17.
-        let rest = stat.rsplit(')').next().unwrap_or_default();
-        let fields = rest.split_whitespace().skip(13).take(2);
+        // cutime and cstime are fields 16 and 17.
+        let fields = self.stat().into_iter().skip(13).take(2);
         fields
             .filter_map(|field| field.parse::<u64>().ok())
             .sum::<u64>()
             * TICK_NS
+    }
+
+    /// Whether its main thread sleeps, and can be woken: one that waits for its children does. One that the
+    /// scheduler has lost does not, for it wants to run.
+    pub fn is_asleep(&self) -> bool {
+        self.stat().first().is_some_and(|state| state == "S")
+    }
+
+    /// What the kernel says of it, from the third field on: the name, the second, may hold spaces.
+    fn stat(&self) -> Vec<String> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().map(str::to_owned).collect()
     }
 }
 
