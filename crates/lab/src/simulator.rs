@@ -10,7 +10,7 @@ mod scheduler;
 mod tests;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, FORK_NS, Loaded, Loop,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Loaded, Loop,
     Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
@@ -417,6 +417,10 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Batch { work_ms, fork_ms } => {
                 let batch = Batch::new(each_from_ms(work_ms), fork_ms.map_or(FORK_NS, from_ms));
                 self.begins(start_ns, id, spec, Box::new(batch));
+            }
+            Kind::Disk { work_ms, wait_ms } => {
+                let disk = Disk::new(each_from_ms(work_ms), each_from_ms(wait_ms));
+                self.begins(start_ns, id, spec, Box::new(disk));
             }
             Kind::Pingpong { window } => {
                 let (to, from) = (

@@ -91,6 +91,49 @@ impl Program for Batch {
 /// What fork and wait cost the parent together, on a CPU of one instruction per ns [ns].
 pub const FORK_NS: Ns = 100_000;
 
+/// Works, waits for its disk, works again.
+#[derive(Debug)]
+pub struct Disk {
+    /// Each repeated.
+    work_ns: Vec<Ns>,
+    wait_ns: Vec<Ns>,
+    since_ns: Ns,
+    done: usize,
+    waits: bool,
+}
+
+impl Disk {
+    /// Works for one of `work_ns` in turn, and from then on sleeps for one of `wait_ns`.
+    pub fn new(work_ns: Vec<Ns>, wait_ns: Vec<Ns>) -> Self {
+        Self {
+            work_ns,
+            wait_ns,
+            since_ns: 0,
+            done: 0,
+            waits: false,
+        }
+    }
+}
+
+impl Program for Disk {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        let now_ns = world.now_ns;
+        self.waits = !self.waits;
+        if self.waits {
+            self.since_ns = now_ns;
+            return Step::Compute(self.work_ns[self.done % self.work_ns.len()]);
+        }
+        let wait_ns = self.wait_ns[self.done % self.wait_ns.len()];
+        let record = world.record();
+        record.finished_ns.push(now_ns);
+        record
+            .latency_ns
+            .push((self.since_ns, now_ns - self.since_ns));
+        self.done += 1;
+        Step::SleepUntil(now_ns + wait_ns)
+    }
+}
+
 /// Computes for ever.
 #[derive(Debug)]
 pub struct Loop;

@@ -10,6 +10,7 @@ mod batch;
 mod client;
 mod crowd;
 mod dhrystone;
+mod disk;
 mod display;
 mod endless;
 mod pingpong;
@@ -204,6 +205,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
         Kind::Waker { interval_us } => timed::waker(order, *interval_us).map_err(io_error),
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
+        Kind::Disk { work_ms, wait_ms } => Ok(disk::run(order, work_ms, wait_ms)),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Crowd { threads, yields } => crowd::run(order, *threads, *yields).map_err(io_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),

@@ -229,6 +229,13 @@ impl Measuring {
             "{batch:?}"
         );
         assert!(batch.iteration_ns.iter().all(|ns| *ns >= 980_000.0));
+        let disk = self.measure(&Kind::Disk {
+            work_ms: vec![1.0],
+            wait_ms: vec![1.0, 3.0],
+        });
+        // Three milliseconds for each, on average, and a little.
+        assert!((60..=84).contains(&disk.iterations.unwrap()), "{disk:?}");
+        assert!(disk.iteration_ns.iter().all(|ns| *ns >= 980_000.0));
         let crowd = self.measure(&Kind::Crowd {
             threads: 100,
             yields: 10,

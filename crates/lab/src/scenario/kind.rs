@@ -88,6 +88,13 @@ pub enum Kind {
         /// Work of the parent per child [ms] (simulator); none: what forking costs.
         fork_ms: Option<f64>,
     },
+    /// Works, waits for its disk, works again; nobody waits for it.
+    Disk {
+        /// Work between two waits [ms], repeated.
+        work_ms: Vec<f64>,
+        /// What the disk takes [ms], repeated.
+        wait_ms: Vec<f64>,
+    },
     /// Threads that begin at once, yield, and end; when the last has, so many again (kernel).
     Crowd {
         /// How many at once.
@@ -238,6 +245,7 @@ impl Kind {
             Self::Sink { .. } => "sink",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
+            Self::Disk { .. } => "disk",
             Self::Crowd { .. } => "crowd",
             Self::Dhrystone => "dhrystone",
             Self::Pingpong { .. } => "pingpong",
@@ -281,6 +289,7 @@ impl Kind {
                 | Self::Server
                 | Self::Client { .. }
                 | Self::Loop
+                | Self::Disk { .. }
                 | Self::Crowd { .. }
                 | Self::Dhrystone
                 | Self::Waker { .. }
@@ -319,7 +328,11 @@ impl Kind {
                 scale(std::slice::from_mut(&mut display.work_ms));
             }
             Self::Client { work_ms, .. } => scale(std::slice::from_mut(work_ms)),
-            Self::Sink { work_ms, .. } | Self::Audio { work_ms, .. } => scale(work_ms),
+            Self::Sink { work_ms, .. }
+            | Self::Audio { work_ms, .. }
+            | Self::Disk { work_ms, .. } => {
+                scale(work_ms);
+            }
             Self::Batch { work_ms, fork_ms } => {
                 scale(work_ms);
                 fork_ms.as_mut().map(std::slice::from_mut).map(&mut scale);
@@ -358,7 +371,7 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 18] = [
+pub(super) const KINDS: [&str; 19] = [
     "player",
     "typist",
     "audio",
@@ -367,6 +380,7 @@ pub(super) const KINDS: [&str; 18] = [
     "sink",
     "loop",
     "batch",
+    "disk",
     "crowd",
     "dhrystone",
     "pingpong",
@@ -421,6 +435,10 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
                 None => None,
                 Some(_) => Some(section.number("fork_ms", 0.0, WORK_MS)?),
             },
+        },
+        "disk" => Kind::Disk {
+            work_ms: read_times(section, "work_ms", Some(3.0))?,
+            wait_ms: read_times(section, "wait_ms", Some(2.0))?,
         },
         "crowd" => Kind::Crowd {
             threads: section.number("threads", 1000.0, 1.0..=20_000.0)? as u32,

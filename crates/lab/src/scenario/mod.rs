@@ -301,7 +301,8 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     root.need::<f64>("duration_s")?;
     let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
     let classes = read_classes(root.node("classes"))?;
-    let simulator = simulator::read(root.node("simulator"), cpus)?;
+    let mut simulator = simulator::read(root.node("simulator"), cpus)?;
+    simulator.shared_speed = root.get("shared_speed")?.unwrap_or(!simulator.ideal);
     let mut programs: Vec<Program> = match root.node("programs") {
         None => return Err(root.error("", "no program is given: add a [programs.NAME] table")),
         Some(node) => Section::new(node, "programs")?

@@ -10,6 +10,9 @@ pub struct Simulator {
     /// Whether the machine is ideal: nothing takes time but programs, and what is named here. It is where
     /// a scenario has this section; else everything takes the time that it takes on a kernel.
     pub ideal: bool,
+    /// Whether n busy CPUs have 1/n of the speed each, as those of the virtual machine have; else each has a
+    /// speed of its own.
+    pub shared_speed: bool,
     /// What a class gets at a pick, and a policy that gives quanta its tasks in one go [ms]; none:
     /// as the kernel's scheduler does.
     pub quantum_ms: Option<f64>,
@@ -28,6 +31,7 @@ impl Default for Simulator {
     fn default() -> Self {
         Self {
             ideal: false,
+            shared_speed: true,
             quantum_ms: None,
             costs: Costs::default(),
             interrupts: Vec::new(),
@@ -104,6 +108,7 @@ pub(super) fn read(node: Option<&Node>, cpus: u32) -> Result<Simulator, Document
     section.finish()?;
     Ok(Simulator {
         ideal: true,
+        shared_speed: false,
         admission,
         servers,
         quantum_ms,

@@ -161,7 +161,7 @@ impl Measured {
             _ => samples.iterations = Some(finished),
         }
         match kind {
-            Kind::Batch { .. } => samples.iteration_ns = latency_ns,
+            Kind::Batch { .. } | Kind::Disk { .. } => samples.iteration_ns = latency_ns,
             _ => samples.latency_ns = latency_ns,
         }
         samples

@@ -239,7 +239,7 @@ fn on_kernel(
     let simulator = &workload.simulator;
     let hardware = Hardware {
         cpus: workload.cpus as usize,
-        shared_budget: workload.cpus > 1 && !simulator.ideal,
+        shared_budget: workload.cpus > 1 && simulator.shared_speed,
         domain_cpus: workload.domain_cpus,
         topology: workload.topology,
         ..match simulator.ideal {

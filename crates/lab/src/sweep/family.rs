@@ -257,6 +257,11 @@ impl Family {
         let mut document = drawer.resolve(&document, "")?;
         let title = format!("{}: draw {id}", self.title);
         document.overlay(&one("title", Value::Text(title), &document));
+        // Draws ask for parts of real CPUs; of a virtual machine, where several share the speed of one, for as much
+        // less (`work_scale` in the commands that run them there).
+        if Section::new(&document, "")?.node("shared_speed").is_none() {
+            document.overlay(&one("shared_speed", Value::Boolean(false), &document));
+        }
         let mut scenario = scenario::of_document(&document)?;
         scenario.key = self.key_of(id);
         Ok(Drawn {

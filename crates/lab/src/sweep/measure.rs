@@ -62,7 +62,7 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
     Measure {
         name: "batch", title: "batch work", unit: "%", scale: 100.0, decimals: 1, more: true,
         bound: Some(0.95), within: 0.05, of: |_, _| None,
-        meaning: "what batch jobs and loops got done over what they got done under the reference; each kind by the CPU time that it had there",
+        meaning: "what batch jobs, those that wait for their disk, and loops got done over what they got done under the reference; each kind by the CPU time that it had there",
     },
     Measure {
         name: "ejected", title: "let go by the kernel", unit: "%", scale: 100.0, decimals: 0, more: false,
@@ -103,7 +103,8 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub fn of(workload: &Workload, result: &SchedulerResult) -> Self {
         let mut work: Vec<(String, u64, u64)> = Vec::new();
-        let batch = |p: &&ProgramResult| matches!(p.kind.as_str(), "batch" | "loop" | "dhrystone");
+        let batch =
+            |p: &&ProgramResult| matches!(p.kind.as_str(), "batch" | "disk" | "loop" | "dhrystone");
         for program in result.programs.iter().filter(batch) {
             let name = base_name(program);
             let iterations = program.iterations.unwrap_or(0);
