@@ -199,7 +199,7 @@ static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const str
 	u32 held = ts ? contract_named(ts->contract) : AN_NONE, goes_on = held, index;
 	u32 wanting = AN_NONE;
 
-	if (contracts_wait(c, cpu) && !cpus_awaited)
+	if (contracts_wait(c, cpu) && !learn_awaited())
 		return TREES_TURN;
 	if (ts && (held || comes_first(c, cpu, at, old, ts)))
 		wanting = old;
@@ -214,7 +214,7 @@ static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const str
 		contracts_settle(cpu);
 		index = contract_pick(cpu, wanting, goes_on);
 	}
-	if (!index && cpus_awaited && learn_pulls(cpu)) {
+	if (!index && learn_awaited() && learn_pulls(cpu)) {
 		contracts_settle(cpu);
 		index = contract_pick(cpu, wanting, goes_on);
 	}
@@ -264,7 +264,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 
 	c->asked = 0;
-	c->inserting = AN_NONE;
+	if (nr_cpus > 1)
+		c->inserting = AN_NONE;
 	if (c->unsure)
 		usable_again(cpu);
 	if (old && prev && (prev->scx.flags & an_kconst(scx_ent_flags, SCX_TASK_QUEUED)))
@@ -275,7 +276,7 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || cpus_awaited) {
+	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || learn_awaited()) {
 		u32 turn = contract_turn(c, cpu, &at, old, ts);
 
 		if (turn == CONTRACT_GOES_ON && ts) /* for the verifier: it does */

@@ -199,7 +199,7 @@ static __always_inline bool preempt_now(u32 cpu, struct cpu_state *c, u32 leaf, 
  * should yield? */
 static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
-	u32 cpu = an_ktask_cpu(p);
+	u32 cpu = task_cpu(p);
 	u32 domain = cpu_domain(cpu);
 	u32 left = an_opaque(nr_cpus - 1 < WAKE_SCAN_CPUS ? nr_cpus - 1 : WAKE_SCAN_CPUS);
 
@@ -231,7 +231,7 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 ta
 static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf, u64 tag, u64 now,
 				     bool woken)
 {
-	u32 cpu = an_ktask_cpu(p);
+	u32 cpu = task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 serving = c->serving;
 	u64 used, after;
@@ -284,10 +284,10 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bool for_contract = false;
 	u32 leaf, contract;
 	struct place at;
-	u64 by;
+	u64 by, tag;
 
 	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
-		cpu_state(an_ktask_cpu(p))->at_once = 1;
+		cpu_state(task_cpu(p))->at_once = 1;
 		an_kqueue_local(p, quantum_ns, enq_flags);
 		return;
 	}
@@ -301,7 +301,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
-	learn_queued(p, ts, leaf, now, woken);
+	learn_queued(p, ts, here, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
 	if (contract) {
 		if (enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
@@ -309,11 +309,12 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		for_contract = contract_is_for(p, contract);
 	}
 	/* Those that may be served under a contract stay where it is. */
-	if (!place_of(&at, for_contract ? 0 : an_ktask_cpu(p)))
+	if (!place_of(&at, for_contract ? 0 : task_cpu(p)))
 		return;
 	task_arrives(p, ts, &at, leaf);
 	/* Before it is counted, or queue_check() on another CPU would find it missing. */
-	here->inserting = queue_of(at.domain, leaf);
+	if (nr_cpus > 1)
+		here->inserting = queue_of(at.domain, leaf);
 	by = task_cpus(p, at.domain);
 	bpf_spin_lock(at.lock);
 	an_task_wake(an_node(at.tree, leaf)->vtime, &ts->sfq);
@@ -321,8 +322,9 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
-	find_cpu(p, at.domain, leaf, an_task_deadline(&ts->sfq), now, woken);
+	tag = an_task_deadline(&ts->sfq);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, tag, enq_flags);
+	find_cpu(p, at.domain, leaf, tag, now, woken);
 }
 
 #endif

@@ -49,13 +49,14 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	u32 part = an_learn_part(&ts->learner), pid = p->pid, index;
 	struct an_promise promise = {};
 	s32 cpu = learn_cpu(p, part, now_ns);
+	bool awaited = ts->event == AN_EVENT_AWAITED;
 
 	if (cpu < 0)
 		return;
 	if (ts->trial.state)
 		an_trial_promise(learn_bound, &promise);
 	else
-		an_learn_promise(&ts->learner, learn_bound, &promise);
+		an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
 	promise.cpu = cpu;
 	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, &promise);
@@ -68,8 +69,9 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		h->bound = 1;
 		h->pid = pid;
 		h->part = part;
+		h->awaited = awaited;
 		cpu_state(cpu)->learnt += part;
-		an_learnt_assure(&contracts, an_contract(&contracts, index), part);
+		an_learnt_assure(&contracts, an_contract(&contracts, index), awaited ? part : 0);
 		ts->contract = contract_name(index);
 	}
 	bpf_spin_unlock(lock);
@@ -86,10 +88,12 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	u32 part = an_learn_part(&ts->learner);
 	struct an_promise promise = {};
 
-	an_learn_promise(&ts->learner, learn_bound, &promise);
+	bool awaited = ts->event == AN_EVENT_AWAITED;
+
+	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
 	/* What it is sure of is an eighth above what it used then: it may not use much more. */
-	if (!an_learnt_differs(&promise, k) && part <= h->part + h->part / 16 &&
-	    part >= h->part - h->part / 4)
+	if (!an_learnt_differs(&promise, k) && h->awaited == awaited &&
+	    part <= h->part + h->part / 16 && part >= h->part - h->part / 4)
 		return;
 	promise.cpu = h->cpu;
 	bpf_spin_lock(lock);
@@ -97,6 +101,7 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	if (contract_named(ts->contract) == index) {
 		cpu_state(h->cpu)->learnt += part - h->part;
 		h->part = part;
+		h->awaited = awaited;
 		h->next = promise;
 		h->changed = 1;
 	}
@@ -151,6 +156,12 @@ static __noinline void learn_move(struct task_struct *p, const struct task_state
 /* ---- a CPU that would turn to its tree takes over what waits for another ---- */
 
 u64 cpus_awaited SEC(".bss.contracts"); /* bit n: learnt contracts may wait for CPU n */
+
+/* May any? */
+static __always_inline bool learn_awaited(void)
+{
+	return nr_cpus > 1 && cpus_awaited;
+}
 
 /* The task of this contract, if learnt, has been queued for a CPU that does not serve it. */
 static __always_inline void learn_awaits(u32 index)

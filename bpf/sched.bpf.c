@@ -42,7 +42,7 @@ SEC("struct_ops/andante_running")
 void BPF_PROG(andante_running, struct task_struct *p)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-	u32 cpu = an_ktask_cpu(p);
+	u32 cpu = task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	u32 leaf, contract, old = c->serving, apart = c->apart;
 	struct place at;
@@ -102,7 +102,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 SEC("struct_ops/andante_stopping")
 void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu_state *c = cpu_state(an_ktask_cpu(p));
+	struct cpu_state *c = cpu_state(task_cpu(p));
 	struct task_state *ts;
 
 	if (!c->running)
@@ -117,11 +117,12 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 		return;
 	task_settles(p, ts);
 	if (!runnable) {
+		ts->learner.slept_ns = an_kclock_ns();
 		ts->job_ns = 0;
 		contract_uncount(ts);
 	} else if (c->gone) {
 		/* The kernel puts it aside for a CPU that looks no more: see cpu_declines(). */
-		scx_bpf_kick_cpu(an_ktask_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+		scx_bpf_kick_cpu(task_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_IDLE));
 	}
 }
 
