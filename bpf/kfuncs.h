@@ -157,7 +157,7 @@ static __always_inline bool an_kclass_is_removed(const struct cgroup *cgrp)
 	return !(cgrp->self.flags & CSS_ONLINE);
 }
 
-/* Queues p under its start tag. 6.19 packed the arguments into a structure. */
+/* Queues p under this tag. 6.19 packed the arguments into a structure. */
 static __always_inline void an_kqueue(struct task_struct *p, u64 dsq, u64 slice, u64 tag, u64 flags)
 {
 	if (bpf_core_type_exists(struct scx_bpf_dsq_insert_vtime_args)) {
