@@ -426,8 +426,6 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 	if (!ts)
 		return -12; /* ENOMEM */
 	an_learn_begin(&ts->learner, an_kclock_ns());
-	if (!(p->flags & PF_KTHREAD))
-		ts->root_ns = 1; /* no event has woken it yet */
 	if (args->fork)
 		contract_inherit(p, ts);
 	contracts_make_room();

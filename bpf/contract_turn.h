@@ -64,8 +64,7 @@ an_global int contract_change(u32 index)
 			an_contract_move(&contracts, index, h->cpu);
 		an_contract_set(&contracts, index, &h->next);
 		if (h->kind == AN_LEARNT_OF_THREAD)
-			an_learnt_assure(&contracts, an_contract(&contracts, index),
-					 h->awaited ? h->part : 0);
+			an_learnt_assure(&contracts, an_contract(&contracts, index), h->part);
 	}
 	bpf_spin_unlock(lock);
 	return 0;

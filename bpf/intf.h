@@ -38,7 +38,6 @@ struct an_holder {
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */
 	u8 waits;   /* some may wait there still */
-	u8 awaited; /* learnt: somebody is likely to wait for the thread */
 	u8 changed; /* next is to be its promise, unless it has ended, once it has been seen to */
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
 	u32 pid;    /* learnt: the thread that holds it */

@@ -45,8 +45,6 @@ static __noinline void learn_tries(struct task_struct *p, struct task_state *ts,
 	if (nr_domains > 1 || !an_leaf_is_alone(&trees[0], leaf))
 		return;
 	trials_from_ns = now_ns + an_trial_pause_ns(AN_TRIAL_NS, nr_cpus);
-	ts->root_ns = now_ns; /* for whoever works for it, too */
-	ts->event = AN_EVENT_AWAITED;
 	an_trial_begin(&ts->trial, &ts->learner, now_ns);
 	learn_contract(p, ts, now_ns);
 	stats.trials++;
@@ -68,7 +66,7 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 
 	if (index && !promised && an_trial_goes_on(&ts->trial, &ts->learner))
 		return;
-	if (promised || !an_learn_may_be_interactive(&ts->learner, learn_bound) ||
+	if (promised || !an_learn_interactive(&ts->learner, learn_bound) ||
 	    learn_is_background(p, ts)) {
 		if (index)
 			learn_ends(ts);
@@ -93,59 +91,18 @@ static __always_inline bool learn_child_wakes(void)
 	return an_kends(bpf_get_current_task_btf()) && !an_kin_interrupt();
 }
 
-/*
- * The task is woken: what does it work for from now on? An interrupt tells of an event, and so does
- * a thread of the kernel's (whose root_ns is 0), or one that we do not schedule. Any other thread
- * has it work for what it works for itself.
- */
-static __always_inline void learn_event(struct task_state *ts, const struct cpu_state *here,
-					u64 now_ns)
-{
-	if (here->running && here->root_ns && !an_kin_interrupt()) {
-		ts->root_ns = here->root_ns;
-		ts->event = an_learn_is_rooted(here->root_ns, now_ns) ? here->event : AN_EVENT_NONE;
-		return;
-	}
-	an_learn_slept(&ts->learner, now_ns);
-	ts->root_ns = now_ns;
-	ts->event = an_learn_evident(&ts->learner) ? AN_EVENT_AWAITED : AN_EVENT_UNAWAITED;
-}
-
-/* Is the task, which lacks the CPU, to be put on trial? */
-static __always_inline bool learn_doubts(struct task_state *ts, u32 leaf, u64 now_ns)
-{
-	return !ts->contract && an_trial_is_due(&ts->trial, &ts->learner, now_ns) &&
-	       !learn_is_promised(leaf);
-}
-
-/* The task works for no event: nothing is learnt of what it does, until one wakes it. */
-static __noinline void learn_unwatched(struct task_struct *p, struct task_state *ts, u32 leaf,
-				       u64 now_ns)
-{
-	if (learnt_contract(ts))
-		learn_ends(ts);
-	else if (learn_doubts(ts, leaf, now_ns))
-		learn_tries(p, ts, leaf, now_ns);
-}
-
 /* The task is queued, after a sleep (woken) or because it had to make way. */
-static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts,
-					 const struct cpu_state *here, u32 leaf, u64 now_ns,
-					 bool woken)
+static __always_inline void learn_queued(struct task_struct *p, struct task_state *ts, u32 leaf,
+					 u64 now_ns, bool woken)
 {
 	u32 answers, service_ns;
 
 	if (!learn_bound)
 		return;
-	if (woken && ts->root_ns)
-		learn_event(ts, here, now_ns);
-	if (!ts->event) {
-		if (ts->contract || learn_doubts(ts, leaf, now_ns))
-			learn_unwatched(p, ts, leaf, now_ns);
+	if (woken && an_learn_talks_on(&ts->learner, now_ns)) {
+		ts->answers = 0;
 		return;
 	}
-	if (woken && an_learn_goes_on_soon(&ts->learner, now_ns))
-		return;
 	answers = ts->answers;
 	service_ns = ts->learner.service_ns;
 	if (woken && learn_child_wakes())
@@ -164,7 +121,8 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 			return learn_job(p, ts, leaf, now_ns);
 	}
 	ts->answers = answers; /* they belong to the job in progress */
-	if (learn_doubts(ts, leaf, now_ns))
+	if (!ts->contract && an_trial_is_due(&ts->trial, &ts->learner, now_ns) &&
+	    !learn_is_promised(leaf))
 		learn_tries(p, ts, leaf, now_ns);
 	else if (nr_cpus > 1 && ts->contract)
 		learn_makes_way(p, ts);

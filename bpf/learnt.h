@@ -49,14 +49,13 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	u32 part = an_learn_part(&ts->learner), pid = p->pid, index;
 	struct an_promise promise = {};
 	s32 cpu = learn_cpu(p, part, now_ns);
-	bool awaited = ts->event == AN_EVENT_AWAITED;
 
 	if (cpu < 0)
 		return;
 	if (ts->trial.state)
 		an_trial_promise(learn_bound, &promise);
 	else
-		an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
+		an_learn_promise(&ts->learner, learn_bound, &promise);
 	promise.cpu = cpu;
 	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, &promise);
@@ -69,9 +68,8 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 		h->bound = 1;
 		h->pid = pid;
 		h->part = part;
-		h->awaited = awaited;
 		cpu_state(cpu)->learnt += part;
-		an_learnt_assure(&contracts, an_contract(&contracts, index), awaited ? part : 0);
+		an_learnt_assure(&contracts, an_contract(&contracts, index), part);
 		ts->contract = contract_name(index);
 	}
 	bpf_spin_unlock(lock);
@@ -88,12 +86,10 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	u32 part = an_learn_part(&ts->learner);
 	struct an_promise promise = {};
 
-	bool awaited = ts->event == AN_EVENT_AWAITED;
-
-	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
+	an_learn_promise(&ts->learner, learn_bound, &promise);
 	/* What it is sure of is an eighth above what it used then: it may not use much more. */
-	if (!an_learnt_differs(&promise, k) && h->awaited == awaited &&
-	    part <= h->part + h->part / 16 && part >= h->part - h->part / 4)
+	if (!an_learnt_differs(&promise, k) && part <= h->part + h->part / 16 &&
+	    part >= h->part - h->part / 4)
 		return;
 	promise.cpu = h->cpu;
 	bpf_spin_lock(lock);
@@ -101,7 +97,6 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	if (contract_named(ts->contract) == index) {
 		cpu_state(h->cpu)->learnt += part - h->part;
 		h->part = part;
-		h->awaited = awaited;
 		h->next = promise;
 		h->changed = 1;
 	}

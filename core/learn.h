@@ -10,13 +10,6 @@
  *      A task that forks and waits has work done, and does not wait for anything else: to be
  *      woken by a child that ends, or begins to execute a program, begins no job. The caller
  *      leaves such wake-ups out.
- *      A task works for an *event* from outside, a beat of the clock or something that a device
- *      has, if that has woken it, or another task that works for it. A chain of wake-ups that has
- *      no such beginning, or one longer than a second ago, is no answer to anything: programs that
- *      talk to one another all the time sleep as often as a film does. They are not watched at
- *      all (an_learn_is_rooted()).
- *      A job is no shorter than AN_LEARN_DISTANCE_MIN_NS: a frame that passes through many hands
- *      is not as many jobs.
  *      A server that is asked again before it has answered does not sleep, and would not while it
  *      lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
  *
@@ -37,10 +30,9 @@
  * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
  * average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took longer than
  * AN_LEARN_SERVICE_MAX_NS; and before that if it has used very little in AN_LEARN_SOON_NS or more,
- * as one that waits for its first key has. Until then it has the benefit of the doubt, as long as
- * no job takes so long: a film that starts is in time from its first frames. A batch program never
- * gets so far, for no event wakes it: its children live for one job. It is offered a contract of
- * rank EXTRA: after all that were promised, before all shares, in the order of
+ * as one that waits for its first key has. A batch program never gets so far, for it does not wait:
+ * its children live for one job. It is offered a contract of rank EXTRA: after all that were
+ * promised, before all shares, in the order of
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
@@ -50,11 +42,6 @@
  * waits for it long.
  * But a job that another learnt one has woken is due when that is, if that is earlier, for it is
  * likely to be waited for: a server is as urgent as who asks it (an_contract_inherit_deadline()).
- * Who waits for its disk sleeps as often as a film, too; but somebody waits for what comes in a
- * rhythm, whatever became of the last beat, and for what comes once in AN_LEARN_PEOPLE_NS, which
- * is as fast as a key repeats. An event that wakes a task of neither kind is one that nobody seems
- * to wait for (an_learn_evident()): all that work for it are due AN_LEARN_UNAWAITED_NS later, and
- * are sure of nothing.
  * The budget is twice the largest service, in the period in which that is the bound's part of a
  * CPU. When it is used up the task has its class's share, like everybody else, until there is more;
  * when as much again is, within one job, it is not what it seemed to be (an_learn_overran()),
@@ -84,8 +71,7 @@
 #define AN_LEARN_SOON_PART 128u		    /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
 #define AN_LEARN_LONG_NS 10000000ULL
-#define AN_LEARN_NEW_NS 2000000ULL /* a job of one that is new is taken to need this */
-#define AN_LEARN_SHORT_JOBS 8u	   /* who does so many within half a beat keeps nobody waiting */
+#define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
 #define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
 #define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
@@ -96,13 +82,11 @@
 #define AN_LEARN_MARGIN_SHIFT 3	       /* what is sure is the average and an eighth of it */
 #define AN_LEARN_SPARE_SHIFT 4 /* of a sixteenth of the bound only those are sure who want less */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
-#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes sooner goes on with its job */
-#define AN_LEARN_PEOPLE_NS 33000000u	       /* who sleeps for so long waits for people */
-#define AN_LEARN_UNAWAITED_NS 40000000u /* a job that nobody seems to wait for is due later */
+#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
+#define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
 
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
-	u64 slept_ns;	 /* when it went to sleep last; 0: not known */
 	u32 service_ns;	 /* of that job so far */
 	u32 largest_ns;	 /* of a job, lately: in the window in progress and the one before */
 	u32 mean_ns;	 /* of a job */
@@ -113,8 +97,7 @@ struct an_learner {
 	u32 window_jobs; /* likewise */
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
-	u32 long_ns;  /* service of a job that nobody waits for, not long ago; 0: there was none */
-	u32 sleep_ns; /* of a sleep that an event ended, on average */
+	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -140,7 +123,6 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->long_ns = 0;
-	l->slept_ns = l->sleep_ns = 0;
 	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
@@ -148,8 +130,6 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 /* A job took so long, and was so far from the next. */
 an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distance_ns)
 {
-	if (service_ns > AN_LEARN_SERVICE_MAX_NS && l->jobs < AN_LEARN_JOBS)
-		return;
 	if (service_ns > AN_LEARN_SERVICE_MAX_NS) {
 		l->long_ns = service_ns;
 		an_learn_window(l, l->largest_ns);
@@ -206,45 +186,18 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
 }
 
-/* What a task works for since it woke. */
-enum an_learn_event {
-	AN_EVENT_NONE,	    /* for no event: it is not watched */
-	AN_EVENT_UNAWAITED, /* for one that nobody seems to wait for the answer to */
-	AN_EVENT_AWAITED,   /* for one that somebody does */
-};
-
 /*
- * Does the task still work for an event that came then? What goes on for longer is no answer to it.
+ * The task wakes: has it been talking for long, and still does? Then its next job begins, but there
+ * is nothing new to be learnt of it, whoever has woken it.
  */
-an_inline bool an_learn_is_rooted(u64 root_ns, u64 now_ns)
+an_inline bool an_learn_talks_on(struct an_learner *l, u64 now_ns)
 {
-	return now_ns - root_ns < AN_LEARN_LATE_NS;
-}
-
-/*
- * The task wakes, so soon after its job has begun that it goes on with it: one that passes a frame
- * to and fro has a job each time otherwise, and none that takes long enough to say anything.
- */
-an_inline bool an_learn_goes_on_soon(const struct an_learner *l, u64 now_ns)
-{
-	return now_ns - l->woken_ns < AN_LEARN_DISTANCE_MIN_NS;
-}
-
-/* An event from outside has woken it. */
-an_inline void an_learn_slept(struct an_learner *l, u64 now_ns)
-{
-	u64 slept_ns = l->slept_ns && now_ns > l->slept_ns ? now_ns - l->slept_ns : 0;
-
-	if (slept_ns > AN_LEARN_DISTANCE_MAX_NS)
-		slept_ns = AN_LEARN_DISTANCE_MAX_NS;
-	l->sleep_ns = an_average(l->sleep_ns, slept_ns, l->jobs ? l->jobs : 1);
-}
-
-/* Is it likely that somebody waits for what it does when an event wakes it? */
-an_inline bool an_learn_evident(const struct an_learner *l)
-{
-	return l->jobs < AN_LEARN_JOBS || an_rhythm_ns(&l->rhythm) ||
-	       l->sleep_ns >= AN_LEARN_PEOPLE_NS;
+	if (now_ns - l->woken_ns >= AN_LEARN_TALKS_NS || l->distance_ns >= AN_LEARN_TALKS_NS ||
+	    l->jobs < AN_LEARN_AVERAGED)
+		return false;
+	l->woken_ns = now_ns;
+	l->service_ns = 0;
+	return true;
 }
 
 /* The task wakes: one job is over, and another begins. */
@@ -315,14 +268,6 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 	return an_learn_obstacle(l, bound) == AN_LEARN_NONE;
 }
 
-/* The same of one that has not been seen for long enough: it has the benefit of the doubt. */
-an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 bound)
-{
-	enum an_learn_obstacle obstacle = an_learn_obstacle(l, bound);
-
-	return obstacle == AN_LEARN_NONE || obstacle == AN_LEARN_NEW;
-}
-
 /* What a task that uses this part of a CPU on average wants to be sure of [1/1024]. */
 an_inline u32 an_learn_wanted(u32 part)
 {
@@ -344,8 +289,6 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 {
 	u64 service_ns = l->largest_ns, own_ns = an_rhythm_ns(&l->rhythm) / 2;
 
-	if (l->jobs < AN_LEARN_JOBS && service_ns < AN_LEARN_NEW_NS)
-		service_ns = AN_LEARN_NEW_NS;
 	if (service_ns < AN_LEARN_SERVICE_MIN_NS)
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
 	if (own_ns > AN_LEARN_SHORT_JOBS * service_ns)
@@ -359,15 +302,6 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		p->deadline_rel_ns = own_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
-}
-
-/* The same, while it works for this. */
-an_inline void an_learn_promise_for(const struct an_learner *l, u32 event, u32 bound,
-				    struct an_promise *p)
-{
-	an_learn_promise(l, bound, p);
-	if (event != AN_EVENT_AWAITED)
-		p->deadline_rel_ns += AN_LEARN_UNAWAITED_NS;
 }
 
 /* How long a job of a task takes that is offered this, at most [ns]. */
@@ -390,8 +324,6 @@ an_inline u64 an_learn_inherited_ns(const struct an_learner *l, u64 deadline_ns,
 /* Has the job in progress taken so much that the task may not be what it seemed to be? */
 an_inline bool an_learn_overran(const struct an_learner *l, const struct an_promise *p)
 {
-	if (l->jobs < AN_LEARN_JOBS)
-		return l->service_ns > AN_LEARN_SERVICE_MAX_NS;
 	return l->service_ns > AN_LEARN_OVERRUN * p->budget_ns;
 }
 

@@ -53,9 +53,8 @@ an_inline bool an_trial_is_due(const struct an_trial *t, const struct an_learner
 {
 	u64 since_ns = now_ns > l->woken_ns ? now_ns - l->woken_ns : 0;
 
-	return l->service_ns < AN_LEARN_DISTANCE_MAX_NS && l->jobs &&
-	       since_ns >= AN_TRIAL_AFTER_NS && now_ns >= t->after_ns &&
-	       2 * (u64)l->service_ns < since_ns;
+	return l->jobs && since_ns >= AN_TRIAL_AFTER_NS && now_ns >= t->after_ns &&
+	       l->service_ns < AN_LEARN_DISTANCE_MAX_NS && 2 * (u64)l->service_ns < since_ns;
 }
 
 /* The task has slept, until a child of its own ended: that is no job, but it does not lack the CPU.

@@ -555,7 +555,7 @@ static void learn(void)
 		break;
 	default:
 		an_trial_waits(t, l, shell.now_ns);
-		if (!an_learn_goes_on_soon(l, shell.now_ns))
+		if (!an_learn_talks_on(l, shell.now_ns))
 			an_learn_wake(l, shell.now_ns);
 	}
 	CHECK(l->jobs <= AN_LEARN_AVERAGED);

@@ -12,7 +12,7 @@ static u64 watch(struct an_learner *l, u64 now_ns, u32 jobs, u64 service_ns, u64
 	while (jobs--) {
 		an_learn_service(l, service_ns);
 		now_ns += distance_ns;
-		if (!an_learn_goes_on_soon(l, now_ns))
+		if (!an_learn_talks_on(l, now_ns))
 			an_learn_wake(l, now_ns);
 	}
 	return now_ns;
@@ -125,15 +125,14 @@ TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
 	CHECK_EQ(promise.deadline_rel_ns, 8 * MS);
 }
 
-/* What a player reads after a pause takes long: sixteen shorter jobs later it is one again. */
+/* What a player reads before its first frame takes long: sixteen shorter jobs later it is one. */
 TEST(what_was_long_once_is_forgotten)
 {
 	struct an_learner l;
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, 5 * MS, 33 * MS);
-	now_ns = watch(&l, now_ns, 1, 300 * MS, 2000 * MS);
+	now_ns = watch(&l, 0, 1, 300 * MS, 2000 * MS);
 	for (u32 job = 0; job < AN_LEARN_AVERAGED; job++) {
 		CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
 		now_ns = watch(&l, now_ns, 1, 5 * MS, 33 * MS);
@@ -154,8 +153,7 @@ TEST(it_is_forgotten_after_two_seconds)
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 33 * MS);
-	now_ns = watch(&l, now_ns, 1, 300 * MS, 1000 * MS);
+	now_ns = watch(&l, 0, 1, 300 * MS, 1000 * MS);
 	now_ns = watch(&l, now_ns, 3, MS, 500 * MS);
 	CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
 	watch(&l, now_ns, 1, MS, 500 * MS);
@@ -166,10 +164,9 @@ TEST(it_is_forgotten_after_two_seconds)
 TEST(who_has_long_jobs_again_and_again_is_not_interactive)
 {
 	struct an_learner l;
-	u64 now_ns;
+	u64 now_ns = 0;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 10 * MS);
 	for (u32 group = 0; group < 20; group++) {
 		now_ns = watch(&l, now_ns, 1, 60 * MS, 100 * MS);
 		for (u32 job = 0; job < 9; job++) {
@@ -182,7 +179,7 @@ TEST(who_has_long_jobs_again_and_again_is_not_interactive)
 /* A scene change may take twice its budget; then it is held to be something else. */
 TEST(a_job_may_overrun_its_budget_once)
 {
-	struct an_learner l = {.jobs = AN_LEARN_AVERAGED, .largest_ns = 8 * MS};
+	struct an_learner l = {.largest_ns = 8 * MS};
 	struct an_promise promise = {0};
 
 	an_learn_promise(&l, BOUND, &promise);
@@ -278,89 +275,26 @@ TEST(behaviour_that_ends_is_forgotten)
 	CHECK(!an_learn_interactive(&l, BOUND));
 }
 
-/* A frame that passes through sixty hands is one job in thirty milliseconds, not sixty. */
-TEST(hand_overs_are_no_jobs)
+/* One that talks is not watched closely; when it begins to wait, it is. */
+TEST(who_has_talked_may_become_interactive)
 {
-	struct an_learner l;
-	u64 now_ns = 0;
-
-	an_learn_begin(&l, 0);
-	for (u32 frame = 0; frame < 32; frame++) {
-		now_ns = watch(&l, now_ns, 60, 5000, 8000);
-		now_ns = watch(&l, now_ns, 1, 5000, 33 * MS);
-	}
-	CHECK(an_learn_interactive(&l, BOUND));
-	CHECK(l.distance_ns >= AN_LEARN_DISTANCE_MIN_NS);
-	CHECK(l.largest_ns >= 300000);
-}
-
-/* An event is no reason for what still goes on a second later. */
-TEST(chains_of_wake_ups_end)
-{
-	CHECK(an_learn_is_rooted(5 * MS, 5 * MS));
-	CHECK(an_learn_is_rooted(5 * MS, 1000 * MS));
-	CHECK(!an_learn_is_rooted(5 * MS, 1005 * MS));
-	CHECK(!an_learn_is_rooted(0, 1000 * MS));
-}
-
-/* An event comes so long after it has gone to sleep, so many times. */
-static bool waits_evidently(u64 sleep_ns, u64 more_ns, bool rhythm)
-{
-	struct an_learner l;
-	u64 now_ns = 1000 * MS;
-
-	an_learn_begin(&l, now_ns);
-	for (u32 i = 0; i < 40; i++) {
-		l.slept_ns = now_ns + 3 * MS;
-		now_ns = l.slept_ns + sleep_ns + i % 3 * more_ns;
-		if (rhythm)
-			an_rhythm_beat(&l.rhythm, now_ns);
-		an_learn_slept(&l, now_ns);
-		an_learn_wake(&l, now_ns);
-	}
-	return an_learn_evident(&l);
-}
-
-TEST(somebody_waits_for_what_comes_in_a_rhythm_or_seldom)
-{
-	struct an_learner l;
-
-	an_learn_begin(&l, 0);
-	CHECK(an_learn_evident(&l));			 /* nothing is known of it */
-	CHECK(waits_evidently(13 * MS, 0, true));	 /* sixty frames a second */
-	CHECK(waits_evidently(80 * MS, 90 * MS, false)); /* somebody types */
-	CHECK(!waits_evidently(2 * MS, 0, false));	 /* waits for its disk */
-	CHECK(!waits_evidently(2 * MS, 10 * MS, true));	 /* which is now fast, now slow */
-}
-
-/* One that is new is offered enough for its first jobs, and is judged when it has done some. */
-TEST(who_is_new_has_the_benefit_of_the_doubt)
-{
-	struct an_promise promise = {0};
 	struct an_learner l;
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	CHECK(an_learn_may_be_interactive(&l, BOUND) && !an_learn_interactive(&l, BOUND));
-	an_learn_promise(&l, BOUND, &promise);
-	CHECK_EQ(an_learn_job_ns(&promise), AN_LEARN_NEW_NS);
-	an_learn_service(&l, 39 * MS);
-	CHECK(!an_learn_overran(&l, &promise));
-	an_learn_service(&l, 2 * MS);
-	CHECK(an_learn_overran(&l, &promise)); /* nobody waits for so long */
-	/* What it did to get ready is forgotten. */
-	an_learn_wake(&l, 200 * MS);
-	now_ns = watch(&l, 200 * MS, 16, 7 * MS, 33 * MS);
+	now_ns = watch(&l, 0, 100, 5000, 10000);
+	CHECK(an_learn_talks_on(&l, now_ns + 10000));
+	CHECK(!an_learn_talks_on(&l, now_ns + 33 * MS));
+	now_ns = watch(&l, now_ns + 33 * MS, 16, 7 * MS, 33 * MS);
 	CHECK(an_learn_interactive(&l, BOUND));
-	an_learn_service(&l, 50 * MS);
-	an_learn_wake(&l, now_ns + 100 * MS);
-	CHECK(!an_learn_may_be_interactive(&l, BOUND));
+	watch(&l, now_ns, 100, 5000, 10000);
+	CHECK(!an_learn_interactive(&l, BOUND));
 }
 
 /* A learnt contract, awake, on CPU 0, of a task that uses this part of it on average. */
 static u32 create_learnt(u64 service_ns, u32 part, u64 now_ns)
 {
-	struct an_learner l = {.jobs = AN_LEARN_AVERAGED, .largest_ns = service_ns};
+	struct an_learner l = {.largest_ns = service_ns};
 	struct an_promise promise = {0};
 	u32 index;
 

@@ -28,10 +28,6 @@ pub struct Watched {
     pub name: String,
     /// Whether it is the kernel's own; those are given no contract.
     pub of_kernel: bool,
-    /// Whether it works for an event from outside, as far as it is watched (`core/learn.h`).
-    pub for_event: bool,
-    /// Whether it is to have no more than what others leave: it is niced, or under SCHED_IDLE.
-    pub background: bool,
     /// When it wakes and how long it works then.
     pub seen: Learner,
     /// Whether it is on trial: it never waits, perhaps because it is late (`core/trial.h`).
@@ -64,9 +60,6 @@ pub struct Held {
     /// If learnt: what it is sure of, whatever others use [1/1024 of that CPU].
     pub sure: u32,
 }
-
-/// Of a task with nice value 0: `AN_USUAL_WEIGHT`.
-const USUAL_WEIGHT: u32 = 1024;
 
 /// The threads of a process, or one thread, in the order of their ids. None: there is no such process.
 ///
@@ -118,8 +111,6 @@ fn look(
         tid,
         name: name.strip_suffix('\n').unwrap_or(&name).to_owned(),
         of_kernel: of_kernel(tid),
-        for_event: state.event != 0,
-        background: state.weight < USUAL_WEIGHT,
         seen: Learner {
             woken_ns: seen.woken_ns,
             service_ns: seen.service_ns,
@@ -133,8 +124,6 @@ fn look(
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
             long_ns: seen.long_ns,
-            slept_ns: seen.slept_ns,
-            sleep_ns: seen.sleep_ns,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
                 beats: seen.rhythm.beats,

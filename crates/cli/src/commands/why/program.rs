@@ -124,16 +124,9 @@ fn obstacle(thread: &Watched) -> String {
         return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
             .to_owned();
     }
-    if thread.background {
-        return "it is niced, or under SCHED_IDLE, and gets what others leave".to_owned();
-    }
     // That tells more than the jobs before it.
     if thread.seen.goes_on() {
         return "it goes on without waiting for anything".to_owned();
-    }
-    if !thread.for_event {
-        return "no event from outside has woken it, nor another thread that works for one of the last second"
-            .to_owned();
     }
     match thread.seen.obstacle(thread.bound) {
         Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
@@ -249,8 +242,6 @@ mod tests {
             tid: 17,
             name: "mpv".to_owned(),
             of_kernel: false,
-            for_event: true,
-            background: false,
             seen: Learner {
                 jobs: 16,
                 distance_ns: 33_300_000,
