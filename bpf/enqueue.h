@@ -10,11 +10,11 @@
 #include "learn.h"
 #include "service.h"
 
-/* Has the task that runs there used so much that a classmate with this virtual deadline comes
+/* Has the task that runs there used so much that a classmate with this start tag comes
  * first? */
 static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
 {
-	u64 served = c->deadline_tag;
+	u64 served = c->order_tag;
 	u32 rem = 0;
 
 	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
@@ -25,7 +25,7 @@ static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag,
 #define WAKER_GRACE_NS 100000
 
 /* The contract's CPU, which serves it already or does not, is told that a task of it, of this
- * virtual deadline, has woken. */
+ * start tag, has woken. */
 static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
@@ -75,9 +75,9 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
 	domain_queue_add(&trees[0], leaf, by);
 	bpf_spin_unlock(lock);
-	an_kqueue(p, leaf, quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
+	an_kqueue(p, leaf, quantum_ns, an_task_order(&ts->sfq), enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, served && !news, an_task_deadline(&ts->sfq), now_ns);
+		contract_tells(contract, served && !news, an_task_order(&ts->sfq), now_ns);
 	return true;
 }
 
@@ -130,11 +130,11 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		contract_wakes_later(contract, now_ns);
 	if (!takes)
 		return false;
-	an_kqueue(p, contract_queue(contract), quantum_ns, an_task_deadline(&ts->sfq), enq_flags);
+	an_kqueue(p, contract_queue(contract), quantum_ns, an_task_order(&ts->sfq), enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
 	if (news)
-		contract_tells(contract, contract_is_served(contract), an_task_deadline(&ts->sfq),
+		contract_tells(contract, contract_is_served(contract), an_task_order(&ts->sfq),
 			       now_ns);
 	return true;
 }
@@ -322,7 +322,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	tag = an_task_deadline(&ts->sfq);
+	tag = an_task_order(&ts->sfq);
 	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, tag, enq_flags);
 	find_cpu(p, at.domain, leaf, tag, now, woken);
 }

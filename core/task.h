@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fair queueing of the tasks inside one leaf class, over their nice weights, in the order of
- * virtual deadlines.
+ * Start-time fair queueing of the tasks inside one leaf class, over their nice weights.
  *
- * The shell keeps the queue (the kernel's); the core says what it is ordered by. Start tags S and
- * the virtual time v of the class are those of start-time fair queueing, as between classes
- * (hsfq.h); but the task that comes first is not the one with the least S. It is the one with the
- * least
- *
- *      virtual deadline     S + q / r, q a quantum, r its weight
- *
- * which is when that would have had the quantum if all shared the CPU as they go ([1] has that
- * order, by finish tags). By start tags a task waits until each of n others has had a quantum,
- * however light they are. By virtual deadlines a light one waits for as long as its weight says,
- * and one that wakes with R times the weight of the others is not behind them before it has had R
- * quanta. The order makes nobody's service any other in the long run: for two tasks that stay
- * runnable |W_f / r_f - W_g / r_g| is at most q / r_f + q / r_g, since S of neither passes the
- * virtual deadline of the other by more than its own quantum. Of one weight the order is that of
- * the start tags.
- *
- * [1] S. J. Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, INFOCOM
- * 1994.
+ * The shell keeps the queue (the kernel's, ordered by start tag); the core says what the tags are.
+ * v of the class is the start tag of the task last put into service, and the same rules hold as
+ * between classes (hsfq.h).
  */
 #ifndef ANDANTE_CORE_TASK_H
 #define ANDANTE_CORE_TASK_H
@@ -67,13 +51,10 @@ an_inline u64 an_task_request(u64 quantum_ns, u32 weight)
 	return (quantum_ns << AN_TAG_SHIFT) / (weight ? weight : 1);
 }
 
-/*
- * The task's virtual deadline, which its class's queue is ordered by [tag]: its start tag, and what
- * it asks for, a quantum, over its weight. (See the top.)
- */
-an_inline u64 an_task_deadline(const struct an_task *task)
+/* What its class's queue is ordered by [tag]. */
+an_inline u64 an_task_order(const struct an_task *task)
 {
-	return task->start + task->request;
+	return task->start;
 }
 
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */

