@@ -284,7 +284,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bool for_contract = false;
 	u32 leaf, contract;
 	struct place at;
-	u64 by, tag;
+	u64 by;
 
 	if (!ts || here->gone || is_of_cpu(p, enq_flags)) {
 		cpu_state(task_cpu(p))->at_once = 1;
@@ -322,9 +322,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	tag = an_task_order(&ts->sfq);
-	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, tag, enq_flags);
-	find_cpu(p, at.domain, leaf, tag, now, woken);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, an_task_order(&ts->sfq), enq_flags);
+	find_cpu(p, at.domain, leaf, an_task_order(&ts->sfq), now, woken);
 }
 
 #endif
