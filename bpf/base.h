@@ -19,7 +19,7 @@ const volatile u32 bindings = 1;	      /* servers work with their clients' share
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 
-/* Where the task runs, or ran last. Of one CPU nothing need be read. */
+/* Where the task runs, or ran last. With one CPU there is nothing to read. */
 static __always_inline u32 task_cpu(const struct task_struct *p)
 {
 	return nr_cpus == 1 ? 0 : an_ktask_cpu(p);

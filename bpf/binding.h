@@ -289,7 +289,7 @@ static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, u32 d
 {
 	binding_ends(ts);
 	an_task_wake(an_node(tree_of(domain), ts->leaf)->vtime, &ts->sfq);
-	scx_bpf_dsq_move_set_vtime(it, an_task_order(&ts->sfq));
+	scx_bpf_dsq_move_set_vtime(it, ts->sfq.start);
 }
 
 /* Leaf whose queue the task, next in the queue that is gone through, is to be moved to. */

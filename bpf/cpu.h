@@ -40,8 +40,8 @@ struct cpu_state {
 	u64 used_ns;	  /* service of the quantum in progress, but for the running task's */
 	u64 since_ns;	  /* when the running task's service began */
 	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
-	u64 order_tag;	  /* the task's start tag when it began */
-	u64 head_tag;	  /* that of the first classmate in the queue */
+	u64 start_tag;	  /* the task's start tag */
+	u64 head_tag;	  /* start tag of the first classmate in the queue */
 	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
 	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
 	u64 contract_ns;  /* service under a contract that has not been charged to it */

@@ -120,7 +120,7 @@ static __always_inline bool comes_first(struct cpu_state *c, u32 cpu, const stru
 					u32 leaf, const struct task_state *ts)
 {
 	return !an_node(at->tree, leaf)->queued || !queue_head(cpu, queue_of(at->domain, leaf)) ||
-	       an_tag_diff(an_task_order(&ts->sfq), c->head_tag) <= 0;
+	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
 }
 
 enum slice_end {

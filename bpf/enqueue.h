@@ -10,11 +10,10 @@
 #include "learn.h"
 #include "service.h"
 
-/* Has the task that runs there used so much that a classmate with this start tag comes
- * first? */
+/* Has the task that runs there used so much that a classmate with this start tag comes first? */
 static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag, u64 now)
 {
-	u64 served = c->order_tag;
+	u64 served = c->start_tag;
 	u32 rem = 0;
 
 	an_tag_charge(&served, &rem, now - c->since_ns, c->weight);
@@ -24,8 +23,8 @@ static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag,
 /* How long a task that has woken another may go on: often it waits for the answer. */
 #define WAKER_GRACE_NS 100000
 
-/* The contract's CPU, which serves it already or does not, is told that a task of it, of this
- * start tag, has woken. */
+/* The contract's CPU, which serves it already or does not, is told that a task of it, of this start
+ * tag, has woken. */
 static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
@@ -75,9 +74,9 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
 	domain_queue_add(&trees[0], leaf, by);
 	bpf_spin_unlock(lock);
-	an_kqueue(p, leaf, quantum_ns, an_task_order(&ts->sfq), enq_flags);
+	an_kqueue(p, leaf, quantum_ns, ts->sfq.start, enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, served && !news, an_task_order(&ts->sfq), now_ns);
+		contract_tells(contract, served && !news, ts->sfq.start, now_ns);
 	return true;
 }
 
@@ -130,12 +129,11 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		contract_wakes_later(contract, now_ns);
 	if (!takes)
 		return false;
-	an_kqueue(p, contract_queue(contract), quantum_ns, an_task_order(&ts->sfq), enq_flags);
+	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
 	if (news)
-		contract_tells(contract, contract_is_served(contract), an_task_order(&ts->sfq),
-			       now_ns);
+		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
 	return true;
 }
 
@@ -322,8 +320,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, an_task_order(&ts->sfq), enq_flags);
-	find_cpu(p, at.domain, leaf, an_task_order(&ts->sfq), now, woken);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, ts->sfq.start, enq_flags);
+	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
 }
 
 #endif

@@ -152,7 +152,7 @@ static __noinline void learn_move(struct task_struct *p, const struct task_state
 
 u64 cpus_awaited SEC(".bss.contracts"); /* bit n: learnt contracts may wait for CPU n */
 
-/* May any? */
+/* May a learnt contract wait for another CPU? */
 static __always_inline bool learn_awaited(void)
 {
 	return nr_cpus > 1 && cpus_awaited;

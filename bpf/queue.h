@@ -11,8 +11,7 @@
 /* How far into a queue to look for a task that may run on a certain CPU. */
 #define QUEUE_LOOK 8
 
-/* Sets head_tag of the CPU to the start tag of the first task in the queue that it may run;
- * false: none. */
+/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
 an_global bool queue_head(u32 cpu, u64 queue)
 {
 	struct bpf_iter_scx_dsq it;

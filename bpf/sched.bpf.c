@@ -2,7 +2,7 @@
 /*
  * The shell of the core in the kernel: sched_ext callbacks in, queue moves and kicks out.
  *
- * Every class has one queue of the kernel's (a DSQ, by start tag), numbered as its leaf in
+ * Every class has one queue of the kernel's (a DSQ, ordered by start tag), numbered as its leaf in
  * the tree; which class is served next is the core's decision. The callbacks and what they make of
  * it:
  *

@@ -29,7 +29,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 
 	c->since_ns = now;
 	c->since_sum_ns = p->se.sum_exec_runtime;
-	c->order_tag = an_task_order(&ts->sfq);
+	c->start_tag = ts->sfq.start;
 	c->weight = ts->weight;
 	c->running = 1;
 	c->check_ns = 0;

@@ -51,12 +51,6 @@ an_inline u64 an_task_request(u64 quantum_ns, u32 weight)
 	return (quantum_ns << AN_TAG_SHIFT) / (weight ? weight : 1);
 }
 
-/* What its class's queue is ordered by [tag]. */
-an_inline u64 an_task_order(const struct an_task *task)
-{
-	return task->start;
-}
-
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
 an_inline void an_task_wake(u64 vtime, struct an_task *task)
 {

@@ -7,14 +7,14 @@
 /* The kernel's weights of nice -5, 0, 5 and 10. */
 static const u32 nice_weight[TASKS] = {3121, 1024, 335, 110};
 
-/* The first of so many queued tasks: the one with the least tag; ties by id. */
-static u32 queue_head(const struct an_task *tasks, const bool *queued, u32 count)
+/* The queued task with the least tag; ties by id. */
+static u32 queue_head(const struct an_task *tasks, const bool *queued)
 {
-	u32 best = count;
+	u32 best = TASKS;
 
-	for (u32 i = 0; i < count; i++) {
-		if (queued[i] && (best == count || an_tag_diff(an_task_order(&tasks[i]),
-							       an_task_order(&tasks[best])) < 0))
+	for (u32 i = 0; i < TASKS; i++) {
+		if (queued[i] &&
+		    (best == TASKS || an_tag_diff(tasks[i].start, tasks[best].start) < 0))
 			best = i;
 	}
 	return best;
@@ -31,15 +31,14 @@ TEST(nice_weights_share_a_leaf)
 	begin(4 * MS, 1);
 	leaf = create(AN_ROOT_LEAF, 100);
 	for (u32 i = 0; i < TASKS; i++) {
-		tasks[i].request = an_task_request(4 * MS, nice_weight[i]);
 		an_task_wake(an_node(&tree, leaf)->vtime, &tasks[i]);
 		total += nice_weight[i];
 	}
 	for (u32 i = 0; i < quanta; i++) {
-		u32 task = queue_head(tasks, queued, TASKS);
+		u32 task = queue_head(tasks, queued);
 
 		an_task_serve(&an_node(&tree, leaf)->vtime, &tasks[task]);
-		CHECK(an_tag_diff(node(leaf)->vtime, tasks[task].start) >= 0);
+		CHECK_EQ(node(leaf)->vtime, tasks[task].start);
 		an_task_charge(&tasks[task], 4 * MS, nice_weight[task]);
 		served[task]++;
 	}

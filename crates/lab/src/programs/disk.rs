@@ -1,5 +1,5 @@
 //! A job that works and waits for its disk, over and over. A sleep stands for the disk, as long each time as is said,
-//! from when the work is done: whoever is served late asks late.
+//! from when the work is done: a job that is served late asks late.
 
 use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{now_ns, sleep_until};
