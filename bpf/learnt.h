@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Learnt contracts in the kernel: each is on a CPU that has room for it, and goes to another when
- * that one is taken (core/learn.h). Who gets one is learn.h's. Part of sched.bpf.c.
+ * that one is taken (core/learn.h). bpf/learn.h says which tasks get one. Part of sched.bpf.c.
  */
 #ifndef ANDANTE_BPF_LEARNT_H
 #define ANDANTE_BPF_LEARNT_H
