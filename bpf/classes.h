@@ -17,6 +17,7 @@
 #ifndef ANDANTE_BPF_CLASSES_H
 #define ANDANTE_BPF_CLASSES_H
 
+#include "event.h"
 #include "holders.h"
 
 enum {
@@ -425,7 +426,7 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 
 	if (!ts)
 		return -12; /* ENOMEM */
-	an_learn_begin(&ts->learner, an_kclock_ns());
+	learn_begins(p, ts, args->fork);
 	if (args->fork)
 		contract_inherit(p, ts);
 	contracts_make_room();

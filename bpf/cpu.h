@@ -51,6 +51,7 @@ struct cpu_state {
 	u64 contract_check_ns; /* when the CPU must turn to its contracts again; AN_NEVER */
 	u64 overdue_turn_ns;   /* how long an overdue task's turn is */
 	u64 slice_ns;	       /* what quotas leave of the quantum, if that is SLICED */
+	u64 root_ns;	       /* when the event came that the task works for: task_state */
 	u32 contract;	   /* the contract under which the task runs: contract_name(); 0: none */
 	u32 contract_leaf; /* of the class that holds it; AN_NONE if threads do */
 	u32 charged;	   /* the one that contract_ns is to be charged to */
@@ -67,8 +68,10 @@ struct cpu_state {
 	u32 asked;	   /* to look at its choice anew, which it has not done yet */
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
 	u32 weight;	   /* nice weight of the running task */
-	u32 held;	   /* that task holds a contract, or is active under one */
+	u32 held;	   /* that task is looked at when it goes to sleep: it holds a contract, is
+			    * active under one, or works for an event */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
+	u32 event;	   /* what that task works for: enum an_learn_event */
 	u32 gone;	   /* it is offline, and serves no contract */
 	u32 at_once;	   /* a thread of the kernel's runs next, before everybody else */
 	/* Leaves in which it has found no task, and is not sure that there is none: unsure_of() */

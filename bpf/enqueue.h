@@ -299,7 +299,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
-	learn_queued(p, ts, leaf, now, woken);
+	learn_queued(p, ts, here, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
 	if (contract) {
 		if (enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))

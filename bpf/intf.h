@@ -90,7 +90,6 @@ struct an_stats {
 	u64 contract_picks;  /* tasks taken under a contract */
 	u64 contract_preemptions;
 	u64 learnt;	     /* contracts that were learnt */
-	u64 trials;	     /* tasks that were put on trial [core/trial.h] */
 	u64 bound;	     /* wake-ups of a server by a client whose class pays for it */
 	u64 overdue;	     /* tasks that had a short turn, for they had waited for too long */
 	u64 pulled;	     /* tasks that were taken over from another domain */

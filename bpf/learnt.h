@@ -42,7 +42,7 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 	return best;
 }
 
-/* The task is given a contract: by what is known of it, or by what a trial needs. */
+/* The task is given a contract, by what is known of it. */
 static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
@@ -52,10 +52,7 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 
 	if (cpu < 0)
 		return;
-	if (ts->trial.state)
-		an_trial_promise(learn_bound, &promise);
-	else
-		an_learn_promise(&ts->learner, learn_bound, &promise);
+	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
 	promise.cpu = cpu;
 	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, &promise);
@@ -86,7 +83,7 @@ static __noinline void learn_adjust(struct task_state *ts, u32 index)
 	u32 part = an_learn_part(&ts->learner);
 	struct an_promise promise = {};
 
-	an_learn_promise(&ts->learner, learn_bound, &promise);
+	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
 	/* What it is sure of is an eighth above what it used then: it may not use much more. */
 	if (!an_learnt_differs(&promise, k) && part <= h->part + h->part / 16 &&
 	    part >= h->part - h->part / 4)

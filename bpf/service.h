@@ -34,6 +34,11 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
+	if (learn_bound) {
+		c->root_ns = ts->root_ns;
+		c->event = ts->event;
+		c->held |= ts->event;
+	}
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
 	if (c->sees_to) {

@@ -84,8 +84,9 @@ enum an_contract_flag {
 	AN_EXHAUSTIVE = 1 << 6,
 	AN_TASK_SERVER = 1 << 7, /* the ECalls task server of its CPU [event.h] */
 	AN_LEARNT = 1 << 8,	 /* nobody asked for it; D is after its waking [learn.h] */
+	AN_UNAWAITED = 1 << 9,	 /* AN_LEARNT: nobody seems to wait for what it does */
 };
-#define AN_CONTRACT_FLAGS 0x1ffu
+#define AN_CONTRACT_FLAGS 0x3ffu
 
 /* What is promised. */
 struct an_promise {
@@ -192,6 +193,7 @@ struct an_contract_cpu {
 	u64 idle_ns;	 /* last time that no contract held budget, and nothing was left over */
 	u32 held;	 /* those with AN_WINDOW are held back until the bucket has enough */
 	u32 sure;	 /* what learnt contracts are sure of, in all [1/1024] */
+	u32 level;	 /* ... and each of them at most [1/1024] */
 	struct an_bucket promised;		       /* what all that were promised may use */
 	struct an_bucket learnt;		       /* what all that were learnt may */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
@@ -269,9 +271,11 @@ an_inline bool an_promise_valid(const struct an_promise *p)
 	if (!p->budget_ns || p->budget_ns > p->period_ns || p->period_ns > AN_MAX_PERIOD_NS)
 		return false;
 	if (p->flags & AN_LEARNT)
-		return p->flags == (AN_LEARNT | AN_HARD) && !p->y &&
+		return (p->flags & ~AN_UNAWAITED) == (AN_LEARNT | AN_HARD) && !p->y &&
 		       deadline_rel_ns <= AN_MAX_PERIOD_NS;
 	if (p->budget_ns > deadline_rel_ns || deadline_rel_ns > p->period_ns)
+		return false;
+	if (p->flags & AN_UNAWAITED)
 		return false;
 	if (p->x > p->y || p->y > AN_MAX_WINDOW)
 		return false;

@@ -190,7 +190,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 
 	if (an_has(c, AN_LEARNT)) {
 		an_learnt_charge(cs, q, c, ran_ns, now_ns);
-		return an_server_charge(c, ran_ns);
+		return AN_RULE_NONE;
 	}
 	an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns);
 	q->promised.left_ns -= ran_ns;

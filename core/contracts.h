@@ -35,6 +35,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
 		q->held = q->sure = 0;
+		q->level = 1024;
 		q->promised.left_ns = q->learnt.left_ns = 0;
 		q->promised.filled_ns = q->learnt.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
@@ -228,20 +229,12 @@ an_inline void an_contract_forget_residual(struct an_contracts *cs, u32 index)
 		an_residual_take_back(an_contract_cpu(cs, c->cpu), c, index);
 }
 
-/*
- * Of what was promised before, no more is left than one budget of what is now. The deadline stays;
- * but a learnt contract's period shrinks with its budget, and its deadline was for what is cut too:
- * it would wait for it with a fraction of what it had until then.
+/* Of what was promised before, no more is left than one budget of what is now. The deadline stays.
  */
-an_inline void an_contract_cut(struct an_contract *c, const struct an_promise *before)
+an_inline void an_contract_cut(struct an_contract *c)
 {
-	u64 cut_ns = c->left_ns - c->promise.budget_ns;
-
-	if (c->left_ns <= (s64)c->promise.budget_ns)
-		return;
-	c->left_ns = c->promise.budget_ns;
-	if (an_has(c, AN_LEARNT) && before->budget_ns)
-		c->deadline_ns -= cut_ns * before->period_ns / before->budget_ns;
+	if (c->left_ns > (s64)c->promise.budget_ns)
+		c->left_ns = c->promise.budget_ns;
 }
 
 /*
@@ -253,8 +246,7 @@ an_inline void an_contract_cut(struct an_contract *c, const struct an_promise *b
 an_outline int an_contract_set(struct an_contracts *cs, u32 index, const struct an_promise *promise)
 {
 	struct an_contract *c = an_contract(cs, index);
-	struct an_promise before = c->promise;
-	u32 changed = before.flags ^ promise->flags;
+	u32 changed = c->promise.flags ^ promise->flags;
 
 	if (!c->used || c->split || promise->cpu != c->promise.cpu ||
 	    changed & (AN_WINDOW | AN_TASK_SERVER) || !an_promise_valid(promise))
@@ -262,7 +254,7 @@ an_outline int an_contract_set(struct an_contracts *cs, u32 index, const struct 
 	an_contract_forget_residual(cs, index);
 	an_contract_exit(cs, c);
 	an_contract_promise(cs, c, promise);
-	an_contract_cut(c, &before);
+	an_contract_cut(c);
 	if (c->throttled && !an_has(c, AN_HARD)) {
 		c->throttled = 0;
 		an_server_refill(c);

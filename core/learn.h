@@ -4,61 +4,69 @@
  *
  * A program that waits for something, does a piece of work and waits again (plays a frame, answers
  * a key, draws for a client) can be served in time without anyone losing: it asks for little of the
- * CPU, and says by going to sleep that it has had what it wanted. So every task is watched. A *job*
- * is what it does from one wake-up to the next; its service is the CPU time it takes.
+ * CPU, and says by going to sleep that it has had what it wanted. So every task is watched. What is
+ * asked of it is asked in this order.
  *
- *      A task that forks and waits has work done, and does not wait for anything else: to be
- *      woken by a child that ends, or begins to execute a program, begins no job. The caller
- *      leaves such wake-ups out.
- *      A server that is asked again before it has answered does not sleep, and would not while it
- *      lacks the CPU: its jobs go from one answer to the next (an_learn_answered()).
+ * 1. What does it work for? For an *event* from outside, a beat of the clock or something that a
+ *    device has, if that has woken it, or a task has woken or made it that works for that event, in
+ *    the second since it came (an_learn_is_rooted()). Who wakes whom is a chain, and a chain that
+ *    has no such beginning is no answer to anything: programs that talk to one another all the
+ *    time sleep as often as a film does.
+ * 2. Does somebody wait for the answer (an_learn_evident())? It seems so if such events come to
+ *    the task that they wake in a rhythm [rhythm.h]; or if it has slept, before one of the last
+ *    AN_LEARN_JOBS, for as long as people take; or if no more of them are known. It does not seem
+ * so otherwise: a job that waits for its disk sleeps as often as a film. All that works for an
+ * event is waited for if the event is.
+ * 3. How much does it need? A *job* is what a task does from one wake-up to the next, if that is
+ *    later than AN_LEARN_DISTANCE_MIN_NS: a frame that passes through many hands is not as many
+ * jobs. A task that forks and waits has work done, and does not wait for anything else: to be woken
+ * by a child that ends, or begins to execute a program, begins no job; the caller leaves such
+ *    wake-ups out. A server that is asked again before it has answered does not sleep, and would
+ *    not while it lacks the CPU: its jobs go from one answer to the next (an_learn_answered()). Of
+ *    jobs is kept
  *
- * Of its jobs is kept
+ *      largest service         CPU time of a job, in this window of 128 jobs and the one before, so
+ *                              that the one expensive frame of each group is remembered; but not
+ *                              for long: a window ends after two seconds. A task that wakes in a
+ *                              rhythm, and now a beat or more too late, has done several jobs in
+ *                              one (an_learn_job()). A job that took longer than anybody waits,
+ *                              AN_LEARN_SERVICE_MAX_NS, is none of these.
+ *      mean service, distance  exponential averages over some sixteen jobs
  *
- *      largest service              of a job, in this window of 128 jobs and the one before, so
- *                                   that the one expensive frame of each group is remembered;
- *                                   but not for long: what took longer once, for it came late,
- *                                   would be served late again. A window ends after two seconds.
- *                                   A task that wakes in a rhythm, and now a beat or more too
- *                                   late, has done several jobs in one (an_learn_job()). A job for
- *                                   which nobody waits is none of these: a player reads its film
- *                                   first, and then has short ones.
- *      mean service, distance       exponential averages over some sixteen jobs
- *      rhythm                       of its wake-ups by the clock or a device alone: who asks
- *                                   others wakes at their answers too, whenever those come
+ * 4. May it have a contract (an_learn_may_be_interactive())? Yes if it uses at most the bound's
+ * part of the CPU on average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took
+ * longer than AN_LEARN_SERVICE_MAX_NS. One that has done few jobs has the benefit of the doubt:
+ * nothing is known yet of a film that starts, and its first frames are looked at. One that works
+ * for no event needs more: its jobs have to be work, not talk. So a film that is late gets along,
+ * whose threads hand frames to one another and never sleep until one is due. A job that takes
+ * longer than AN_LEARN_SERVICE_MAX_NS ends the contract at once (an_learn_goes_on()).
  *
- * After AN_LEARN_JOBS jobs a task is *interactive* if it used at most a given part of the CPU on
- * average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took longer than
- * AN_LEARN_SERVICE_MAX_NS; and before that if it has used very little in AN_LEARN_SOON_NS or more,
- * as one that waits for its first key has. A batch program never gets so far, for it does not wait:
- * its children live for one job. It is offered a contract of rank EXTRA: after all that were
- * promised, before all shares, in the order of
+ * The contract is of rank EXTRA: after all that were promised, before all shares. What somebody
+ * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *
  * for a task that takes long to answer is not expected to answer at once. One that wakes in a
  * rhythm is expected to be done at the next beat, of which half is its own, and half for those that
  * it asks: it has that long, if that is more; but one that takes little is served soon, for nobody
- * waits for it long.
- * But a job that another learnt one has woken is due when that is, if that is earlier, for it is
- * likely to be waited for: a server is as urgent as who asks it (an_contract_inherit_deadline()).
- * The budget is twice the largest service, in the period in which that is the bound's part of a
- * CPU. When it is used up the task has its class's share, like everybody else, until there is more;
- * when as much again is, within one job, it is not what it seemed to be (an_learn_overran()),
- * unless it is late.
+ * waits for it long. One of which nothing is known but that it was made may take as long as
+ * anybody waits, and is due accordingly. A job that another learnt one has woken is due when that
+ * is, if that is earlier, for it is likely to be waited for (an_contract_inherit_deadline()).
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
- * with the bound's part of the time. When that is empty each has what its own task uses on average,
- * and an eighth more, from a bucket of its own, unless it has slept for long. So a program that
- * only seems to be interactive gets the bound and no more, and takes nothing from those that are.
- * A task that has used all that it may has its share until there is more; and waiting brings a
- * deadline nearer only as far as that bucket has what the job still needs, and not nearer than the
- * job can be done (an_learnt_deadline_ns()).
+ * with the bound's part of the time; what nobody waits for leaves half of it. When it is empty each
+ * that somebody waits for has what its own task uses on average, and an eighth more, from a bucket
+ * of its own, unless it has slept for long. So a program that only seems to be interactive gets the
+ * bound and no more, and takes nothing from those that are. A task that has used all that it may
+ * has its share until there is more; and waiting brings a deadline nearer only as far as its own
+ * bucket has what the job still needs, and not nearer than the job can be done
+ * (an_learnt_deadline_ns()).
  *
  * Nobody's algorithm in particular: interactivity by voluntary sleep is as old as CTSS, and the
  * failures of the published ones are what the rules above avoid (J. Nieh et al., NOSSDAV 1993:
  * priorities earned by sleeping and lost by working trap the batch job that forks and waits, and
- * the display server that everybody waits for). The server is a constant bandwidth server [cbs.h].
+ * the display server that everybody waits for). Of a server [cbs.h] it has the deadlines, not the
+ * budget: buckets bound what it uses.
  */
 #ifndef ANDANTE_CORE_LEARN_H
 #define ANDANTE_CORE_LEARN_H
@@ -67,26 +75,22 @@
 #include "rhythm.h"
 
 #define AN_LEARN_JOBS 6u
-#define AN_LEARN_SOON_NS 100000000u
-#define AN_LEARN_SOON_PART 128u		    /* of a CPU [1/1024] */
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
-#define AN_LEARN_SMALL_PART 16u /* that is taken on without asking whether there is room */
-#define AN_LEARN_AVERAGED 16u	/* jobs that averages are over */
+#define AN_LEARN_AVERAGED 16u		  /* jobs that averages are over */
 #define AN_LEARN_WINDOW_JOBS 128u
 #define AN_LEARN_WINDOW_NS 2000000000u
-#define AN_LEARN_OVERRUN 2u	       /* budgets that one job may take */
-#define AN_LEARN_LATE_NS 1000000000ULL /* for so long it may be late that takes more */
-#define AN_LEARN_MARGIN_SHIFT 3	       /* what is sure is the average and an eighth of it */
-#define AN_LEARN_SPARE_SHIFT 4 /* of a sixteenth of the bound only those are sure who want less */
+#define AN_LEARN_ROOTED_NS 1000000000ULL       /* whoever is woken later is not so for that event */
+#define AN_LEARN_MARGIN_SHIFT 3		       /* what is sure is the average and an eighth of it */
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
-#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes more often does not wait, but talks */
-#define AN_LEARN_TALKS_NS 50000u	       /* who wakes so often is not watched any closer */
+#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes sooner goes on with its job */
+#define AN_LEARN_PEOPLE_NS 33000000u	       /* who sleeps for so long waits for people */
 
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
+	u64 slept_ns;	 /* when it went to sleep last; 0: not known */
 	u32 service_ns;	 /* of that job so far */
 	u32 largest_ns;	 /* of a job, lately: in the window in progress and the one before */
 	u32 mean_ns;	 /* of a job */
@@ -98,6 +102,8 @@ struct an_learner {
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
 	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
+	u32 events;  /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
+	u32 took_long; /* it has had a job that nobody waits for: one is forgiven */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -123,6 +129,7 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->long_ns = 0;
+	l->slept_ns = l->events = l->took_long = 0;
 	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
@@ -130,6 +137,10 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 /* A job took so long, and was so far from the next. */
 an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distance_ns)
 {
+	if (service_ns > AN_LEARN_SERVICE_MAX_NS && !l->took_long) {
+		l->took_long = 1;
+		return;
+	}
 	if (service_ns > AN_LEARN_SERVICE_MAX_NS) {
 		l->long_ns = service_ns;
 		an_learn_window(l, l->largest_ns);
@@ -186,18 +197,49 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
 }
 
+/* What a task works for since it woke. */
+enum an_learn_event {
+	AN_EVENT_NONE,	    /* for no event: it is not watched */
+	AN_EVENT_UNAWAITED, /* for one that nobody seems to wait for the answer to */
+	AN_EVENT_AWAITED,   /* for one that somebody does */
+};
+
 /*
- * The task wakes: has it been talking for long, and still does? Then its next job begins, but there
- * is nothing new to be learnt of it, whoever has woken it.
+ * Does the task still work for an event that came then? What goes on for longer is no answer to it.
  */
-an_inline bool an_learn_talks_on(struct an_learner *l, u64 now_ns)
+an_inline bool an_learn_is_rooted(u64 root_ns, u64 now_ns)
 {
-	if (now_ns - l->woken_ns >= AN_LEARN_TALKS_NS || l->distance_ns >= AN_LEARN_TALKS_NS ||
-	    l->jobs < AN_LEARN_AVERAGED)
-		return false;
-	l->woken_ns = now_ns;
-	l->service_ns = 0;
-	return true;
+	return now_ns - root_ns < AN_LEARN_ROOTED_NS;
+}
+
+/*
+ * The task wakes, so soon after its job has begun that it goes on with it: one that passes a frame
+ * to and fro has a job each time otherwise, and none that takes long enough to say anything.
+ */
+an_inline bool an_learn_goes_on_soon(const struct an_learner *l, u64 now_ns)
+{
+	return now_ns - l->woken_ns < AN_LEARN_DISTANCE_MIN_NS;
+}
+
+/* Has it just been made, and not run yet? */
+an_inline bool an_learn_is_untried(const struct an_learner *l)
+{
+	return !(l->jobs | l->service_ns);
+}
+
+/* An event from outside has woken it. */
+an_inline void an_learn_slept(struct an_learner *l, u64 now_ns)
+{
+	if (l->slept_ns && now_ns >= l->slept_ns + AN_LEARN_PEOPLE_NS)
+		l->events = 0;
+	if (l->events <= AN_LEARN_JOBS)
+		l->events++;
+}
+
+/* Is it likely that somebody waits for what it does when an event wakes it? */
+an_inline bool an_learn_evident(const struct an_learner *l)
+{
+	return l->events <= AN_LEARN_JOBS || an_rhythm_ns(&l->rhythm);
 }
 
 /* The task wakes: one job is over, and another begins. */
@@ -252,8 +294,6 @@ an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u
 		return AN_LEARN_MUCH;
 	if (l->jobs >= AN_LEARN_JOBS)
 		return AN_LEARN_NONE;
-	if (part <= AN_LEARN_SOON_PART && (u64)l->distance_ns * l->jobs >= AN_LEARN_SOON_NS)
-		return AN_LEARN_NONE;
 	return AN_LEARN_NEW;
 }
 
@@ -268,6 +308,20 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 	return an_learn_obstacle(l, bound) == AN_LEARN_NONE;
 }
 
+/*
+ * The same of one that has not been seen for long enough: it has the benefit of the doubt. Of those
+ * that work for no event only they do whose jobs take long enough to be work, not talk: a film that
+ * is late passes its frames from hand to hand, and never gets to sleep until a frame is due.
+ */
+an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event, u32 bound)
+{
+	enum an_learn_obstacle obstacle = an_learn_obstacle(l, bound);
+
+	if (obstacle == AN_LEARN_NEW)
+		return true;
+	return obstacle == AN_LEARN_NONE && (event || l->mean_ns >= AN_LEARN_DISTANCE_MIN_NS);
+}
+
 /* What a task that uses this part of a CPU on average wants to be sure of [1/1024]. */
 an_inline u32 an_learn_wanted(u32 part)
 {
@@ -277,9 +331,7 @@ an_inline u32 an_learn_wanted(u32 part)
 /* What it can be sure of, if so much is taken [1/1024]. */
 an_inline u32 an_learn_sure(u32 part, u32 bound, u32 taken)
 {
-	u32 wanted = an_learn_wanted(part), spare = bound >> AN_LEARN_SPARE_SHIFT;
-	u32 most = wanted <= spare ? bound : bound - spare;
-	u32 left = most > taken ? most - taken : 0;
+	u32 wanted = an_learn_wanted(part), left = bound > taken ? bound - taken : 0;
 
 	return wanted < left ? wanted : left;
 }
@@ -304,6 +356,20 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 	p->flags = AN_HARD | AN_LEARNT;
 }
 
+/* The same, while it works for this. */
+an_inline void an_learn_promise_for(const struct an_learner *l, u32 event, u32 bound,
+				    struct an_promise *p)
+{
+	const struct an_learner longest = {.jobs = AN_LEARN_JOBS,
+					   .largest_ns = AN_LEARN_SERVICE_MAX_NS};
+	bool awaited = event == AN_EVENT_AWAITED;
+	bool doubtful = !awaited && l->jobs < AN_LEARN_JOBS;
+
+	an_learn_promise(doubtful ? &longest : l, bound, p);
+	if (!awaited)
+		p->flags |= AN_UNAWAITED;
+}
+
 /* How long a job of a task takes that is offered this, at most [ns]. */
 an_inline u64 an_learn_job_ns(const struct an_promise *p)
 {
@@ -319,25 +385,6 @@ an_inline u64 an_learn_inherited_ns(const struct an_learner *l, u64 deadline_ns,
 	u64 done_ns = now_ns + l->mean_ns;
 
 	return deadline_ns > done_ns ? deadline_ns : done_ns;
-}
-
-/* Has the job in progress taken so much that the task may not be what it seemed to be? */
-an_inline bool an_learn_overran(const struct an_learner *l, const struct an_promise *p)
-{
-	return l->service_ns > AN_LEARN_OVERRUN * p->budget_ns;
-}
-
-/*
- * Is it merely late? So it is if it has had no more, since it woke, than it is used to: sound that
- * was kept waiting goes on without a pause until it has caught up, and with its share alone would
- * not catch up at all. Not for long: who has not waited for a second does not wait any more.
- */
-an_inline bool an_learn_late(const struct an_learner *l, u64 now_ns)
-{
-	u64 since_ns = now_ns > l->woken_ns ? now_ns - l->woken_ns : 0;
-
-	return since_ns < AN_LEARN_LATE_NS &&
-	       (u64)l->service_ns * 1024 <= since_ns * an_learn_wanted(an_learn_part(l));
 }
 
 #endif

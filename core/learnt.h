@@ -10,6 +10,7 @@
 #include "learn.h"
 
 #define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
+#define AN_LEARN_LEVEL_STEP 16u	/* the level falls and rises by one in so many at a time */
 #define AN_LEARN_REFILL_NS 1000000LL	    /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
@@ -18,7 +19,8 @@
 /* Does what it would be offered now differ so much from what it has that it matters? */
 an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_contract *c)
 {
-	return an_apart(p->budget_ns, c->promise.budget_ns) >= c->promise.budget_ns / 8 ||
+	return p->flags != c->promise.flags ||
+	       an_apart(p->budget_ns, c->promise.budget_ns) >= c->promise.budget_ns / 8 ||
 	       an_apart(p->deadline_rel_ns, c->job_rel_ns) >= c->job_rel_ns / 8;
 }
 
@@ -37,11 +39,16 @@ an_inline u32 an_learnt_bound(const struct an_contracts *cs, const struct an_con
 an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
+	u32 wanted = an_has(c, AN_UNAWAITED) ? 0 : an_learn_wanted(part);
 
 	q->sure -= c->sure;
 	c->part = part;
-	c->sure = an_learn_sure(part, an_learnt_bound(cs, q), q->sure);
+	c->sure = wanted < q->level ? wanted : q->level;
 	q->sure += c->sure;
+	if (q->sure > an_learnt_bound(cs, q))
+		q->level -= q->level / AN_LEARN_LEVEL_STEP;
+	else if (q->level < 1024)
+		q->level += q->level / AN_LEARN_LEVEL_STEP + 1;
 }
 
 /*
@@ -85,7 +92,7 @@ an_inline bool an_learnt_gives_way(const struct an_contracts *cs, const struct a
 an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u64 now_ns)
 {
 	an_learnt_assure(cs, c, c->part);
-	if (c->sure < an_learn_wanted(c->part))
+	if (!an_has(c, AN_UNAWAITED) && c->sure < an_learn_wanted(c->part))
 		an_learnt_look_for_sleepers(cs, now_ns);
 	if (!c->started)
 		c->own.filled_ns = now_ns;
@@ -101,10 +108,18 @@ an_inline void an_learnt_wake(struct an_contracts *cs, struct an_contract *c, u6
 an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				  u32 taken, u32 part, u64 now_ns)
 {
-	if (part <= AN_LEARN_SMALL_PART || taken + part <= an_learnt_bound(cs, q))
+	if (taken + part <= an_learnt_bound(cs, q))
 		return true;
 	return an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns) >
 	       AN_LEARN_ROOM_NS;
+}
+
+/* What the bucket that all may use is left at by those that nobody seems to wait for [ns]. */
+an_inline s64 an_learnt_leaves_ns(const struct an_contract *c)
+{
+	if (!an_has(c, AN_UNAWAITED))
+		return 0;
+	return c->part ? AN_LEARN_ROOM_NS : AN_LEARN_ROOM_NS + AN_LEARN_ROOM_NS / 2;
 }
 
 /* How long the contract may run, on what it is sure of or on what all may use [ns]. */
@@ -112,7 +127,8 @@ an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns);
+	s64 all_ns = an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns) -
+		     an_learnt_leaves_ns(c);
 	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
 
 	return left_ns > 0 ? left_ns : 0;
@@ -133,7 +149,8 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c)
 {
 	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
-	u64 all_ns = an_bucket_wait_ns(&q->learnt, an_learnt_bound(cs, q), AN_LEARN_REFILL_NS);
+	u64 all_ns = an_bucket_wait_ns(&q->learnt, an_learnt_bound(cs, q),
+				       an_learnt_leaves_ns(c) + AN_LEARN_REFILL_NS);
 	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
 
 	return wait_ns < AN_LEARN_WAIT_MAX_NS ? wait_ns : AN_LEARN_WAIT_MAX_NS;
@@ -152,7 +169,7 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 	c->ran_ns += ran_ns;
 	q->learnt.left_ns = all_ns - (s64)ran_ns;
 	own_ns -= ran_ns;
-	if (own_ns < 0 && (all_ns > 0 || !c->sure))
+	if (own_ns < 0 && (all_ns > an_learnt_leaves_ns(c) || !c->sure))
 		own_ns = 0;
 	c->own.left_ns = own_ns;
 }
@@ -179,6 +196,8 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
 	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns, deadline_ns;
 
+	if (an_has(c, AN_UNAWAITED))
+		return c->job_deadline_ns;
 	if (own_ns < (s64)needs_ns) {
 		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;
 		unsure_ns = c->job_rel_ns * unsure_ns / an_learn_job_ns(&c->promise);

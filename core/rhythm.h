@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Does something come in a rhythm, and in which? Kept are exponential averages, over some sixteen
- * beats, of how far one is from the next, and of how far that is from the average.
+ * Does something come in a rhythm, and in which? A rhythm is a grid of instants: whoever misses
+ * some beats, as a film does that lacks the CPU, is in it all the same. Kept are exponential
+ * averages, of how long a beat is over the last four, and over some sixteen of how far each was
+ * from the grid.
  */
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
 
 #include "port.h"
 
-#define AN_RHYTHM_BEATS 16u	       /* that make one, and that averages are over */
+#define AN_RHYTHM_LEAST 6u	       /* beats that make one */
+#define AN_RHYTHM_BEATS 16u	       /* that the average of how uneven they are is over */
+#define AN_RHYTHM_LAST 4u	       /* that the length of one is the average of */
+#define AN_RHYTHM_MISSED 16u	       /* so many may be missed at a time: more are a pause */
 #define AN_RHYTHM_MAX_NS 2000000000ULL /* between two beats */
 
 struct an_rhythm {
@@ -39,16 +44,21 @@ an_inline void an_rhythm_begin(struct an_rhythm *r, u64 now_ns)
 }
 
 /*
- * A beat. One that is more than twice as far from the last, or as near, as they are on average
- * belongs to another rhythm, if to any: that is counted anew, so that neither a pause nor what was
- * before the first beat makes a rhythm look uneven.
+ * Something comes. If that is too soon for a beat it begins another rhythm; if AN_RHYTHM_MISSED
+ * beats and more have been missed it was a pause, which makes the rhythm less sure.
  */
 an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 {
 	u64 since_ns = now_ns - r->last_ns;
 	u32 distance_ns = since_ns < AN_RHYTHM_MAX_NS ? since_ns : AN_RHYTHM_MAX_NS;
+	u32 times = r->beat_ns ? (distance_ns + r->beat_ns / 2) / r->beat_ns : 0;
 
-	if (distance_ns < r->beat_ns / 2 || distance_ns / 2 > r->beat_ns) {
+	if (times > AN_RHYTHM_MISSED && r->beats > 1) {
+		r->last_ns = now_ns;
+		r->beats /= 2;
+		return;
+	}
+	if (distance_ns < r->beat_ns - r->beat_ns / 4 || !times || times > AN_RHYTHM_MISSED) {
 		an_rhythm_begin(r, now_ns);
 		r->beats = 1;
 		r->beat_ns = distance_ns;
@@ -57,14 +67,19 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 	r->last_ns = now_ns;
 	if (r->beats < AN_RHYTHM_BEATS)
 		r->beats++;
-	r->uneven_ns = an_average(r->uneven_ns, an_apart(distance_ns, r->beat_ns), r->beats);
-	r->beat_ns = an_average(r->beat_ns, distance_ns, r->beats);
+	r->uneven_ns =
+		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
+	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
+				r->beats < AN_RHYTHM_LAST ? r->beats : AN_RHYTHM_LAST);
 }
 
-/* How far the beats are from one another [ns]; 0: they come at any time. */
+/*
+ * How far the beats are from one another [ns]; 0: they come at any time. What comes at any time is
+ * a quarter of a beat away from the grid on average: half of that tells the two apart.
+ */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	return r->beats >= AN_RHYTHM_BEATS && r->uneven_ns <= r->beat_ns / 4 ? r->beat_ns : 0;
+	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= r->beat_ns / 8 ? r->beat_ns : 0;
 }
 
 #endif

@@ -66,7 +66,6 @@ static struct {
 	struct seen seen[AN_MAX_CONTRACTS];
 	u64 charged_ns[AN_MAX_CONTRACTS]; /* by us, since the contract was made */
 	struct an_learner learner[FUZZ_LEARNERS];
-	struct an_trial trial[FUZZ_LEARNERS];
 	u32 jumps; /* the contract whose deadline may go back in this call */
 } shell;
 
@@ -242,10 +241,7 @@ static void learnt_promise(struct an_promise *p, u32 *part)
 {
 	struct an_learner *l = &shell.learner[take() % FUZZ_LEARNERS];
 
-	if (take() & 1)
-		an_trial_promise(set.learn_bound, p);
-	else
-		an_learn_promise(l, set.learn_bound, p);
+	an_learn_promise_for(l, take() % (AN_EVENT_AWAITED + 1), set.learn_bound, p);
 	*part = an_learn_part(l);
 	p->cpu = take() % shell.cpus;
 	CHECK(an_promise_valid(p));
@@ -529,7 +525,6 @@ static void learn(void)
 {
 	u8 operand = take();
 	struct an_learner *l = &shell.learner[operand % FUZZ_LEARNERS];
-	struct an_trial *t = &shell.trial[operand % FUZZ_LEARNERS];
 	u64 ran_ns = take_time();
 
 	switch (operand >> 2 & 7) {
@@ -543,19 +538,13 @@ static void learn(void)
 		an_rhythm_beat(&l->rhythm, shell.now_ns);
 		break;
 	case 3:
-		if (an_trial_is_due(t, l, shell.now_ns))
-			an_trial_begin(t, l, shell.now_ns);
+		l->slept_ns = shell.now_ns;
 		break;
 	case 4:
-		if (an_trial_fails(t, l, shell.now_ns) || operand & 0x80)
-			an_trial_end(t, an_learn_interactive(l, set.learn_bound), shell.now_ns);
-		break;
-	case 5:
-		an_trial_put_off(t, shell.now_ns);
+		an_learn_slept(l, shell.now_ns);
 		break;
 	default:
-		an_trial_waits(t, l, shell.now_ns);
-		if (!an_learn_talks_on(l, shell.now_ns))
+		if (!an_learn_goes_on_soon(l, shell.now_ns))
 			an_learn_wake(l, shell.now_ns);
 	}
 	CHECK(l->jobs <= AN_LEARN_AVERAGED);
@@ -564,7 +553,7 @@ static void learn(void)
 	CHECK(l->window_jobs < AN_LEARN_WINDOW_JOBS && l->window_ns < AN_LEARN_WINDOW_NS);
 	CHECK(l->distance_ns <= AN_LEARN_DISTANCE_MAX_NS && l->woken_ns <= shell.now_ns);
 	CHECK(an_rhythm_ns(&l->rhythm) <= AN_RHYTHM_MAX_NS);
-	CHECK(t->failures <= AN_TRIAL_PAUSE_MAX_SHIFT);
+	CHECK(l->events <= AN_LEARN_JOBS + 1);
 }
 
 /* ---- what is asserted ---- */

@@ -12,7 +12,7 @@ static u64 watch(struct an_learner *l, u64 now_ns, u32 jobs, u64 service_ns, u64
 	while (jobs--) {
 		an_learn_service(l, service_ns);
 		now_ns += distance_ns;
-		if (!an_learn_talks_on(l, now_ns))
+		if (!an_learn_goes_on_soon(l, now_ns))
 			an_learn_wake(l, now_ns);
 	}
 	return now_ns;
@@ -32,7 +32,6 @@ TEST(who_waits_more_than_it_works_is_interactive)
 	CHECK(is_interactive(AN_LEARN_JOBS, 7 * MS, 33 * MS));	/* a film */
 	CHECK(is_interactive(AN_LEARN_JOBS, 2 * MS, 120 * MS)); /* somebody types */
 	CHECK(is_interactive(AN_LEARN_JOBS, MS, 2667000));	/* 128 frames of sound at 48 kHz */
-	CHECK(is_interactive(1, 100000, 500 * MS));		/* waits for its first key */
 	CHECK(!is_interactive(AN_LEARN_JOBS - 1, 7 * MS, 33 * MS)); /* too little is known */
 	CHECK(!is_interactive(16, 20 * MS, 33 * MS));		    /* works more than it waits */
 	CHECK(!is_interactive(16, 50 * MS, 500 * MS)); /* nobody waits for so long a job */
@@ -125,14 +124,15 @@ TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
 	CHECK_EQ(promise.deadline_rel_ns, 8 * MS);
 }
 
-/* What a player reads before its first frame takes long: sixteen shorter jobs later it is one. */
+/* What a player reads after a pause takes long: sixteen shorter jobs later it is one again. */
 TEST(what_was_long_once_is_forgotten)
 {
 	struct an_learner l;
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, 1, 300 * MS, 2000 * MS);
+	now_ns = watch(&l, 0, AN_LEARN_JOBS, 5 * MS, 33 * MS);
+	now_ns = watch(&l, now_ns, 1, 300 * MS, 2000 * MS);
 	for (u32 job = 0; job < AN_LEARN_AVERAGED; job++) {
 		CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
 		now_ns = watch(&l, now_ns, 1, 5 * MS, 33 * MS);
@@ -153,7 +153,8 @@ TEST(it_is_forgotten_after_two_seconds)
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, 1, 300 * MS, 1000 * MS);
+	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 33 * MS);
+	now_ns = watch(&l, now_ns, 1, 300 * MS, 1000 * MS);
 	now_ns = watch(&l, now_ns, 3, MS, 500 * MS);
 	CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
 	watch(&l, now_ns, 1, MS, 500 * MS);
@@ -164,9 +165,10 @@ TEST(it_is_forgotten_after_two_seconds)
 TEST(who_has_long_jobs_again_and_again_is_not_interactive)
 {
 	struct an_learner l;
-	u64 now_ns = 0;
+	u64 now_ns;
 
 	an_learn_begin(&l, 0);
+	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 10 * MS);
 	for (u32 group = 0; group < 20; group++) {
 		now_ns = watch(&l, now_ns, 1, 60 * MS, 100 * MS);
 		for (u32 job = 0; job < 9; job++) {
@@ -176,35 +178,26 @@ TEST(who_has_long_jobs_again_and_again_is_not_interactive)
 	}
 }
 
-/* A scene change may take twice its budget; then it is held to be something else. */
-TEST(a_job_may_overrun_its_budget_once)
+/* A scene change may take many times what frames do, but not longer than anybody waits. */
+TEST(a_job_may_take_so_long)
 {
-	struct an_learner l = {.largest_ns = 8 * MS};
-	struct an_promise promise = {0};
+	struct an_learner l = {.jobs = AN_LEARN_AVERAGED, .largest_ns = 2 * MS};
 
-	an_learn_promise(&l, BOUND, &promise);
-	an_learn_service(&l, 2 * promise.budget_ns);
-	CHECK(!an_learn_overran(&l, &promise));
+	an_learn_service(&l, AN_LEARN_SERVICE_MAX_NS);
+	CHECK(!an_learn_goes_on(&l));
 	an_learn_service(&l, 1);
-	CHECK(an_learn_overran(&l, &promise));
+	CHECK(an_learn_goes_on(&l));
 }
 
 /* Sound that was kept waiting computes without a pause until it has caught up. */
-TEST(who_is_late_is_what_it_seemed_to_be)
+TEST(jobs_that_were_late_are_several)
 {
-	struct an_promise promise = {0};
 	struct an_learner l;
 	u64 now_ns = 1000 * MS;
 
 	an_learn_begin(&l, now_ns);
 	now_ns = watch(&l, now_ns, 300, MS, 4 * MS);
-	an_learn_promise(&l, BOUND, &promise);
 	an_learn_service(&l, 5 * MS);
-	CHECK(an_learn_overran(&l, &promise));
-	CHECK(!an_learn_late(&l, now_ns + 5 * MS)); /* nobody kept it waiting */
-	CHECK(an_learn_late(&l, now_ns + 30 * MS));
-	CHECK(!an_learn_late(&l, now_ns + AN_LEARN_LATE_NS));
-	/* What it has done then is several jobs in one. */
 	an_learn_wake(&l, now_ns + 20 * MS);
 	CHECK_EQ(l.largest_ns, MS);
 }
@@ -275,26 +268,130 @@ TEST(behaviour_that_ends_is_forgotten)
 	CHECK(!an_learn_interactive(&l, BOUND));
 }
 
-/* One that talks is not watched closely; when it begins to wait, it is. */
-TEST(who_has_talked_may_become_interactive)
+/* A frame that passes through sixty hands is one job in thirty milliseconds, not sixty. */
+TEST(hand_overs_are_no_jobs)
+{
+	struct an_learner l;
+	u64 now_ns = 0;
+
+	an_learn_begin(&l, 0);
+	for (u32 frame = 0; frame < 32; frame++) {
+		now_ns = watch(&l, now_ns, 60, 5000, 8000);
+		now_ns = watch(&l, now_ns, 1, 5000, 33 * MS);
+	}
+	CHECK(an_learn_interactive(&l, BOUND));
+	CHECK(l.distance_ns >= AN_LEARN_DISTANCE_MIN_NS);
+	CHECK(l.largest_ns >= 300000);
+}
+
+/* An event is no reason for what still goes on a second later. */
+TEST(chains_of_wake_ups_end)
+{
+	CHECK(an_learn_is_rooted(5 * MS, 5 * MS));
+	CHECK(an_learn_is_rooted(5 * MS, 1000 * MS));
+	CHECK(!an_learn_is_rooted(5 * MS, 1005 * MS));
+	CHECK(!an_learn_is_rooted(0, 1000 * MS));
+}
+
+/* An event comes so long after it has gone to sleep, so many times. */
+static bool waits_evidently(u64 sleep_ns, u64 more_ns)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	for (u32 i = 0; i < 40; i++) {
+		l.slept_ns = now_ns + 3 * MS;
+		now_ns = l.slept_ns + sleep_ns + i % 3 * more_ns;
+		an_rhythm_beat(&l.rhythm, now_ns);
+		an_learn_slept(&l, now_ns);
+		an_learn_wake(&l, now_ns);
+	}
+	return an_learn_evident(&l);
+}
+
+TEST(somebody_waits_for_what_comes_in_a_rhythm_or_seldom)
+{
+	struct an_learner l;
+
+	an_learn_begin(&l, 0);
+	CHECK(an_learn_evident(&l));		  /* nothing is known of it */
+	CHECK(waits_evidently(13 * MS, 0));	  /* sixty frames a second */
+	CHECK(waits_evidently(10 * MS, 90 * MS)); /* somebody types, now fast, now slowly */
+	CHECK(!waits_evidently(2 * MS, 8 * MS));  /* waits for its disk */
+}
+
+/* One that is new is judged when it has done some jobs: what it did to get ready is forgotten. */
+TEST(whoever_is_new_has_the_benefit_of_the_doubt)
 {
 	struct an_learner l;
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, 100, 5000, 10000);
-	CHECK(an_learn_talks_on(&l, now_ns + 10000));
-	CHECK(!an_learn_talks_on(&l, now_ns + 33 * MS));
-	now_ns = watch(&l, now_ns + 33 * MS, 16, 7 * MS, 33 * MS);
-	CHECK(an_learn_interactive(&l, BOUND));
-	watch(&l, now_ns, 100, 5000, 10000);
+	CHECK(an_learn_is_untried(&l));
+	CHECK(an_learn_may_be_interactive(&l, AN_EVENT_NONE, BOUND));
 	CHECK(!an_learn_interactive(&l, BOUND));
+	an_learn_service(&l, 50 * MS);
+	CHECK(!an_learn_is_untried(&l));
+	an_learn_wake(&l, 200 * MS);
+	now_ns = watch(&l, 200 * MS, 16, 7 * MS, 33 * MS);
+	CHECK(an_learn_interactive(&l, BOUND));
+	an_learn_service(&l, 50 * MS);
+	an_learn_wake(&l, now_ns + 100 * MS);
+	CHECK(!an_learn_interactive(&l, BOUND));
+}
+
+/* Without an event only work is, which may be a late film's: talk is not. */
+TEST(talk_for_no_event_is_not_interactive)
+{
+	struct an_learner works, talks;
+
+	an_learn_begin(&works, 0);
+	watch(&works, 0, 16, 7 * MS, 50 * MS);
+	an_learn_begin(&talks, 0);
+	watch(&talks, 0, 16, MS / 10, 5 * MS);
+	CHECK(an_learn_may_be_interactive(&works, AN_EVENT_NONE, BOUND));
+	CHECK(!an_learn_may_be_interactive(&talks, AN_EVENT_NONE, BOUND));
+	CHECK(an_learn_may_be_interactive(&talks, AN_EVENT_UNAWAITED, BOUND));
+}
+
+/* What it is offered while it works for this. */
+static struct an_promise promised_for(const struct an_learner *l, u32 event)
+{
+	struct an_promise promise = {0};
+
+	an_learn_promise_for(l, event, BOUND, &promise);
+	CHECK(an_promise_valid(&promise));
+	return promise;
+}
+
+/* One whose jobs are not known may take as long as anybody waits, and is due accordingly. */
+TEST(what_nobody_waits_for_comes_later)
+{
+	const struct an_learner unknown = {0},
+				known = {.jobs = AN_LEARN_JOBS, .largest_ns = 2 * MS};
+	const struct an_learner slow = {.jobs = AN_LEARN_JOBS,
+					.distance_ns = 100 * MS,
+					.largest_ns = 2 * MS,
+					.long_ns = 50 * MS};
+
+	CHECK(!(promised_for(&known, AN_EVENT_AWAITED).flags & AN_UNAWAITED));
+	CHECK(promised_for(&known, AN_EVENT_UNAWAITED).flags & AN_UNAWAITED);
+	CHECK_EQ(promised_for(&known, AN_EVENT_UNAWAITED).deadline_rel_ns,
+		 promised_for(&known, AN_EVENT_AWAITED).deadline_rel_ns);
+	CHECK(promised_for(&unknown, AN_EVENT_UNAWAITED).deadline_rel_ns >
+	      promised_for(&known, AN_EVENT_UNAWAITED).deadline_rel_ns);
+	/* So is one that took longer, not long ago, whatever it works for. */
+	CHECK(an_learn_may_be_interactive(&slow, AN_EVENT_AWAITED, BOUND));
+	CHECK(promised_for(&slow, AN_EVENT_AWAITED).flags & AN_UNAWAITED);
+	CHECK_EQ(promised_for(&slow, AN_EVENT_AWAITED).deadline_rel_ns,
+		 promised_for(&unknown, AN_EVENT_UNAWAITED).deadline_rel_ns);
 }
 
 /* A learnt contract, awake, on CPU 0, of a task that uses this part of it on average. */
 static u32 create_learnt(u64 service_ns, u32 part, u64 now_ns)
 {
-	struct an_learner l = {.largest_ns = service_ns};
+	struct an_learner l = {.jobs = AN_LEARN_AVERAGED, .largest_ns = service_ns};
 	struct an_promise promise = {0};
 	u32 index;
 
@@ -367,37 +464,6 @@ TEST(what_is_learnt_leaves_room_for_what_is_promised)
 static bool would_run(u32 index, u64 now_ns)
 {
 	return an_learnt_would_run(&set, an_contract_cpu(&set, 0), contract(index), now_ns);
-}
-
-/*
- * A program that took long to begin plays sound: once that is forgotten its promise shrinks to a
- * sixth. Its next job begins anew, and does not live on what is left until the old deadline.
- */
-TEST(a_promise_that_shrinks_does_not_keep_its_deadline)
-{
-	struct an_promise promise = {0};
-	struct an_learner l = {.largest_ns = 8 * MS, .jobs = AN_LEARN_JOBS};
-	u64 now_ns = 1000 * MS;
-	struct an_contract *c;
-
-	an_contracts_init(&set, 0);
-	an_learn_promise(&l, BOUND, &promise);
-	c = contract(an_contract_create(&set, &promise));
-	an_contract_wake(&set, 1, now_ns);
-	CHECK_EQ(c->left_ns, 16 * MS);
-	CHECK_EQ(c->deadline_ns, now_ns + 32 * MS);
-	l.largest_ns = 1300000;
-	an_learn_promise(&l, BOUND, &promise);
-	CHECK_EQ(an_contract_set(&set, 1, &promise), 0);
-	CHECK_EQ(c->left_ns, 2600000);
-	CHECK_EQ(c->deadline_ns, now_ns + 5200000);
-	for (u32 job = 0; job < 10; job++) {
-		CHECK_EQ(an_contract_charge(&set, 1, 1300000, now_ns + 1300000), AN_RULE_NONE);
-		an_contract_sleep(&set, 1, now_ns + 1300000);
-		now_ns += 5333000;
-		CHECK_EQ(an_contract_wake(&set, 1, now_ns), AN_RULE_RELEASED);
-	}
-	check_contracts(1);
 }
 
 /* The contract that runs now, on the only CPU: what is overdrawn stands back before the pick. */
@@ -552,8 +618,6 @@ TEST(what_is_learnt_gets_the_bound_and_no_more)
 	}
 	CHECK(contracts[7] != AN_NONE);
 	CHECK(would_run(contracts[7], now_ns + 1000 * MS));
-	while (would_run(contracts[7], now_ns))
-		an_contract_charge(&set, contracts[7], MS, now_ns);
 	CHECK(used_ns >= 9900 * MS && used_ns <= 10000 * MS + AN_BUCKET_NS);
 }
 
@@ -572,7 +636,6 @@ TEST(there_is_room_while_the_bound_is_not_used)
 	an_contract_charge(&set, index, 100 * MS, now_ns);
 	CHECK(!an_learnt_has_room(&set, q, BOUND, 100, now_ns));
 	CHECK(an_learnt_has_room(&set, q, BOUND - 100, 100, now_ns));
-	CHECK(an_learnt_has_room(&set, q, BOUND, AN_LEARN_SMALL_PART, now_ns));
 	CHECK(an_learnt_has_room(&set, q, BOUND, 100, now_ns + 100 * MS));
 }
 
@@ -690,19 +753,6 @@ TEST(who_has_used_all_that_it_may_is_not_waited_for)
 	CHECK_EQ(next_to_run(now_ns), sound);
 	CHECK(!would_run(newcomer, now_ns));
 	check_contracts(2);
-}
-
-/* Where others are sure of all that may be taken, one that types still is of the little it needs.
- */
-TEST(who_wants_little_is_sure_of_it)
-{
-	u32 little = an_learn_wanted(16), most = BOUND - BOUND / 16;
-
-	CHECK_EQ(an_learn_sure(100, BOUND, most), 0);
-	CHECK_EQ(an_learn_sure(100, BOUND, most - 50), 50);
-	CHECK_EQ(an_learn_sure(16, BOUND, most), little);
-	CHECK_EQ(an_learn_sure(16, BOUND, BOUND - 5), 5);
-	CHECK_EQ(an_learn_sure(16, BOUND, BOUND), 0);
 }
 
 /* Short-lived programs are many, and their slots may stay taken for a while. */

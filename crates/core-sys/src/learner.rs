@@ -13,6 +13,8 @@ unsafe extern "C" {
 pub struct Learner {
     /// When the job in progress, or the last one, began [ns].
     pub woken_ns: u64,
+    /// When it went to sleep last [ns]; 0: not known.
+    pub slept_ns: u64,
     /// CPU time of that job so far [ns].
     pub service_ns: u32,
     /// The largest CPU time of a job, lately [ns].
@@ -35,6 +37,10 @@ pub struct Learner {
     pub before_ns: u32,
     /// CPU time of a job that nobody waits for, not long ago [ns]; 0: there was none.
     pub long_ns: u32,
+    /// Events that have woken it since it last slept for long, up to one more than it takes to judge it.
+    pub events: u32,
+    /// Whether it has had a job that nobody waits for.
+    pub took_long: u32,
     /// Of its wake-ups by the clock or a device.
     pub rhythm: Rhythm,
 }

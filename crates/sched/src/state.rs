@@ -179,7 +179,6 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         contract_picks,
         contract_preemptions,
         learnt,
-        trials,
         bound,
         overdue,
         pulled,

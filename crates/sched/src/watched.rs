@@ -28,12 +28,12 @@ pub struct Watched {
     pub name: String,
     /// Whether it is the kernel's own; those are given no contract.
     pub of_kernel: bool,
+    /// Whether it works for an event from outside, as far as it is watched (`core/learn.h`).
+    pub for_event: bool,
+    /// Whether it is to have no more than what others leave: it is niced, or under SCHED_IDLE.
+    pub background: bool,
     /// When it wakes and how long it works then.
     pub seen: Learner,
-    /// Whether it is on trial: it never waits, perhaps because it is late (`core/trial.h`).
-    pub on_trial: bool,
-    /// Trials that it has failed since it passed one.
-    pub trials_failed: u32,
     /// What contracts that are learnt may have of each CPU [1/1024]; 0: none are.
     pub bound: u32,
     /// The contract that it runs under: its own, or its class's.
@@ -57,9 +57,17 @@ pub struct Held {
     pub deadline_ns: u64,
     /// The CPU that serves it.
     pub cpu: u32,
+    /// If learnt: whether somebody is likely to wait for what the thread does (`core/learn.h`).
+    pub awaited: bool,
     /// If learnt: what it is sure of, whatever others use [1/1024 of that CPU].
     pub sure: u32,
 }
+
+/// AN_UNAWAITED of core/contract.h.
+const UNAWAITED: u32 = 1 << 9;
+
+/// Of a task with nice value 0: `AN_USUAL_WEIGHT`.
+const USUAL_WEIGHT: u32 = 1024;
 
 /// The threads of a process, or one thread, in the order of their ids. None: there is no such process.
 ///
@@ -111,6 +119,8 @@ fn look(
         tid,
         name: name.strip_suffix('\n').unwrap_or(&name).to_owned(),
         of_kernel: of_kernel(tid),
+        for_event: state.event != 0,
+        background: state.weight < USUAL_WEIGHT,
         seen: Learner {
             woken_ns: seen.woken_ns,
             service_ns: seen.service_ns,
@@ -124,6 +134,9 @@ fn look(
             within_ns: seen.within_ns,
             before_ns: seen.before_ns,
             long_ns: seen.long_ns,
+            slept_ns: seen.slept_ns,
+            events: seen.events,
+            took_long: seen.took_long,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
                 beats: seen.rhythm.beats,
@@ -131,8 +144,6 @@ fn look(
                 uneven_ns: seen.rhythm.uneven_ns,
             },
         },
-        on_trial: state.trial.state != 0,
-        trials_failed: state.trial.failures,
         bound: contracts.contracts.learn_bound,
         contract: held(contracts, state.contract).or_else(|| held_by_class(contracts, state.leaf)),
         works_for: match state.home {
@@ -166,6 +177,7 @@ fn held(contracts: &types::bss_contracts, name: u32) -> Option<Held> {
         period_ns: contract.promise.period_ns,
         deadline_ns: contract.job_rel_ns,
         cpu: u32::from(contract.cpu),
+        awaited: contract.promise.flags & UNAWAITED == 0,
         sure: contract.sure,
     })
 }

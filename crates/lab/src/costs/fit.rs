@@ -28,12 +28,7 @@ pub(super) const MODELS: [Model; 4] = [
     },
     Model {
         program: "andante_enqueue",
-        counters: &[
-            "wake_preemptions",
-            "contract_preemptions",
-            "trials",
-            "bound",
-        ],
+        counters: &["wake_preemptions", "contract_preemptions", "bound"],
     },
     Model {
         program: "andante_running",

@@ -48,8 +48,6 @@ struct Told {
     works_at_most_ns: u32,
     works_now_ns: u32,
     cpu_part: f64,
-    on_trial: bool,
-    trials_failed: u32,
     contract: Option<Contract>,
     no_contract_because: Option<String>,
     works_for: Option<String>,
@@ -63,6 +61,7 @@ struct Contract {
     budget_ns: u64,
     period_ns: u64,
     deadline_ns: u64,
+    awaited: Option<bool>,
     sure_part: Option<f64>,
 }
 
@@ -79,8 +78,6 @@ impl Told {
             works_at_most_ns: seen.largest_ns,
             works_now_ns: seen.service_ns,
             cpu_part: part(seen.part()),
-            on_trial: thread.on_trial && thread.contract.is_some_and(|held| held.learnt),
-            trials_failed: thread.trials_failed,
             contract: thread.contract.map(Contract::of),
             no_contract_because: match thread.contract {
                 Some(_) => None,
@@ -110,6 +107,7 @@ impl Contract {
             budget_ns: held.budget_ns,
             period_ns: held.period_ns,
             deadline_ns: held.deadline_ns,
+            awaited: held.learnt.then_some(held.awaited),
             sure_part: held.learnt.then(|| part(held.sure)),
         }
     }
@@ -123,6 +121,9 @@ fn obstacle(thread: &Watched) -> String {
     if thread.bound == 0 {
         return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
             .to_owned();
+    }
+    if thread.background {
+        return "it is niced, or under SCHED_IDLE, and gets what others leave".to_owned();
     }
     // That tells more than the jobs before it.
     if thread.seen.goes_on() {
@@ -140,16 +141,13 @@ fn obstacle(thread: &Watched) -> String {
             "it uses more on average than all may have that is learnt, {} of a CPU",
             percent(part(thread.bound))
         ),
-        Some(Obstacle::New) => match thread.trials_failed {
-            0 => {
-                "it has not been seen to wait for long enough; for its own children does not count"
-                    .to_owned()
-            }
-            1 => "it was on trial, and went on without waiting for anything".to_owned(),
-            times => {
-                format!("it was on trial {times} times, and went on without waiting for anything")
-            }
-        },
+        Some(Obstacle::New) => {
+            "it has not been seen to wait for long enough; for its own children does not count"
+                .to_owned()
+        }
+        None if !thread.for_event => "no event from outside has woken it, nor another thread that works for one of \
+                                      the last second, and what it does is too short to be a late frame"
+            .to_owned(),
         None => "there was no room on any CPU when it woke last".to_owned(),
     }
 }
@@ -178,11 +176,6 @@ fn text(threads: &[Told]) -> String {
         if let Some(class) = &one.works_for {
             line(format!("works for a client in {class} at present"));
         }
-        if one.on_trial {
-            line(
-                "is on trial: it does not wait for anything, perhaps because it is late".to_owned(),
-            );
-        }
         match (&one.contract, &one.no_contract_because) {
             (Some(contract), _) => line(contract.text()),
             (None, Some(because)) => line(paint(DIM, format!("no contract: {because}"))),
@@ -207,8 +200,10 @@ impl Contract {
             time(self.period_ns),
             time(self.deadline_ns)
         );
-        if let Some(sure) = self.sure_part {
-            text += &format!("; sure of {} of it", percent(sure));
+        match (self.awaited, self.sure_part) {
+            (Some(false), _) => text += "; sure of nothing, for nobody seems to wait for it",
+            (_, Some(sure)) => text += &format!("; sure of {} of it", percent(sure)),
+            (_, None) => {}
         }
         text
     }
@@ -242,6 +237,8 @@ mod tests {
             tid: 17,
             name: "mpv".to_owned(),
             of_kernel: false,
+            for_event: true,
+            background: false,
             seen: Learner {
                 jobs: 16,
                 distance_ns: 33_300_000,
@@ -254,8 +251,6 @@ mod tests {
                 },
                 ..Learner::default()
             },
-            on_trial: false,
-            trials_failed: 0,
             bound: 512,
             contract: Some(Held {
                 learnt: true,
@@ -264,6 +259,7 @@ mod tests {
                 period_ns: 64_400_000,
                 deadline_ns: 42_000_000,
                 cpu: 1,
+                awaited: true,
                 sure: 249,
             }),
             works_for: None,
@@ -303,12 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn so_is_a_trial() {
+    fn so_is_that_nobody_seems_to_wait() {
         let mut thread = film();
-        thread.on_trial = true;
-        assert!(said(&thread).contains("is on trial: it does not wait"));
-        thread.contract = None; // it is over, and the kernel has yet to see that
-        assert!(!said(&thread).contains("is on trial"));
+        thread.contract = thread.contract.map(|held| Held {
+            awaited: false,
+            sure: 0,
+            ..held
+        });
+        assert!(said(&thread).contains("; sure of nothing, for nobody seems to wait for it"));
     }
 
     #[test]
@@ -326,11 +324,11 @@ mod tests {
         assert!(without(|t| t.seen.long_ns = 55_000_000).contains("55.0 ms on end"));
         assert!(without(|t| t.seen.mean_ns = 20_000_000).contains("50 % of a CPU"));
         assert!(without(|t| t.seen.jobs = 3).contains("not been seen"));
-        let failed = |thread: &mut Watched| {
-            thread.seen.jobs = 0;
-            thread.trials_failed = 2;
+        let talks = |thread: &mut Watched| {
+            thread.for_event = false;
+            thread.seen.mean_ns = 20_000;
         };
-        assert!(without(failed).contains("on trial 2 times"));
+        assert!(without(talks).contains("no event from outside"));
         let busy = without(|t| t.seen.service_ns = 2_000_000_000);
         assert!(busy.contains("has worked for 2.0 s or more"), "{busy}");
         let typist = without(|t| t.seen.rhythm.uneven_ns = 20_000_000);
