@@ -12,7 +12,9 @@
 /*
  * The task is woken: what does it work for from now on? An interrupt tells of an event, and so does
  * a thread of the kernel's (whose root_ns is 0), or one that we do not schedule. Any other thread
- * has it work for what it works for itself.
+ * has it work for what it works for itself. One that has waited inside the kernel, for a page, a
+ * file or a lock, goes on with what it worked for, unless a rhythm shows that it waits for a clock
+ * there, as a display's driver may.
  */
 static __always_inline void learn_event(struct task_state *ts, const struct cpu_state *here,
 					u64 now_ns)
@@ -22,9 +24,11 @@ static __always_inline void learn_event(struct task_state *ts, const struct cpu_
 		ts->event = an_learn_is_rooted(here->root_ns, now_ns) ? here->event : AN_EVENT_NONE;
 		return;
 	}
-	an_learn_slept(&ts->learner, now_ns);
 	if (an_kin_interrupt())
 		an_rhythm_beat(&ts->learner.rhythm, now_ns);
+	if (ts->waits_inside && !an_rhythm_ns(&ts->learner.rhythm))
+		return;
+	an_learn_slept(&ts->learner, now_ns);
 	ts->root_ns = now_ns;
 	ts->event = an_learn_evident(&ts->learner) ? AN_EVENT_AWAITED : AN_EVENT_UNAWAITED;
 }

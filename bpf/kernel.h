@@ -51,6 +51,7 @@ enum bpf_map_type {
 #define SCX_OPS_ENQ_EXITING 4
 /* And a task that the only CPU that has one does not go on with is queued like any other. */
 #define SCX_OPS_ENQ_LAST 2
+#define TASK_UNINTERRUPTIBLE 2
 #define AN_NICE_0_PRIO 120 /* static_prio at nice 0 */
 /* include/uapi/linux/sched.h */
 #define SCHED_BATCH 3
@@ -109,6 +110,7 @@ struct pid;
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
 	u32 flags;
 	int pid;
 	int tgid;

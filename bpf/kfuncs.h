@@ -101,6 +101,13 @@ static __always_inline bool an_kends(const struct task_struct *task)
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
+/* Does the task, which goes to sleep, wait inside the kernel, for a page, a file or a lock? A
+ * signal does not wake it then, so people do not either. */
+static __always_inline bool an_kwaits_inside(const struct task_struct *p)
+{
+	return p->__state & TASK_UNINTERRUPTIBLE;
+}
+
 /* The quota that the class begins with; 6.17 tells it. */
 static __always_inline void an_kquota(const struct scx_cgroup_init_args *args, u64 *quota_us,
 				      u64 *period_us, u64 *burst_us)

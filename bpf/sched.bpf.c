@@ -118,6 +118,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	task_settles(p, ts);
 	if (!runnable) {
 		ts->learner.slept_ns = an_kclock_ns();
+		ts->waits_inside = an_kwaits_inside(p);
 		ts->job_ns = 0;
 		contract_uncount(ts);
 	} else if (c->gone) {

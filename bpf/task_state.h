@@ -24,7 +24,8 @@ struct task_state {
 	u32 weight;	 /* by its nice value: task_weighs() */
 	u32 answers; /* that it has given as a server since it has woken, or they were counted */
 	u32 event;   /* what it works for: enum an_learn_event */
-	u64 root_ns; /* when that came; 0: it is a thread of the kernel's */
+	bool waits_inside; /* it sleeps, or last slept, inside the kernel: an_kwaits_inside() */
+	u64 root_ns;	   /* when that came; 0: it is a thread of the kernel's */
 	struct an_learner learner;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;

@@ -520,7 +520,8 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	struct an_contract *c = an_contract(cs, index);
 	u64 run_ns = AN_NEVER, until_ns;
 
-	if (an_contract_has_budget(c) && (c->split || !an_has(c, AN_EXHAUSTIVE))) {
+	if (an_contract_has_budget(c) && !an_has(c, AN_LEARNT) &&
+	    (c->split || !an_has(c, AN_EXHAUSTIVE))) {
 		run_ns = c->left_ns;
 		if (an_has(c, AN_RECLAIM))
 			run_ns += an_residual_for(an_contract_cpu(cs, c->cpu), c->deadline_ns);

@@ -103,7 +103,7 @@ struct an_learner {
 	u32 before_ns;	 /* the same of the window before */
 	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
 	u32 events;  /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
-	u32 took_long; /* it has had a job that nobody waits for: one is forgiven */
+	u32 took_long;		 /* it has had a job that nobody waits for: one is forgiven */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -317,7 +317,7 @@ an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event
 {
 	enum an_learn_obstacle obstacle = an_learn_obstacle(l, bound);
 
-	if (obstacle == AN_LEARN_NEW)
+	if (obstacle == AN_LEARN_NEW || obstacle == AN_LEARN_LONG)
 		return true;
 	return obstacle == AN_LEARN_NONE && (event || l->mean_ns >= AN_LEARN_DISTANCE_MIN_NS);
 }
@@ -363,7 +363,7 @@ an_inline void an_learn_promise_for(const struct an_learner *l, u32 event, u32 b
 	const struct an_learner longest = {.jobs = AN_LEARN_JOBS,
 					   .largest_ns = AN_LEARN_SERVICE_MAX_NS};
 	bool awaited = event == AN_EVENT_AWAITED;
-	bool doubtful = !awaited && l->jobs < AN_LEARN_JOBS;
+	bool doubtful = l->long_ns || (!awaited && l->jobs < AN_LEARN_JOBS);
 
 	an_learn_promise(doubtful ? &longest : l, bound, p);
 	if (!awaited)

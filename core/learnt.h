@@ -10,11 +10,12 @@
 #include "learn.h"
 
 #define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
-#define AN_LEARN_LEVEL_STEP 16u	/* the level falls and rises by one in so many at a time */
-#define AN_LEARN_REFILL_NS 1000000LL	    /* who has nothing left waits until there is so much */
+#define AN_LEARN_LEVEL_STEP 16u	     /* the level falls and rises by one in so many at a time */
+#define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
 #define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
+#define AN_LEARN_DOUBLINGS 9u		/* from the shortest job to one longer than the longest */
 
 /* Does what it would be offered now differ so much from what it has that it matters? */
 an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_contract *c)
@@ -174,11 +175,20 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 	c->own.left_ns = own_ns;
 }
 
-/* What the job in service is expected to need still; if it takes longer, as long again [ns]. */
+/*
+ * What the job in service is expected to need still [ns]. One that has taken longer than expected
+ * is expected to take twice that, and so on: two such jobs would take the CPU from each other all
+ * the time if what they need did not shrink while they run.
+ */
 an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
 {
 	u64 job_ns = an_learn_job_ns(&c->promise);
+	u32 left = AN_LEARN_DOUBLINGS;
 
+	an_while(left && c->ran_ns >= job_ns) {
+		job_ns *= 2;
+		left = an_opaque(left - 1);
+	}
 	return c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
 }
 

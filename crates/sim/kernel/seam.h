@@ -416,6 +416,13 @@ static inline bool an_kis_batch(const struct task_struct *p)
 	return false;
 }
 
+/* Nor does one wait for a page or a lock of the kernel's. */
+static inline bool an_kwaits_inside(const struct task_struct *p)
+{
+	(void)p;
+	return false;
+}
+
 static inline bool an_kclass_is_idle(const struct cgroup *cgrp)
 {
 	return cgrp->idle;
