@@ -8,22 +8,23 @@
  * asked of it is asked in this order.
  *
  * 1. What does it work for? For an *event* from outside, a beat of the clock or something that a
- *    device has, if that has woken it, or a task has woken or made it that works for that event, in
- *    the second since it came (an_learn_is_rooted()). Who wakes whom is a chain, and a chain that
- *    has no such beginning is no answer to anything: programs that talk to one another all the
- *    time sleep as often as a film does.
+ *    device has, if that has woken it, or a task has woken or made it that works for that event,
+ *    in the second since it came (an_learn_is_rooted()). Who wakes whom is a chain, and a chain
+ *    that has no such beginning is no answer to anything: programs that talk to one another all
+ *    the time sleep as often as a film does. A wait inside the kernel, for a page or a lock, is
+ *    part of what a task does, and what ends it is no event.
  * 2. Does somebody wait for the answer (an_learn_evident())? It seems so if such events come to
  *    the task that they wake in a rhythm [rhythm.h]; or if it has slept, before one of the last
  *    AN_LEARN_JOBS, for as long as people take; or if no more of them are known. It does not seem
- * so otherwise: a job that waits for its disk sleeps as often as a film. All that works for an
- * event is waited for if the event is.
+ *    so otherwise: a job that waits for its disk sleeps as often as a film. All that works for an
+ *    event is waited for if the event is.
  * 3. How much does it need? A *job* is what a task does from one wake-up to the next, if that is
  *    later than AN_LEARN_DISTANCE_MIN_NS: a frame that passes through many hands is not as many
- * jobs. A task that forks and waits has work done, and does not wait for anything else: to be woken
- * by a child that ends, or begins to execute a program, begins no job; the caller leaves such
- *    wake-ups out. A server that is asked again before it has answered does not sleep, and would
- *    not while it lacks the CPU: its jobs go from one answer to the next (an_learn_answered()). Of
- *    jobs is kept
+ *    jobs. A task that forks and waits has work done, and does not wait for anything else: to be
+ *    woken by a child that ends, or begins to execute a program, begins no job; the caller leaves
+ *    such wake-ups out. A server that is asked again before it has answered does not sleep, and
+ *    would not while it lacks the CPU: its jobs go from one answer to the next
+ *    (an_learn_answered()). Of jobs is kept
  *
  *      largest service         CPU time of a job, in this window of 128 jobs and the one before, so
  *                              that the one expensive frame of each group is remembered; but not
@@ -34,12 +35,13 @@
  *      mean service, distance  exponential averages over some sixteen jobs
  *
  * 4. May it have a contract (an_learn_may_be_interactive())? Yes if it uses at most the bound's
- * part of the CPU on average, and no job of the last AN_LEARN_AVERAGED, or of two seconds, took
- * longer than AN_LEARN_SERVICE_MAX_NS. One that has done few jobs has the benefit of the doubt:
- * nothing is known yet of a film that starts, and its first frames are looked at. One that works
- * for no event needs more: its jobs have to be work, not talk. So a film that is late gets along,
- * whose threads hand frames to one another and never sleep until one is due. A job that takes
- * longer than AN_LEARN_SERVICE_MAX_NS ends the contract at once (an_learn_goes_on()).
+ *    part of the CPU on average. Two have the benefit of the doubt: one that has done few jobs, for
+ *    nothing is known yet of a film that starts, and its first frames are looked at; and one that
+ *    has had a job longer than AN_LEARN_SERVICE_MAX_NS among the last AN_LEARN_AVERAGED, or in two
+ *    seconds, as a player that reads on has. Such a job ends the contract at once
+ *    (an_learn_goes_on()), and the next one is due late. One that works for no event needs more:
+ *    its jobs have to be work, not talk. So a film that is late gets along, whose threads hand
+ *    frames to one another and never sleep until one is due.
  *
  * The contract is of rank EXTRA: after all that were promised, before all shares. What somebody
  * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
@@ -49,7 +51,7 @@
  * for a task that takes long to answer is not expected to answer at once. One that wakes in a
  * rhythm is expected to be done at the next beat, of which half is its own, and half for those that
  * it asks: it has that long, if that is more; but one that takes little is served soon, for nobody
- * waits for it long. One of which nothing is known but that it was made may take as long as
+ * waits for it long. One that is in doubt (an_learn_promise_for()) may take as long as
  * anybody waits, and is due accordingly. A job that another learnt one has woken is due when that
  * is, if that is earlier, for it is likely to be waited for (an_contract_inherit_deadline()).
  *
@@ -103,7 +105,6 @@ struct an_learner {
 	u32 before_ns;	 /* the same of the window before */
 	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
 	u32 events;  /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
-	u32 took_long;		 /* it has had a job that nobody waits for: one is forgiven */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -129,7 +130,7 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->long_ns = 0;
-	l->slept_ns = l->events = l->took_long = 0;
+	l->slept_ns = l->events = 0;
 	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
@@ -137,10 +138,6 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 /* A job took so long, and was so far from the next. */
 an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distance_ns)
 {
-	if (service_ns > AN_LEARN_SERVICE_MAX_NS && !l->took_long) {
-		l->took_long = 1;
-		return;
-	}
 	if (service_ns > AN_LEARN_SERVICE_MAX_NS) {
 		l->long_ns = service_ns;
 		an_learn_window(l, l->largest_ns);

@@ -35,18 +35,24 @@ an_inline u32 an_learnt_bound(const struct an_contracts *cs, const struct an_con
 	return cs->bound && left < cs->learn_bound ? left : cs->learn_bound;
 }
 
-/* The contract is sure of what its task uses on average [1/1024], as far as others leave it that.
+/*
+ * The contract is sure of what its task uses on average [1/1024], as far as others leave it that,
+ * and at most of the level. That falls as long as somebody finds less left than it, so that those
+ * who want most give way, each when it wakes.
  */
 an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, u32 part)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->promise.cpu);
-	u32 wanted = an_has(c, AN_UNAWAITED) ? 0 : an_learn_wanted(part);
+	u32 wanted = an_has(c, AN_UNAWAITED) ? 0 : an_learn_wanted(part), left;
 
 	q->sure -= c->sure;
 	c->part = part;
-	c->sure = wanted < q->level ? wanted : q->level;
+	left = an_learnt_bound(cs, q) > q->sure ? an_learnt_bound(cs, q) - q->sure : 0;
+	if (wanted > q->level)
+		wanted = q->level;
+	c->sure = wanted < left ? wanted : left;
 	q->sure += c->sure;
-	if (q->sure > an_learnt_bound(cs, q))
+	if (c->sure < wanted)
 		q->level -= q->level / AN_LEARN_LEVEL_STEP;
 	else if (q->level < 1024)
 		q->level += q->level / AN_LEARN_LEVEL_STEP + 1;

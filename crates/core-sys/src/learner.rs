@@ -39,8 +39,6 @@ pub struct Learner {
     pub long_ns: u32,
     /// Events that have woken it since it last slept for long, up to one more than it takes to judge it.
     pub events: u32,
-    /// Whether it has had a job that nobody waits for.
-    pub took_long: u32,
     /// Of its wake-ups by the clock or a device.
     pub rhythm: Rhythm,
 }

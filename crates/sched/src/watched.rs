@@ -136,7 +136,6 @@ fn look(
             long_ns: seen.long_ns,
             slept_ns: seen.slept_ns,
             events: seen.events,
-            took_long: seen.took_long,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
                 beats: seen.rhythm.beats,
