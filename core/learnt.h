@@ -15,7 +15,6 @@
 #define AN_LEARN_WAIT_MAX_NS 100000000ULL
 #define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
 #define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
-#define AN_LEARN_DOUBLINGS 9u		/* from the shortest job to one longer than the longest */
 
 /* Does what it would be offered now differ so much from what it has that it matters? */
 an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_contract *c)
@@ -181,6 +180,16 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 	c->own.left_ns = own_ns;
 }
 
+/* The next power of two above so many, if these are fewer than 65,536. */
+an_inline u64 an_doubled(u64 times)
+{
+	times |= times >> 1;
+	times |= times >> 2;
+	times |= times >> 4;
+	times |= times >> 8;
+	return times + 1;
+}
+
 /*
  * What the job in service is expected to need still [ns]. One that has taken longer than expected
  * is expected to take twice that, and so on: two such jobs would take the CPU from each other all
@@ -189,13 +198,8 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 an_inline u64 an_learnt_needs_ns(const struct an_contract *c)
 {
 	u64 job_ns = an_learn_job_ns(&c->promise);
-	u32 left = AN_LEARN_DOUBLINGS;
 
-	an_while(left && c->ran_ns >= job_ns) {
-		job_ns *= 2;
-		left = an_opaque(left - 1);
-	}
-	return c->ran_ns < job_ns ? job_ns - c->ran_ns : job_ns;
+	return an_doubled(c->ran_ns / job_ns) * job_ns - c->ran_ns;
 }
 
 /*

@@ -65,7 +65,8 @@ fn contracts_hold_beside_endless_loops() {
     assert_eq!(number(&report, "promised_in_class"), 1.0);
     // 27 times as many as this are more than there can be.
     assert!(number(&report, "ending") >= 38.0, "{report:?}");
-    assert_eq!(number(&report, "learnt"), 40.0);
+    // And that of the thread that has made them, and sleeps.
+    assert!(number(&report, "learnt") >= 40.0, "{report:?}");
     assert_eq!(
         report["contracts"],
         ["1", "0", "0", "0", "0", "0", "2", "0"]

@@ -3,6 +3,7 @@
 hog 8
 hog 1
 loop=$last
+sleep 0.5 # what has just been made has the benefit of the doubt
 echo "REPORT without $(parts 2 $loop)"
 andante reserve $loop 4ms/10ms
 echo "REPORT reserved $(parts 2 $loop)"

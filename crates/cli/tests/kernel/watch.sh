@@ -18,7 +18,7 @@ andante why --pid $waits >/tmp/why.waits
 andante why --pid $forks >/tmp/why.forks
 andante why --pid $(cat /proc/$starter/task/$starter/children) >/tmp/why.works
 echo "REPORT why_waits $(grep -c 'learnt contract on CPU 0' /tmp/why.waits)"
-echo "REPORT why_forks $(grep -c 'for its own children does not count' /tmp/why.forks)"
+echo "REPORT why_forks $(grep -c 'nobody seems to wait for it' /tmp/why.forks)"
 echo "REPORT why_works $(grep -c 'has worked for .* since it woke last' /tmp/why.works)"
 sed 's/^/WHY /' /tmp/why.waits /tmp/why.forks /tmp/why.works
 andante top --once --interval 2 >/tmp/top

@@ -195,21 +195,29 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
     }
 }
 
-/// Frames shown more than half a period after their place in the even rhythm that the second frame
-/// began, for mpv shows the first as soon as it has it, and starts its clock then; dropped frames
-/// keep their place.
+/// Frames shown more than half a period after their place in the even rhythm of the first second's
+/// frames (their median); dropped frames keep their place. No single frame can begin the rhythm: mpv
+/// shows the first as soon as it has it, and may start its clock anew when its sound begins, some
+/// frames later. That is a freeze, and no reason to call all frames after it late.
 fn late_frames(result: &ProgramResult, period_ms: f64) -> u64 {
     let shown = result.shown_ms.iter().map(|ms| (*ms, true));
     let mut frames: Vec<_> = shown
         .chain(result.dropped_ms.iter().map(|ms| (*ms, false)))
         .collect();
     frames.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let in_rhythm = || frames.iter().skip(1);
-    let begin_ms = in_rhythm().next().map_or(0.0, |frame| frame.0);
-    let late = |(place, (ms, shown)): &(usize, &(f64, bool))| {
-        *shown && ms - begin_ms > (*place as f64 + 0.5) * period_ms
+    let in_rhythm = || frames.iter().skip(1).enumerate();
+    let begun_ms = |(place, (ms, _)): (usize, &(f64, bool))| ms - place as f64 * period_ms;
+    let mut first_ms: Vec<f64> = in_rhythm()
+        .take((1e3 / period_ms) as usize)
+        .map(begun_ms)
+        .collect();
+    first_ms.sort_by(f64::total_cmp);
+    let Some(begin_ms) = first_ms.get(first_ms.len() / 2) else {
+        return 0;
     };
-    in_rhythm().enumerate().filter(late).count() as u64
+    let late =
+        |frame: &(usize, &(f64, bool))| frame.1.1 && begun_ms(*frame) > begin_ms + 0.5 * period_ms;
+    in_rhythm().filter(late).count() as u64
 }
 
 fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramResult) {
