@@ -63,7 +63,7 @@ for mask in 1 2; do
 	loops one/alone 1 $mask
 	loops one/pair 2 3
 	loops two 3 3
-	sleep 0.5
+	sleep 1 # what has just been made has the benefit of the doubt, each for 40 ms
 	shares bound$mask one two one/alone one/pair
 	kill $hogs
 	wait $hogs 2>/dev/null
