@@ -21,6 +21,8 @@ struct an_rhythm {
 	u32 beats;     /* so far, at most AN_RHYTHM_BEATS */
 	u32 beat_ns;   /* of one beat from the next, on average */
 	u32 uneven_ns; /* mean deviation of that */
+	u16 times;     /* so many beats long was the last distance */
+	u16 in_a_row;  /* as were so many before it, up to AN_RHYTHM_LEAST */
 };
 
 /* The average over so many samples, of which this is the last. */
@@ -40,7 +42,22 @@ an_inline u64 an_apart(u64 a, u64 b)
 an_inline void an_rhythm_begin(struct an_rhythm *r, u64 now_ns)
 {
 	r->last_ns = now_ns;
-	r->beats = r->beat_ns = r->uneven_ns = 0;
+	r->beats = r->beat_ns = r->uneven_ns = r->times = r->in_a_row = 0;
+}
+
+/*
+ * A distance was so many beats long. If as many in a row were as makes a rhythm, that is the beat:
+ * one short distance, as at a start, would make the grid a fraction of it for ever.
+ */
+an_inline void an_rhythm_counts(struct an_rhythm *r, u32 times)
+{
+	r->in_a_row = times == r->times ? r->in_a_row + 1 : 1;
+	r->times = times;
+	if (r->in_a_row < AN_RHYTHM_LEAST)
+		return;
+	r->beat_ns *= times;
+	r->times = 1;
+	r->in_a_row = 0;
 }
 
 /*
@@ -71,6 +88,7 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
 	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
 				r->beats < AN_RHYTHM_LAST ? r->beats : AN_RHYTHM_LAST);
+	an_rhythm_counts(r, times);
 }
 
 /*

@@ -106,3 +106,20 @@ TEST(what_comes_at_any_time_has_no_rhythm)
 	beats(&r, now_ns, AN_RHYTHM_BEATS, 20000 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), AN_RHYTHM_MAX_NS);
 }
+
+/* One that begins with a short distance, which its beat happens to be a multiple of. */
+TEST(a_grid_is_no_fraction_of_the_beat)
+{
+	struct an_rhythm r;
+	u64 now_ns = 1000 * MS;
+
+	an_rhythm_begin(&r, now_ns);
+	an_rhythm_beat(&r, now_ns += 2 * MS);
+	for (u32 beat = 0; beat < AN_RHYTHM_LEAST; beat++)
+		an_rhythm_beat(&r, now_ns += 14 * MS);
+	CHECK_EQ(an_rhythm_ns(&r), 14 * MS);
+	/* Some that are missed change nothing. */
+	for (u32 beat = 0; beat < 20; beat++)
+		an_rhythm_beat(&r, now_ns += (1 + beat % 3) * 14 * MS);
+	CHECK_EQ(an_rhythm_ns(&r), 14 * MS);
+}

@@ -55,6 +55,10 @@ pub struct Rhythm {
     pub beat_ns: u32,
     /// Mean deviation of that [ns].
     pub uneven_ns: u32,
+    /// So many beats long was the last distance.
+    pub times: u16,
+    /// As were so many before it.
+    pub in_a_row: u16,
 }
 
 impl Rhythm {
@@ -150,9 +154,10 @@ mod tests {
             beats: 16,
             beat_ns: 33 * MS,
             uneven_ns: MS,
+            ..Rhythm::default()
         };
         assert_eq!(film.steady_ns(), Some(33 * MS));
-        assert_eq!(Rhythm { beats: 15, ..film }.steady_ns(), None);
+        assert_eq!(Rhythm { beats: 5, ..film }.steady_ns(), None);
         let uneven_ns = 9 * MS;
         assert_eq!(Rhythm { uneven_ns, ..film }.steady_ns(), None);
     }
