@@ -6,6 +6,7 @@
 
 mod distribution;
 mod expression;
+mod families;
 pub(crate) mod family;
 mod measure;
 mod report;
@@ -32,6 +33,7 @@ use crate::result::SchedulerResult;
 use crate::run::write_file;
 use crate::scenario::Workload;
 use crate::{simulator, stop};
+pub use families::families;
 pub use family::{DrawId, Family, known_families};
 use family::{Drawn, read_figures};
 use measure::{Figures, MEASURES, Outcome};

@@ -117,23 +117,23 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-fn lines(table: Table) -> String {
+pub(super) fn lines(table: Table) -> String {
     let line = |line: String| format!("{}\n", line.trim_end());
     table.lines().map(line).collect()
 }
 
 /// A table whose figures are never broken: some 90 columns wide with the longest that there are.
-fn unbroken_table(colour: bool) -> Table {
+pub(super) fn unbroken_table(colour: bool) -> Table {
     let mut table = empty_table(usize::from(u16::MAX), colour);
     table.set_content_arrangement(ContentArrangement::Disabled);
     table
 }
 
-fn right(text: impl Into<String>) -> Cell {
+pub(super) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }
 
-fn bold(text: impl Into<String>) -> Cell {
+pub(super) fn bold(text: impl Into<String>) -> Cell {
     right(text).add_attribute(Attribute::Bold)
 }
 

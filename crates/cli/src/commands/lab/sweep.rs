@@ -15,7 +15,8 @@ use crate::output::{self, DIM, paint};
 /// Every draw runs under every scheduler, on all cores. What comes out is told as distributions, by load,
 /// and as the worst draws with the commands that run them again, in the simulator and on a real kernel.
 /// Draw K of seed S is the same whatever else is asked for. DIR/sweep/FAMILY is left with sweep.json,
-/// report.html (opens offline), and the worst draws as scenarios.
+/// report.html (opens offline), and the worst draws as scenarios. Of several families, a table at the end
+/// has them side by side: draws that keep every bound, and draws that are worse than under stock.
 ///
 /// Measures: late_share (of frames), xrun_share (of periods of sound), key_p99_ms, key_max_ms, and batch
 /// (work done over that under the reference).
@@ -96,7 +97,10 @@ impl Sweep {
             results.push(result);
         }
         match &results[..] {
-            _ if !self.json => {}
+            _ if !self.json && results.len() < 2 => {}
+            results if !self.json => {
+                output::print(&format!("\n{}", sweep::families(results, true)))?;
+            }
             [result] => output::print_json(result)?,
             results => output::print_json(&results)?,
         }
