@@ -5,8 +5,9 @@ use comfy_table::{Attribute, Cell, Table};
 use super::measure::{MEASURES, Measure};
 use super::result::{DrawResult, SweepResult};
 use super::table::{bold, lines, right, subject, unbroken_table};
+use crate::figures::significant;
 
-/// Whom nobody should be worse off than: what a machine has that nobody has configured.
+/// The scheduler of a machine that nobody has configured: under Andante nobody should be worse off.
 const STOCK: &str = "stock";
 
 /// How many draws of each family keep every bound, by scheduler; and in how many the first that is
@@ -25,11 +26,6 @@ pub fn families(results: &[SweepResult], colour: bool) -> String {
     text
 }
 
-/// A family's name, or what stands in its place, and how many draws it has.
-fn label(name: &str, draws: usize) -> [Cell; 2] {
-    [Cell::new(format!("  {name}")), right(draws.to_string())]
-}
-
 fn header(columns: impl Iterator<Item = String>) -> Vec<Cell> {
     let family = Cell::new("  family").add_attribute(Attribute::Bold);
     let first = [family, bold("draws")];
@@ -37,10 +33,13 @@ fn header(columns: impl Iterator<Item = String>) -> Vec<Cell> {
 }
 
 fn row(name: &str, draws: usize, counts: &[u64]) -> Vec<Cell> {
+    let name = Cell::new(format!("  {name}"));
     let counts = counts.iter().map(|count| right(count.to_string()));
-    label(name, draws).into_iter().chain(counts).collect()
+    let first = [name, right(draws.to_string())];
+    first.into_iter().chain(counts).collect()
 }
 
+/// A row for each family, and one for all of them.
 fn rows(table: &mut Table, results: &[SweepResult], counts: impl Fn(&SweepResult) -> Vec<u64>) {
     let mut all = Vec::new();
     for result in results {
@@ -59,11 +58,7 @@ fn good(results: &[SweepResult], schedulers: &[String], colour: bool) -> Table {
     let mut table = unbroken_table(colour);
     table.set_header(header(schedulers.iter().cloned()));
     rows(&mut table, results, |result| {
-        let kept = |name: &String| {
-            let at = result.schedulers.iter().position(|own| own == name);
-            let loads = result.by_load.iter();
-            at.map_or(0, |at| loads.map(|load| load.good[at]).sum())
-        };
+        let kept = |name: &String| result.place_of(name).map_or(0, |at| result.kept(at));
         schedulers.iter().map(kept).collect()
     });
     table
@@ -80,7 +75,11 @@ fn worse(results: &[SweepResult], subject: &str, colour: bool) -> Table {
     let mut table = unbroken_table(colour);
     let by = |(measure, by): (&Measure, f64)| {
         let kind = measure.title.split([' ', ',']).next().unwrap_or_default();
-        format!("{kind} {} {}", measure.show(by), measure.unit)
+        format!(
+            "{kind} {} {}",
+            significant(by * measure.scale),
+            measure.unit
+        )
     };
     table.set_header(header(compared().map(by).chain(["any".to_owned()])));
     rows(&mut table, results, |result| {
@@ -102,10 +101,7 @@ fn worse(results: &[SweepResult], subject: &str, colour: bool) -> Table {
 /// stock's do not count.
 fn worse_in(result: &SweepResult, draw: &DrawResult, subject: &str) -> Vec<bool> {
     let figure = |scheduler: &str, measure: &Measure| {
-        let at = result
-            .schedulers
-            .iter()
-            .position(|name| name == scheduler)?;
+        let at = result.place_of(scheduler)?;
         draw.figures.get(at)?.get(measure.name).copied()
     };
     let worse = |(measure, by): (&Measure, f64)| {

@@ -26,7 +26,8 @@ pub(crate) struct Measure {
     pub bound: Option<f64>,
     /// How much worse than under the reference still counts as being as good.
     pub within: f64,
-    /// By how much more than under the stock scheduler is worse than there; none: it is not compared.
+    /// By how much worse than under the stock scheduler is worse, and no chance of one draw; none: it is
+    /// not compared.
     pub worse_than_stock: Option<f64>,
     of: fn(&Workload, &SchedulerResult) -> Option<f64>,
 }

@@ -47,6 +47,18 @@ pub struct SweepResult {
     pub draws: Vec<DrawResult>,
 }
 
+impl SweepResult {
+    /// The place of a scheduler in all that is by scheduler; none: it has not taken part.
+    pub fn place_of(&self, scheduler: &str) -> Option<usize> {
+        self.schedulers.iter().position(|name| name == scheduler)
+    }
+
+    /// How many draws keep every bound under the scheduler of this place.
+    pub fn kept(&self, place: usize) -> u64 {
+        self.by_load.iter().map(|load| load.good[place]).sum()
+    }
+}
+
 /// One measure over all draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasureResult {

@@ -24,10 +24,9 @@ pub fn text(result: &SweepResult, colour: bool) -> String {
 
 /// One line: how many draws keep every bound, under each scheduler, and whether what is required holds.
 pub fn brief(result: &SweepResult) -> String {
-    let kept = |at: usize| result.by_load.iter().map(|load| load.good[at]).sum::<u64>();
     let names = result.schedulers.iter().enumerate();
     let names: Vec<_> = names
-        .map(|(at, name)| format!("{name} {}", kept(at)))
+        .map(|(at, name)| format!("{name} {}", result.kept(at)))
         .collect();
     let required = result.requirements.iter().map(|one| {
         let word = match one.verdict {

@@ -96,13 +96,11 @@ impl Sweep {
             }
             results.push(result);
         }
-        match &results[..] {
-            _ if !self.json && results.len() < 2 => {}
-            results if !self.json => {
-                output::print(&format!("\n{}", sweep::families(results, true)))?;
-            }
-            [result] => output::print_json(result)?,
-            results => output::print_json(&results)?,
+        match (&results[..], self.json) {
+            ([result], true) => output::print_json(result)?,
+            (results, true) => output::print_json(&results)?,
+            ([_], false) => {}
+            (results, false) => output::print(&format!("\n{}", sweep::families(results, true)))?,
         }
         // A family that failed is no reason to keep the others from being swept.
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
