@@ -4,8 +4,11 @@
  * due is done (contracts_settle()), tasks go to the queues where they should wait, and the contract
  * to run is picked (contract_pick()). Part of sched.bpf.c.
  *
- * As long as nothing is noted or due the contract served last goes on, and none of this is looked
- * at (contract_continues()).
+ * As long as there is no news and nothing is due the contract served last goes on, and none of this
+ * is looked at (contract_continues()). A task of a learnt one that wakes another's and then sleeps,
+ * as threads do that make a frame together, hands its turn on (contract_handed()): that both have
+ * slept and woken is noted, but is no news. When the turn is over it is settled, and each is
+ * charged for what it has run.
  */
 #ifndef ANDANTE_BPF_CONTRACT_TURN_H
 #define ANDANTE_BPF_CONTRACT_TURN_H
@@ -92,6 +95,9 @@ an_global u32 contract_update(u32 cpu)
 	c->first_noted = h->next_noted;
 	h->noted = 0;
 	now_ns = contracts_clock(now_ns);
+	if (h->turn_ns)
+		an_contract_charge_turn(&contracts, index, h->turn_ns, now_ns);
+	h->turn_ns = 0;
 	/* What its CPU has waited for, in vain: it went another way. */
 	if (an_contract(&contracts, index)->parked && h->leaf &&
 	    (!an_node(&trees[0], h->leaf)->queued || throttled(&trees[0], h->leaf)))
@@ -354,6 +360,7 @@ an_global int contracts_settle(u32 cpu)
 	u32 index, left = CONTRACT_DEPTH;
 	u64 ran_ns = c->contract_ns;
 
+	c->news = c->handed = 0;
 	if (ran_ns) {
 		index = contract_charge(cpu);
 		contract_requeue(cpu, index);
@@ -460,7 +467,7 @@ static __always_inline bool contracts_rest(struct cpu_state *c, u32 cpu)
  */
 static __always_inline bool contract_continues(const struct cpu_state *c)
 {
-	return c->contract && !c->first_noted && !c->over && c->used_ns < quantum_ns;
+	return c->contract && !c->news && !c->over && c->used_ns < quantum_ns;
 }
 
 /*
@@ -474,8 +481,27 @@ static __always_inline bool contracts_wait(const struct cpu_state *c, u32 cpu)
 	       !an_heap_count(an_contract_cpu(&contracts, cpu), AN_READY);
 }
 
+/*
+ * The task of the contract that this CPU serves sleeps, and has handed its turn on: the contract
+ * that it goes to, or AN_NONE. What it has run is charged to it when the turn is over.
+ */
+static __always_inline u32 contract_handed(struct cpu_state *c, u32 cpu)
+{
+	struct an_holder *from = an_holder(c->contract & 0xffff);
+	u32 to = contract_named(c->handed);
+
+	c->handed = 0;
+	if (!to || an_holder(to)->cpu != cpu || scx_bpf_dsq_nr_queued(contract_queue(to)) <= 0)
+		return AN_NONE;
+	from->turn_ns += c->contract_ns;
+	c->contract_ns = 0;
+	c->contract = contract_name(to);
+	stats.contract_handed++;
+	return to;
+}
+
 /* The contract that continues, or AN_NONE if no task of it can be taken so simply. */
-static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 goes_on)
+static __always_inline u32 contract_again(struct cpu_state *c, u32 cpu, u32 wanting, u32 goes_on)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	u32 index = c->contract & 0xffff, leaf = c->contract_leaf;
@@ -483,8 +509,10 @@ static __always_inline u32 contract_again(struct cpu_state *c, u32 wanting, u32 
 
 	if (index == goes_on)
 		return wanting && c->serving == wanting ? index : AN_NONE;
+	if (!leaf && scx_bpf_dsq_nr_queued(contract_queue(index)) > 0)
+		return index;
 	if (!leaf)
-		return scx_bpf_dsq_nr_queued(contract_queue(index)) > 0 ? index : AN_NONE;
+		return contract_handed(c, cpu);
 	if (c->serving != leaf)
 		return AN_NONE;
 	bpf_spin_lock(lock);
@@ -596,7 +624,8 @@ static __noinline void contract_unpicked(struct task_state *ts, u32 cpu, u32 ind
 	if (h->leaf && !here)
 		return class_contract_ends(h->leaf);
 	bpf_spin_lock(lock);
-	news = h->leaf ? class_contract_begins(index) : contract_count(ts, here ? index : AN_NONE);
+	news = h->leaf ? class_contract_begins(index)
+		       : contract_count(ts, here ? index : AN_NONE, false);
 	bpf_spin_unlock(lock);
 	if (!here && ts->away_ns == AN_NEVER)
 		ts->away_ns = ts->charged_ns;

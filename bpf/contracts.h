@@ -91,18 +91,28 @@ static __always_inline u64 contracts_clock(u64 now_ns)
 
 /* ---- tasks come and go ---- */
 
-/* The contract's CPU is to see to it: to wake it, or put it to sleep. With the lock held. */
-static __always_inline void contract_note(u32 index)
+/*
+ * The contract's CPU is to see to it: to wake it, or put it to sleep; at once if that is news, or
+ * else when its turn is over. With the lock held.
+ */
+static __always_inline void contract_note_as(u32 index, bool news)
 {
 	struct an_holder *h = an_holder(index);
 	struct cpu_state *c = cpu_state(cpu_state(h->cpu)->gone ? contracts_heir : h->cpu);
 
+	if (news)
+		c->news = 1;
 	if (h->noted)
 		return;
 	h->noted = 1;
 	h->next_noted = c->first_noted;
 	c->first_noted = index;
 	__sync_fetch_and_or(&c->sees_to, SEES_TO_CONTRACTS);
+}
+
+static __always_inline void contract_note(u32 index)
+{
+	contract_note_as(index, true);
 }
 
 /* The task's job is that of the contract, whose CPU is told when it woke, and what it has run
@@ -118,9 +128,10 @@ static __always_inline void holder_of_job(struct an_holder *h, const struct task
 
 /*
  * The task is active under this contract (AN_NONE: under none), and under no other. True if that
- * is news to the contract's CPU. With the lock held.
+ * is news to the contract's CPU, which is told unless that is a step of a turn that is handed on.
+ * With the lock held.
  */
-static __always_inline bool contract_count(struct task_state *ts, u32 index)
+static __always_inline bool contract_count(struct task_state *ts, u32 index, bool hands_on)
 {
 	u32 name = index ? contract_name(index) : 0, old = ts->counted & 0xffff;
 	struct an_holder *h = an_holder(old);
@@ -128,13 +139,13 @@ static __always_inline bool contract_count(struct task_state *ts, u32 index)
 	if (ts->counted == name)
 		return false;
 	if (ts->counted && contract_name(old) == ts->counted && h->active && !--h->active)
-		contract_note(old);
+		contract_note_as(old, !hands_on);
 	ts->counted = name;
 	h = an_holder(index);
 	if (index && !h->active++) {
 		if (h->kind != AN_LEARNT_OF_THREAD)
 			holder_of_job(h, ts);
-		contract_note(index);
+		contract_note_as(index, !hands_on);
 	}
 	ts->away_ns = AN_NEVER;
 	return index != AN_NONE;
@@ -195,7 +206,19 @@ static __always_inline void contract_uncount(struct task_state *ts)
 	if (!ts->counted)
 		return;
 	bpf_spin_lock(lock);
-	contract_count(ts, AN_NONE);
+	contract_count(ts, AN_NONE, false);
+	bpf_spin_unlock(lock);
+}
+
+/* The same of the task that ran on this CPU, and sleeps: its turn may have been handed on. */
+static __always_inline void contract_sleeps(const struct cpu_state *c, struct task_state *ts)
+{
+	struct bpf_spin_lock *lock = contracts_lock();
+
+	if (!ts->counted)
+		return;
+	bpf_spin_lock(lock);
+	contract_count(ts, AN_NONE, c->handed && ts->counted == c->contract);
 	bpf_spin_unlock(lock);
 }
 

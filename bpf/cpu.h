@@ -57,6 +57,8 @@ struct cpu_state {
 	u32 charged;	   /* the one that contract_ns is to be charged to */
 	u32 learnt;	   /* what its learnt contracts use on average [1/1024] */
 	u32 first_noted;   /* of its contracts that wake or go to sleep */
+	u32 news;	   /* one of them is more than a step of a turn that is handed on */
+	u32 handed;	   /* contract that the turn goes to next: contract_name() */
 	u32 awaited_by;	   /* the learnt contract queued last for it to serve: contract_name() */
 	u32 sees_to;	   /* SEES_TO_CONTRACTS, SEES_TO_QUOTAS */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */

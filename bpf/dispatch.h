@@ -205,7 +205,7 @@ static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const str
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
-	index = contract_continues(c) ? contract_again(c, wanting, goes_on) : AN_NONE;
+	index = contract_continues(c) ? contract_again(c, cpu, wanting, goes_on) : AN_NONE;
 	if (!index) {
 		if (goes_on && throttled(at->tree, old)) {
 			contract_uncount(ts);

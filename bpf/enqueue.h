@@ -81,21 +81,35 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 }
 
 /*
- * The deadline that a task which is queued inherits [ns]: if it is woken, of the learnt job for
- * which this CPU runs the task that wakes it; 0: none.
+ * The deadline of the learnt job for which this CPU runs the task that wakes the one which is
+ * queued [ns]; 0: it is not woken, or by something else.
  */
-static __always_inline u64 deadline_inherited(const struct task_state *ts, u64 now_ns,
-					      u64 enq_flags)
+static __always_inline u64 waker_deadline_ns(const struct cpu_state *c, u64 enq_flags)
 {
-	const struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
-	u32 waker = c->contract & 0xffff;
+	const struct an_holder *h = an_holder(c->contract & 0xffff);
 
-	if (!waker || !c->running || !(enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
+	if (!c->contract || !c->running || !(enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		return 0;
-	if (an_holder(waker)->kind != AN_LEARNT_OF_THREAD || an_kin_interrupt())
+	if (h->kind != AN_LEARNT_OF_THREAD || an_kin_interrupt())
 		return 0;
-	return an_learn_inherited_ns(&ts->learner, an_contract(&contracts, waker)->job_deadline_ns,
-				     now_ns);
+	if (h->noted && h->inherited_ns)
+		return h->inherited_ns; /* the turn has been handed on to it */
+	return an_contract(&contracts, c->contract & 0xffff)->job_deadline_ns;
+}
+
+/*
+ * A task of the contract has been woken by the one that this CPU runs for a learnt job, and is due
+ * then. Does the turn go on with it when that one sleeps? So it does if it will be the next, and
+ * one at a time.
+ */
+static __always_inline bool contract_hands_on(const struct cpu_state *c, u32 contract, u64 due_ns)
+{
+	const struct an_holder *h = an_holder(contract);
+	const struct an_contract *k = an_contract(&contracts, contract);
+
+	return due_ns && !c->handed && c == cpu_state(h->cpu) && c->used_ns < quantum_ns &&
+	       h->kind == AN_LEARNT_OF_THREAD && !k->parked && !h->changed &&
+	       an_learnt_comes_next(&contracts, contract, c->contract & 0xffff, due_ns);
 }
 
 /*
@@ -108,13 +122,18 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	struct bpf_spin_lock *lock = contracts_lock();
 	bool here = contract_is_for(p, contract), served = contract_is_served(contract), news;
 	bool takes = here && contract_takes(p, contract, served, now_ns);
-	u64 inherited_ns = deadline_inherited(ts, now_ns, enq_flags);
+	struct cpu_state *c = cpu_state(bpf_get_smp_processor_id());
+	u64 turn_ns = waker_deadline_ns(c, enq_flags), inherited_ns = 0;
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
+	bool hands_on;
 
 	if (!ts->job_ns || enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
 		job_begins(ts, now_ns);
+	if (turn_ns)
+		inherited_ns = an_learn_inherited_ns(&ts->learner, turn_ns, now_ns);
 	bpf_spin_lock(lock);
-	news = contract_count(ts, here ? contract : AN_NONE);
+	hands_on = takes && contract_hands_on(c, contract, inherited_ns);
+	news = contract_count(ts, here ? contract : AN_NONE, hands_on);
 	if (news)
 		an_holder(contract)->inherited_ns = inherited_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
@@ -132,8 +151,12 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	an_kqueue(p, contract_queue(contract), quantum_ns, ts->sfq.start, enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
-	if (news)
+	if (hands_on) {
+		c->handed = contract_name(contract);
+		cpu_check_at(c, an_holder(contract)->cpu, now_ns, now_ns + quantum_ns);
+	} else if (news) {
 		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
+	}
 	return true;
 }
 

@@ -63,7 +63,7 @@ static __always_inline void contract_inherit(struct task_struct *p, struct task_
 static __always_inline void holder_init(struct an_holder *h, u32 kind)
 {
 	h->bound = h->active = h->part = h->around = 0;
-	h->released_ns = h->ran_ns = h->inherited_ns = 0;
+	h->released_ns = h->ran_ns = h->inherited_ns = h->turn_ns = 0;
 	h->waits_in = AN_NONE;
 	h->waits = h->ended = h->changed = 0;
 	h->kind = kind;

@@ -44,6 +44,7 @@ struct an_holder {
 	u32 around; /* the contract that this one is nested in: contract_name(); 0: in none */
 	u64 released_ns;  /* when the job woke that makes it active; 0: now */
 	u64 ran_ns;	  /* what that has run elsewhere since */
+	u64 turn_ns;	  /* learnt: what it has run in turns handed on, not charged yet */
 	u64 inherited_ns; /* learnt: deadline for its job to inherit, once seen to; 0: none */
 	struct an_promise next;
 };
@@ -88,6 +89,7 @@ struct an_stats {
 	u64 unpicked_runs;   /* tasks that ran without a pick: idle CPU, per-CPU kernel threads */
 	u64 classes_refused; /* cgroups that share their parent's class: the tree was full */
 	u64 contract_picks;  /* tasks taken under a contract */
+	u64 contract_handed; /* of these, in a turn that another contract handed on */
 	u64 contract_preemptions;
 	u64 learnt;	     /* contracts that were learnt */
 	u64 bound;	     /* wake-ups of a server by a client whose class pays for it */

@@ -64,7 +64,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	contract = task_contract_now(ts, leaf);
 	if (contract != (c->contract & 0xffff))
 		c->contract = 0;
-	if (old != leaf || apart) {
+	if (old != leaf || apart || (c->contract && !c->contract_leaf && quantum_over(c))) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
 		task_arrives(p, ts, &at, leaf);
 		bpf_spin_lock(at.lock);
@@ -120,7 +120,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 		ts->learner.slept_ns = an_kclock_ns();
 		ts->waits_inside = an_kwaits_inside(p);
 		ts->job_ns = 0;
-		contract_uncount(ts);
+		contract_sleeps(c, ts);
 	} else if (c->gone) {
 		/* The kernel puts it aside for a CPU that looks no more: see cpu_declines(). */
 		scx_bpf_kick_cpu(task_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_IDLE));

@@ -235,6 +235,20 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 	return rule;
 }
 
+/*
+ * The learnt contract ran for ran_ns, until now_ns, in turns of others that were handed on to it,
+ * or of its own that it has handed on: it may sleep by now.
+ */
+an_inline void an_contract_charge_turn(struct an_contracts *cs, u32 index, u64 ran_ns, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+
+	if (ran_ns > AN_MAX_RUN_NS)
+		ran_ns = AN_MAX_RUN_NS;
+	c->service_ns += ran_ns;
+	an_learnt_charge(cs, an_contract_cpu(cs, c->cpu), c, ran_ns, now_ns);
+}
+
 /* The contract's task ran for an event, in time that the contract is not charged for [event.h]. */
 an_inline void an_contract_charge_extra(struct an_contracts *cs, u32 index, u64 ran_ns)
 {
@@ -550,6 +564,29 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 			run_ns = until_ns;
 	}
 	return run_ns;
+}
+
+/*
+ * Would the learnt contract be the next on its CPU, once the learnt one that is served there
+ * sleeps, with a job that is due then? So it is if it comes before all others that are ready: those
+ * that wait stand by deadlines that are none too late (an_contracts_first()).
+ */
+an_inline bool an_learnt_comes_next(struct an_contracts *cs, u32 index, u32 served, u64 deadline_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	u64 order = (u64)an_contract(cs, served)->rank << 62 | (u64)an_has(c, AN_UNAWAITED) << 61 |
+		    deadline_ns;
+	u32 at = 1;
+
+	an_while(at <= 3 && at <= an_heap_count(q, AN_READY)) {
+		u32 other = *an_heap_slot(q, AN_READY, at);
+
+		if (other != served && other != index && an_contract(cs, other)->order[0] <= order)
+			return false;
+		at = an_opaque(at + 1);
+	}
+	return true;
 }
 
 /*

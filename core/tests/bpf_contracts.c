@@ -56,9 +56,12 @@ PROGRAM(bpf_run)
 
 	rule = an_contract_charge(&contracts, picked, args[2], now_ns);
 	an_contract_charge_extra(&contracts, picked, args[2]);
+	an_contract_charge_turn(&contracts, picked, args[2], now_ns);
 	due_ns = an_contracts_expire(&contracts, cpu, now_ns, &kick);
 	picked = an_contracts_pick(&contracts, cpu, now_ns, args[3], &rule);
 	due_ns += an_contract_run_ns(&contracts, picked, now_ns);
+	if (an_learnt_comes_next(&contracts, args[2], picked, now_ns))
+		return AN_RULE_LEARNT;
 	return an_contract_preempts(&contracts, args[2], picked);
 }
 

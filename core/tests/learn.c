@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Learnt contracts (learn.h), and what groups of contracts may use of a CPU (bucket.h). */
 #include "contract_fixture.h"
+#include "random.h"
 
 #define MS 1000000ULL
 
@@ -570,6 +571,70 @@ TEST(an_inherited_deadline_stands_until_it_has_passed)
 	now_ns += MS;
 	CHECK_EQ(next_to_run(now_ns), film);
 	CHECK_EQ(contract(key)->job_deadline_ns, now_ns + 7500000);
+}
+
+/*
+ * A turn that is handed on goes to who would have been picked: of drawn sets each contract that
+ * an_learnt_comes_next() says so of is the next, once it has woken with that deadline and the one
+ * that is served sleeps.
+ */
+TEST(a_turn_is_handed_on_to_the_one_that_comes_next)
+{
+	u32 handed = 0, kept = 0;
+
+	for (u64 seed = test_seed(); seed < test_seed() + 2000; seed++) {
+		struct random r = {.state = seed};
+		u64 now_ns = 1000 * MS, due_ns;
+		u32 served, woken, count = 2 + random_below(&r, 8);
+
+		test_scenario(seed);
+		an_contracts_init(&set, 0);
+		set.learn_bound = BOUND;
+		for (u32 i = 0; i < count; i++) {
+			woken = create_learnt(random_below(&r, 20) * MS / 2, random_below(&r, 400),
+					      now_ns);
+			now_ns += random_below(&r, 4) * MS;
+		}
+		an_contract_sleep(&set, woken, now_ns);
+		served = next_to_run(now_ns);
+		now_ns += random_below(&r, 2) * MS;
+		due_ns = now_ns + 1 + random_below(&r, 30) * MS;
+		if (!an_learnt_comes_next(&set, woken, served, due_ns)) {
+			kept++;
+			continue;
+		}
+		handed++;
+		an_contract_sleep(&set, served, now_ns);
+		an_contract_wake(&set, woken, now_ns);
+		an_contract_inherit_deadline(&set, woken, due_ns);
+		CHECK_EQ(next_to_run(now_ns), woken);
+		check_contracts(1);
+	}
+	CHECK(handed > 200 && kept > 200);
+}
+
+/* What a contract has run in the turns of others it has used of what all may. */
+TEST(a_turn_that_is_handed_on_is_charged_to_each_that_had_a_part_of_it)
+{
+	u64 now_ns = 1000 * MS;
+	u32 film, server;
+	s64 left_ns;
+
+	an_contracts_init(&set, 0);
+	set.learn_bound = BOUND;
+	film = create_learnt(6 * MS, 300, now_ns);
+	server = create_learnt(2 * MS, 100, now_ns);
+	an_contract_sleep(&set, server, now_ns);
+	CHECK_EQ(next_to_run(now_ns), film);
+	an_contract_charge_turn(&set, server, 0, now_ns);
+	left_ns = an_contract_cpu(&set, 0)->learnt.left_ns;
+	now_ns += 3 * MS;
+	an_contract_charge(&set, film, 2 * MS, now_ns);
+	an_contract_charge_turn(&set, server, MS, now_ns);
+	CHECK_EQ(contract(server)->service_ns, MS);
+	left_ns -= an_contract_cpu(&set, 0)->learnt.left_ns;
+	CHECK(left_ns >= (s64)(3 * MS - 3 * MS * BOUND / 1024));
+	check_contracts(1);
 }
 
 /* Nor does one that was promised something, or sleeps, inherit anything. */

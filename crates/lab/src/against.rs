@@ -146,7 +146,7 @@ struct Compared {
 }
 
 /// What people see of a scheduler; bounds as ARCHITECTURE.md gives them for `make agreement`.
-const COMPARED: [Compared; 6] = [
+const COMPARED: [Compared; 7] = [
     Compared {
         name: "frame rate",
         unit: "/s",
@@ -166,10 +166,23 @@ const COMPARED: [Compared; 6] = [
         absolute: 2.0,
     },
     Compared {
+        name: "latency, mean",
+        unit: " ms",
+        decimals: 3,
+        of: |program| program.latency_us.map(|spread| spread.mean / 1e3),
+        join: f64::max,
+        relative: 0.05,
+        absolute: 0.0,
+    },
+    Compared {
         name: "latency, p99",
         unit: " ms",
         decimals: 2,
-        of: |program| program.latency_us.map(|spread| spread.p99 / 1e3),
+        // Of fewer than a hundred that is the latest of all, which a race of microseconds decides.
+        of: |program| {
+            let spread = program.latency_us.filter(|spread| spread.n >= 100);
+            spread.map(|spread| spread.p99 / 1e3)
+        },
         join: f64::max,
         relative: 0.15,
         absolute: 1.0,

@@ -177,6 +177,7 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         unpicked_runs,
         classes_refused,
         contract_picks,
+        contract_handed,
         contract_preemptions,
         learnt,
         bound,

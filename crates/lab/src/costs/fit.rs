@@ -23,6 +23,7 @@ pub(super) const MODELS: [Model; 4] = [
             "kept",
             "missed_picks",
             "contract_picks",
+            "contract_handed",
             "contract_misses",
         ],
     },
