@@ -93,7 +93,8 @@ fn on_kernel<const TIMES: usize>(
         programs: compiled().iter().cloned().chain(others).collect(),
         saved: Some(&cache),
         timeout: HANGS,
-        console_log: std::env::temp_dir().join(format!("andante-{name}-{cpus}.log")),
+        // Of this checkout, for another's tests may run at the same time.
+        console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{cpus}.log")),
         ..Boot::of(kernel, &qemu, &command)
     };
     given.map(|given| {
