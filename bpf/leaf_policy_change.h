@@ -125,7 +125,8 @@ an_global int leaf_policy_walk(u32 queue, bool ages)
 	return 0;
 }
 
-/* All classes that have a policy of their own, or have had one a moment ago. True: there are any. */
+/* All classes that have a policy of their own, or have had one a moment ago. True: there are any.
+ */
 an_global bool leaf_policies_walk(u32 domain, bool ages)
 {
 	struct an_tree *t = tree_of(domain);

@@ -29,8 +29,8 @@
 
 struct an_leaf_policy {
 	struct an_policy policy;
-	u64 clock_ns;	       /* service since the last tick [ns] */
-	u32 version;	       /* of all policies of classes a different one; 0: the class has none */
+	u64 clock_ns; /* service since the last tick [ns] */
+	u32 version;  /* of all policies of classes a different one; 0: the class has none */
 	u32 nice_is_real_time; /* svr4: see an_policy_wants() */
 };
 
@@ -168,8 +168,7 @@ an_inline u64 an_leaf_run_ns(const struct an_leaf_policy *l, const struct an_lea
 {
 	u64 tick_ns = an_policy_tick_ns(&l->policy);
 
-	return tick_ns ? tick_ns - l->clock_ns
-		       : an_policy_quantum_ns(&l->policy, &m->member);
+	return tick_ns ? tick_ns - l->clock_ns : an_policy_quantum_ns(&l->policy, &m->member);
 }
 
 /* Should the one that has just been queued take the place of this one, a copy of which has been in

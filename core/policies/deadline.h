@@ -13,7 +13,8 @@
  * A task that computes without a pause is one job without an end, and would keep its deadline while
  * that passes. Who has run for D since its job began has missed its deadline for certain, and is
  * taken to begin another job now. So loops take turns of D, and no job waits for longer than one
- * such turn of each that was there before it.
+ * such turn of each that was there before it. What is more than the CPU can do is late, and who is
+ * late comes first, as under this order at large: it is for jobs that end.
  *
  * [1] C. L. Liu, J. Layland: Scheduling Algorithms for Multiprogramming in a Hard-Real-Time
  *     Environment. JACM 20(1), 1973.

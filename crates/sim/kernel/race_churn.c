@@ -8,10 +8,9 @@
 #include <string.h>
 
 const char *const op_names[OP_KINDS] = {
-	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield",	"nice",
-	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",	"stop",
-	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",    "reload", "quota",
-	"policy",
+	"work", "sleep",  "wake",   "wait",    "fork",	 "exit",  "yield",  "nice",    "affinity",
+	"move", "cgroup", "weight", "promise", "socket", "rt",	  "stop",   "kthread", "exec",
+	"cpu",	"freeze", "bypass", "pin",     "reload", "quota", "policy",
 };
 
 #define CGROUPS 12

@@ -191,7 +191,8 @@ static const char *key_broken(u32 domain, u32 leaf)
 		return NULL;
 	for (u32 at = 0; at < dsq->count; at++) {
 		struct task_struct *p = dsq->task[at];
-		const struct task_state *ts = p->storage.value; /* bpf_…() would let others have their turn */
+		const struct task_state *ts =
+			p->storage.value; /* bpf_…() would let others have their turn */
 
 		if (ts && ts->policy == version && ts->member.version == version &&
 		    (ts->member.standing != AN_LEAF_WAITS || p->scx.dsq_vtime != ts->member.key))
