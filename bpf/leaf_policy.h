@@ -23,7 +23,7 @@ struct an_leaf_policy leaf_policies[AN_MAX_NODES] SEC(".bss.policies");
 /* How many have been given. Versions begin behind POLICY_UNKNOWN. */
 u32 leaf_versions SEC(".bss.policies");
 
-static struct bpf_spin_lock leaf_policy_lock SEC(".bss.policies_lock");
+static struct bpf_spin_lock leaf_policy_lock SEC(".bss.order_lock");
 
 /* Of each CPU that serves a member, what that was when its service began: others compare. */
 struct an_member leaf_served[AN_MAX_CPUS];

@@ -76,6 +76,24 @@ static __always_inline u64 task_new_key(const struct task_state *ts, u32 leaf)
 	return leaf_policy(leaf)->version ? ts->member.key : ts->sfq.start;
 }
 
+/* See queue_counts(): of a class that may have been removed since its queue was looked at. */
+an_global bool queue_counts_still(u32 queue, u64 by)
+{
+	u32 domain = queue_domain(queue), leaf = queue_leaf(queue);
+	struct bpf_spin_lock *lock = lock_of(domain);
+	struct an_tree *t = tree_of(domain);
+	bool is_class;
+
+	if (!lock)
+		return false;
+	bpf_spin_lock(lock);
+	is_class = an_node(t, leaf)->kind == AN_LEAF;
+	if (is_class)
+		domain_queue_add(t, leaf, by);
+	bpf_spin_unlock(lock);
+	return is_class;
+}
+
 /* See queue_leave(). */
 an_global bool queue_forgets(u32 queue)
 {
@@ -95,7 +113,7 @@ static __always_inline void queue_reorder(struct bpf_iter_scx_dsq *it, struct ta
 	struct cpu_state *here = cpu_state(bpf_get_smp_processor_id());
 
 	here->inserting = queue;
-	if (queue_counts(queue, task_cpus(p, queue_domain(queue)))) {
+	if (queue_counts_still(queue, task_cpus(p, queue_domain(queue)))) {
 		scx_bpf_dsq_move_set_vtime(it, key);
 		scx_bpf_dsq_move_vtime(it, p, queue, 0);
 		queue_forgets(queue);
