@@ -177,9 +177,17 @@ fn nobody_is_lost_when_a_policy_changes_often() {
         kernel.run_until(end_ns + 50 * NS_PER_MS + NS_PER_S);
         assert_eq!(kernel.ejected(), None);
         let usage = kernel.usage();
-        let got = usage.instances.iter().zip(&begin).map(|(end, begin)| end - begin);
+        let got = usage
+            .instances
+            .iter()
+            .zip(&begin)
+            .map(|(end, begin)| end - begin);
         let least = got.min().expect("there are some");
         assert!(least > NS_PER_S / 20, "{cpus} CPUs: {least}");
-        assert!(usage.idle < NS_PER_S / 100, "{cpus} CPUs: {} idle", usage.idle);
+        assert!(
+            usage.idle < NS_PER_S / 100,
+            "{cpus} CPUs: {} idle",
+            usage.idle
+        );
     }
 }
