@@ -32,14 +32,14 @@ fn endless() -> impl Program {
     |_: &mut World<'_>| Step::ComputeForever
 }
 
-/// Works for 3 ms and sleeps for 5, again and again.
+/// Works for 1 ms and sleeps for 9, again and again: less than the share of a class in which something is learnt.
 fn periodic() -> impl Program {
     let mut works = false;
     move |world: &mut World<'_>| {
         works = !works;
         match works {
-            true => Step::Compute(3 * NS_PER_MS),
-            false => Step::SleepUntil(world.now_ns + 5 * NS_PER_MS),
+            true => Step::Compute(NS_PER_MS),
+            false => Step::SleepUntil(world.now_ns + 9 * NS_PER_MS),
         }
     }
 }
@@ -94,12 +94,14 @@ fn shares_stand_whatever_a_leaf_does() {
         let usage = kernel.usage();
         let all: Ns = usage.classes.iter().sum();
         let sum: u32 = classes.iter().map(|(weight, _)| weight).sum();
+        let parts = usage.classes.iter().map(|used| *used as f64 / all as f64);
+        let parts: Vec<_> = parts.collect();
         for (used, (weight, policy)) in usage.classes[1..].iter().zip(classes) {
             let part = *used as f64 / all as f64;
             let due = f64::from(weight) / f64::from(sum);
             assert!(
                 (part - due).abs() < within,
-                "{cpus} CPUs, {policy:?}: {part} instead of {due}"
+                "{cpus} CPUs, {policy:?}: {part} instead of {due} of {parts:?}"
             );
         }
     }
