@@ -8,7 +8,7 @@ use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
 use andante_sched::{BadPolicy, LeafPolicy};
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -140,17 +140,13 @@ Examples:
   sudo andante class set media --weight 1600
   sudo andante class set build --policy rr:20ms
   sudo andante class set build --policy sfq        (the policy that it had before)")]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["weight", "policy"]))]
 struct Set {
     /// The class to change.
     #[arg(value_parser = ClassPath::parse)]
     path: ClassPath,
     /// Its new weight, 1 to 10000.
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        required_unless_present = "policy"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     weight: Option<i64>,
     /// How its own tasks are ordered from now on: see below.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
