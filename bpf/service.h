@@ -29,6 +29,7 @@ static __noinline void member_begins(struct cpu_state *c, u32 cpu, const struct 
 	u64 run_ns = leaf_policy_serves(ts, c->serving, cpu);
 
 	c->policy = ts->policy;
+	c->held |= ts->policy;
 	if (run_ns < quantum_ns && an_node(at->tree, c->serving)->queued)
 		cpu_check_at(c, cpu, now, now + run_ns);
 }
@@ -45,7 +46,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->weight = ts->weight;
 	c->running = 1;
 	c->check_ns = 0;
-	c->held = ts->contract | ts->counted | ts->policy;
+	c->held = ts->contract | ts->counted;
 	c->policy = ts->policy;
 	if (learn_bound) {
 		c->root_ns = ts->root_ns;
