@@ -22,15 +22,15 @@ static __always_inline void task_served(struct cpu_state *c, const struct place 
 		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
 }
 
-/* The task's class has a policy of its own, which is asked again when it says so. */
-static __noinline void member_begins(struct cpu_state *c, u32 cpu, const struct place *at,
-				     struct task_state *ts, u64 now)
+/* The task's class has a policy of its own, which is asked again when it says so. The place is not
+ * handed over: clang would keep it in memory for all others then. */
+static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_state *ts, u64 now)
 {
 	u64 run_ns = leaf_policy_serves(ts, c->serving, cpu);
 
 	c->policy = ts->policy;
 	c->held |= ts->policy;
-	if (run_ns < quantum_ns && an_node(at->tree, c->serving)->queued)
+	if (run_ns < quantum_ns && an_node(tree_of(cpu_domain(cpu)), c->serving)->queued)
 		cpu_check_at(c, cpu, now, now + run_ns);
 }
 
@@ -56,7 +56,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
 	if (ts->policy)
-		member_begins(c, cpu, at, ts, now);
+		member_begins(c, cpu, ts, now);
 	if (c->sees_to) {
 		if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
 			cpu_check_at(c, cpu, now, c->contract_check_ns);
