@@ -31,7 +31,7 @@ ONLY    :=
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
              film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
-             contract-cost quota idle shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+             contract-cost quota idle policies shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
@@ -62,7 +62,7 @@ CONTRACTS_ON_SIM  := contract-sets contract-isolation contract-desktop contract-
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
 # forks of domains), 4 to 6 % off for a cause that has not been measured.
-SIMULATED := shares wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-soft desktop desktop-late \
+SIMULATED := shares policies wakeup qlinux-1-weights qlinux-2-suspend contract-windows contract-soft desktop desktop-late \
              learnt-imitators
 # What needs no kernel beside: make check, and make test.
 QUOTAS_ON_SIM := quota idle

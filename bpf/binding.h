@@ -34,6 +34,7 @@
 #ifndef ANDANTE_BPF_BINDING_H
 #define ANDANTE_BPF_BINDING_H
 
+#include "leaf_policy.h"
 #include "queue.h"
 
 u32 binding_closing SEC(".bss.contracts"); /* leaf whose class is being removed */
@@ -123,6 +124,7 @@ static __always_inline void binding_set(struct task_state *ts, u32 leaf, u32 gen
 	ts->leaf = leaf;
 	ts->generation = generation;
 	ts->home = home;
+	ts->policy = leaf_policy(leaf)->version;
 	ts->sfq.fresh = 1;
 }
 
@@ -289,7 +291,9 @@ static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, u32 d
 {
 	binding_ends(ts);
 	an_task_wake(an_node(tree_of(domain), ts->leaf)->vtime, &ts->sfq);
-	scx_bpf_dsq_move_set_vtime(it, ts->sfq.start);
+	if (ts->policy)
+		leaf_policy_wants(ts, ts->leaf, true);
+	scx_bpf_dsq_move_set_vtime(it, task_key(ts));
 }
 
 /* Leaf whose queue the task, next in the queue that is gone through, is to be moved to. */

@@ -19,6 +19,7 @@
 
 #include "event.h"
 #include "holders.h"
+#include "leaf_policy.h"
 
 enum {
 	SHARES_NOT = 0,
@@ -167,6 +168,7 @@ static __noinline u32 class_with_queues(u32 parent, u64 id, u32 weight)
 		class_remove(leaf);
 		return AN_NONE;
 	}
+	leaf_policy(leaf)->version = 0; /* whose it was before has gone */
 	return leaf;
 }
 
@@ -396,6 +398,7 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	ts->leaf = leaf;
 	ts->generation = generation;
 	ts->home = AN_NONE;
+	ts->policy = leaf_policy(leaf)->version;
 	ts->sfq.fresh = 1;
 	return leaf;
 }
@@ -427,8 +430,10 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 	if (!ts)
 		return -12; /* ENOMEM */
 	learn_begins(p, ts, args->fork);
-	if (args->fork)
+	if (args->fork) {
+		leaf_policy_forks(ts);
 		contract_inherit(p, ts);
+	}
 	contracts_make_room();
 	return 0;
 }
@@ -483,8 +488,11 @@ void BPF_PROG(andante_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
-	if (ts)
-		task_weighs(p, ts);
+	if (!ts)
+		return;
+	task_weighs(p, ts);
+	if (ts->policy)
+		leaf_policy_reniced(ts);
 }
 
 #endif

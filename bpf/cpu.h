@@ -33,6 +33,8 @@ enum {
 	SEES_TO_QUOTAS = 2,    /* there are classes with a quota */
 };
 
+#define POLICY_UNKNOWN 1
+
 /* As many CPUs as may be in the middle of queueing at once; a power of two. */
 #define UNSURE_MAX 16
 
@@ -41,7 +43,7 @@ struct cpu_state {
 	u64 since_ns;	  /* when the running task's service began */
 	u64 since_sum_ns; /* the task's sum_exec_runtime at that time */
 	u64 start_tag;	  /* the task's start tag */
-	u64 head_tag;	  /* start tag of the first classmate in the queue */
+	u64 head_key;	  /* key of the first classmate in the queue: task_key() */
 	u64 check_ns;	  /* when the choice must be looked at again; 0: not before the tick */
 	u64 timer_ns;	  /* when the armed timer fires; 0: none is armed */
 	u64 contract_ns;  /* service under a contract that has not been charged to it */
@@ -71,11 +73,15 @@ struct cpu_state {
 	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
 	u32 weight;	   /* nice weight of the running task */
 	u32 held;	   /* that task is looked at when it goes to sleep: it holds a contract, is
-			    * active under one, or works for an event */
+			    * active under one, works for an event, or its class has a
+			    * policy of its own */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
 	u32 event;	   /* what that task works for: enum an_learn_event */
-	u32 gone;	   /* it is offline, and serves no contract */
-	u32 at_once;	   /* a thread of the kernel's runs next, before everybody else */
+	/* Version of the policy that the task's class has of its own; POLICY_UNKNOWN: it has one
+	 * since lately, or has another; 0: none */
+	u32 policy;
+	u32 gone;    /* it is offline, and serves no contract */
+	u32 at_once; /* a thread of the kernel's runs next, before everybody else */
 	/* Leaves in which it has found no task, and is not sure that there is none: unsure_of() */
 	u32 unsure;
 	u16 unsure_of[UNSURE_MAX];

@@ -120,7 +120,7 @@ static __always_inline bool comes_first(struct cpu_state *c, u32 cpu, const stru
 					u32 leaf, const struct task_state *ts)
 {
 	return !an_node(at->tree, leaf)->queued || !queue_head(cpu, queue_of(at->domain, leaf)) ||
-	       an_tag_diff(ts->sfq.start, c->head_tag) <= 0;
+	       an_tag_diff(task_key(ts), c->head_key) <= 0;
 }
 
 enum slice_end {
@@ -276,6 +276,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
+	if (ts && c->policy)
+		leaf_policy_wants(ts, old, false);
 	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || learn_awaited()) {
 		u32 turn = contract_turn(c, cpu, &at, old, ts);
 

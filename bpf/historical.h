@@ -104,24 +104,16 @@ static __always_inline u32 slot_of(struct task_struct *p)
 	return slot ? *slot : AN_NONE;
 }
 
-/*
- * The key as the kernel's queue compares it, as a signed difference. The keys of Linux 2.2 differ
- * by less than 2^37, but for the top bit (it is set in all of them: nobody is real-time here) and
- * the wrap of the epoch below it: shifted, both work out.
- */
+/* The key as the kernel's queue compares it. */
 static __always_inline u64 queue_key(const struct slot *s)
 {
-	return policy_kind == AN_LINUX22 ? s->member.key << 1 : s->member.key;
+	return an_policy_queue_key(&policy, &s->member);
 }
 
 /* What the user asks for, by the nice value. */
 static __always_inline void member_wants(struct an_member *m, s32 nice)
 {
-	m->weight = 1024;
-	m->nice = nice;
-	m->real_time = nice_is_real_time && nice < 0;
-	m->priority = m->real_time ? -nice * 3 - 1 : -nice;
-	m->round_robin = false;
+	an_policy_wants(m, nice, AN_USUAL_WEIGHT, nice_is_real_time);
 }
 
 #endif

@@ -63,6 +63,18 @@ enum an_call {
 #define AN_CLASS_PARENT_SHARES (-11) /* EAGAIN: its parent has to get a class first */
 #define AN_CLASS_NO_ROOM (-28)	     /* ENOSPC */
 
+/* What the program andante_policy answers, beside 0 and AN_CLASS_PARENT_SHARES. */
+#define AN_POLICY_NO_CLASS (-2) /* ENOENT */
+#define AN_POLICY_INNER (-21)	/* EISDIR: the class has children */
+
+/* What the program andante_policy is to do: the class of this cgroup has that policy. */
+struct an_policy_call {
+	u64 cgroup_id;
+	u64 quantum_ns; /* rr: quantum, deadline: relative deadline; 0: the policy's own */
+	u32 kind;	/* enum an_policy_kind; AN_SFQ: none of its own */
+	u32 nice_is_real_time;
+};
+
 /* Written by the one process that loaded the scheduler, before it runs andante_contract. */
 struct an_contract_call {
 	u32 op;	  /* enum an_call */

@@ -31,13 +31,14 @@ static __always_inline bool learn_is_promised(u32 leaf)
 	return contracts_of_classes && *leaf_contract(leaf);
 }
 
-/* The task, of this leaf, has done a job, and begins another. */
+/* The task, of this leaf, has done a job, and begins another. Where its class has a policy of its
+ * own, somebody has said how its tasks are ordered: nothing is learnt. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
 				      u64 now_ns)
 {
 	u32 index = learnt_contract(ts);
 
-	if (learn_is_promised(leaf) || learn_is_background(p, ts) ||
+	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) ||
 	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {
 		if (index)
 			contract_unbind(ts);

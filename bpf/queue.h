@@ -11,7 +11,7 @@
 /* How far into a queue to look for a task that may run on a certain CPU. */
 #define QUEUE_LOOK 8
 
-/* Sets head_tag of the CPU to that of the first task in the queue that it may run; false: none. */
+/* Sets head_key of the CPU to that of the first task in the queue that it may run; false: none. */
 an_global bool queue_head(u32 cpu, u64 queue)
 {
 	struct bpf_iter_scx_dsq it;
@@ -25,7 +25,7 @@ an_global bool queue_head(u32 cpu, u64 queue)
 		if (!p)
 			break;
 		if (nr_cpus == 1 || bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-			cpu_state(cpu)->head_tag = p->scx.dsq_vtime;
+			cpu_state(cpu)->head_key = p->scx.dsq_vtime;
 			found = true;
 			break;
 		}

@@ -33,6 +33,7 @@
 #include "dispatch.h"
 #include "enqueue.h"
 #include "exit.h"
+#include "leaf_policy_change.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -119,6 +120,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!runnable) {
 		ts->learner.slept_ns = an_kclock_ns();
 		ts->waits_inside = an_kwaits_inside(p);
+		ts->member.standing = AN_LEAF_ASLEEP;
 		ts->job_ns = 0;
 		contract_sleeps(c, ts);
 	} else if (c->gone) {
@@ -225,6 +227,9 @@ s32 BPF_PROG(andante_init)
 	if (err)
 		return err;
 	err = overdue_init();
+	if (err)
+		return err;
+	err = leaf_policies_init();
 	if (err)
 		return err;
 	err = quotas_init();

@@ -11,6 +11,7 @@
 #define ANDANTE_BPF_SERVICE_H
 
 #include "contract_turn.h"
+#include "leaf_policy.h"
 #include "learn.h"
 
 /* A task is put into service in its turn. */
@@ -21,9 +22,21 @@ static __always_inline void task_served(struct cpu_state *c, const struct place 
 		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
 }
 
+/* The task's class has a policy of its own, which is asked again when it says so. The place is not
+ * handed over: clang would keep it in memory for all others then. */
+static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_state *ts, u64 now)
+{
+	u64 run_ns = leaf_policy_serves(ts, c->serving, cpu);
+
+	c->policy = ts->policy;
+	c->held |= ts->policy;
+	if (run_ns < quantum_ns && an_node(tree_of(cpu_domain(cpu)), c->serving)->queued)
+		cpu_check_at(c, cpu, now, now + run_ns);
+}
+
 /* A task of the class whose quantum it is starts to run, or goes on. */
 static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const struct place *at,
-					   struct task_struct *p, const struct task_state *ts)
+					   struct task_struct *p, struct task_state *ts)
 {
 	u64 now = an_kclock_ns();
 
@@ -34,6 +47,7 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
+	c->policy = ts->policy;
 	if (learn_bound) {
 		c->root_ns = ts->root_ns;
 		c->event = ts->event;
@@ -41,6 +55,8 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	}
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
+	if (ts->policy)
+		member_begins(c, cpu, ts, now);
 	if (c->sees_to) {
 		if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
 			cpu_check_at(c, cpu, now, c->contract_check_ns);
@@ -87,6 +103,8 @@ static __always_inline void task_settles(const struct task_struct *p, struct tas
 		return;
 	ts->charged_ns += used;
 	an_task_charge(&ts->sfq, used, ts->weight);
+	if (ts->policy)
+		leaf_policy_used(ts, used);
 	learn_ran(ts, used);
 }
 

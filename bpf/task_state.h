@@ -26,9 +26,12 @@ struct task_state {
 	u32 event;   /* what it works for: enum an_learn_event */
 	bool waits_inside; /* it sleeps, or last slept, inside the kernel: an_kwaits_inside() */
 	u64 root_ns;	   /* when that came; 0: it is a thread of the kernel's */
+	u32 policy;	   /* version of its class's own policy; 0: it has none (leaf_policy.h) */
+	s32 nice;
 	struct an_learner learner;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;
+	struct an_leaf_member member; /* of its class's policy, if that has one of its own */
 };
 
 struct {
@@ -46,6 +49,7 @@ static __always_inline void task_weighs(const struct task_struct *p, struct task
 	u32 nice = an_bounded(p->static_prio - AN_NICE_0_PRIO + 20, AN_NICE_WEIGHTS);
 	u32 weight = an_kis_idle(p) ? AN_IDLE_TASK_WEIGHT : weights_of_nice[nice];
 
+	ts->nice = p->static_prio - AN_NICE_0_PRIO;
 	ts->weight = an_task_weight(weight ? weight : AN_USUAL_WEIGHT, p->flags & PF_KTHREAD);
 	ts->sfq.request = an_task_request(quantum_ns, ts->weight);
 }

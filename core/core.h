@@ -20,6 +20,7 @@
 #include "domains.h"
 #include "event.h"
 #include "hsfq.h"
+#include "leaf_policy.h"
 #include "nested.h"
 #include "overdue.h"
 #include "policy.h"

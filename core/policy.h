@@ -27,14 +27,17 @@
  *     for every task of the class, in service too; true says that the key of a queued one changed:
  *     it is to be queued anew, and an_policy_preempts() asked as if it had woken;
  *   - weight, nice, priority, real_time and round_robin of a member are the shell's to set before
- *     an_policy_join(). sfq and fair take a new weight at any time; of the rest, an_policy_change()
- *     is to be told.
+ *     an_policy_join(), or an_policy_wants() does. sfq, fair and deadline take a new weight at any
+ *     time; of the rest, an_policy_change() is to be told;
+ *   - now_ns of a deadline policy is the shell's to set before an_policy_wake() and
+ *     an_policy_requeue().
  *
  * All of it under whatever lock guards the class. Times in ns.
  */
 #ifndef ANDANTE_CORE_POLICY_H
 #define ANDANTE_CORE_POLICY_H
 
+#include "policies/deadline.h"
 #include "policies/fair.h"
 #include "policies/linux22.h"
 #include "policies/queue_order.h"
@@ -49,6 +52,7 @@ enum an_policy_kind {
 	AN_SVR4 = 4,	 /* System V Release 4 as Solaris 2.2 ran it: policies/svr4.h */
 	AN_SVR4_NEW = 5, /* the time-sharing class of Solaris 2.3 and after: the same */
 	AN_LINUX22 = 6,	 /* epochs, as in Linux 2.2: policies/linux22.h */
+	AN_DEADLINE = 7, /* earliest deadline first: policies/deadline.h */
 };
 
 enum an_requeue {
@@ -62,8 +66,9 @@ enum an_requeue {
 struct an_policy {
 	u32 kind; /* enum an_policy_kind */
 	u32 pad;
-	u64 quantum_ns; /* sfq, rr: longest run in one go */
+	u64 quantum_ns; /* sfq, rr: longest run in one go; deadline: relative, at nice 0 */
 	u64 vtime;	/* sfq, fair: start tag of the task last put into service [tag] */
+	u64 now_ns;	/* deadline: the instant */
 	struct an_places places;
 	struct an_linux22_epochs epochs; /* linux22 */
 	u32 pad2;
@@ -73,7 +78,7 @@ struct an_policy {
 struct an_member {
 	u64 key;     /* order among the queued, the least first */
 	u64 left_ns; /* of the quantum */
-	u32 weight;  /* sfq, fair: from the nice value */
+	u32 weight;  /* sfq, fair, deadline: from the nice value */
 	s32 nice;    /* -20 … 19: linux22 */
 	/* svr4: of a TS task -20 … 20, of an RT task 0 … 59; linux22: real time, 1 … 99. 0 if
 	 * unused */
@@ -103,10 +108,31 @@ an_inline void an_policy_init(struct an_policy *p, u32 kind, u64 quantum_ns)
 {
 	p->kind = kind;
 	p->quantum_ns = quantum_ns ? quantum_ns : AN_RR_QUANTUM_NS;
-	p->vtime = 0;
+	p->vtime = p->now_ns = 0;
 	p->places.tail = p->places.head = 0;
 	an_linux22_init(&p->epochs);
 	p->pad = p->pad2 = 0;
+}
+
+/* What a task asks for by its nice value, where that is all that it can say. A real-time class of
+ * SVR4 (nice_is_real_time) has nice -1 … -20 as its levels 2 … 59. */
+an_inline void an_policy_wants(struct an_member *m, s32 nice, u32 weight, bool nice_is_real_time)
+{
+	m->weight = weight;
+	m->nice = nice;
+	m->real_time = nice_is_real_time && nice < 0;
+	m->priority = m->real_time ? -nice * 3 - 1 : -nice;
+	m->round_robin = false;
+}
+
+/*
+ * The key for a queue that compares by signed difference, as the kernel's does. The keys of Linux
+ * 2.2 differ by less than 2^37, but for the top bit, which is set in all of them where nobody is
+ * real-time, and the wrap of the epoch below it: shifted, both work out.
+ */
+an_inline u64 an_policy_queue_key(const struct an_policy *p, const struct an_member *m)
+{
+	return p->kind == AN_LINUX22 ? m->key << 1 : m->key;
 }
 
 an_inline void an_policy_join_linux22(const struct an_policy *p, struct an_member *m)
@@ -180,6 +206,13 @@ an_inline u64 an_policy_place(struct an_policy *p, struct an_member *m, bool at_
 	return at_tail ? an_place_at_tail(&p->places, level) : an_place_at_head(&p->places, level);
 }
 
+/* Its job begins now, or is taken to. */
+an_inline void an_policy_deadline(const struct an_policy *p, struct an_member *m)
+{
+	m->left_ns = an_deadline_relative_ns(p->quantum_ns, m->weight);
+	m->key = p->now_ns + m->left_ns;
+}
+
 /* It wants to run: sets its key. */
 an_inline void an_policy_wake(struct an_policy *p, struct an_member *m)
 {
@@ -197,6 +230,9 @@ an_inline void an_policy_wake(struct an_policy *p, struct an_member *m)
 	case AN_SVR4_NEW:
 		an_svr4_wake(an_policy_svr4_table(p), &m->svr4);
 		break;
+	case AN_DEADLINE:
+		an_policy_deadline(p, m);
+		return;
 	}
 	m->key = an_policy_place(p, m, true);
 }
@@ -255,6 +291,10 @@ an_inline void an_policy_requeue(struct an_policy *p, struct an_member *m, u32 w
 	case AN_FAIR:
 		m->key = m->fair.deadline;
 		return;
+	case AN_DEADLINE:
+		if (why == AN_USED_UP)
+			an_policy_deadline(p, m);
+		return;
 	case AN_RR:
 		if (at_tail)
 			m->left_ns = p->quantum_ns;
@@ -285,6 +325,8 @@ an_inline bool an_policy_preempts(const struct an_policy *p, const struct an_mem
 	case AN_SVR4:
 	case AN_SVR4_NEW:
 		return an_svr4_preempts(&woken->svr4, &serving->svr4);
+	case AN_DEADLINE:
+		return (s64)(woken->key - serving->key) < 0;
 	case AN_LINUX22:
 		return an_linux22_preempts(&p->epochs, &woken->linux22, &serving->linux22);
 	}

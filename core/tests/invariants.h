@@ -25,6 +25,7 @@ struct invariants {
 	struct {
 		u64 vtime;
 		u64 step_max; /* largest step the node has had: tags given under it stay */
+		u64 cgroup_id;
 		u16 generation;
 	} seen[AN_MAX_NODES];
 	struct {
@@ -212,8 +213,13 @@ static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u
 	if (v->seen[index].generation != n->generation) {
 		v->seen[index].generation = n->generation;
 		v->seen[index].vtime = n->vtime;
-		/* An inner node goes on with the tag of a leaf that may have had any weight. */
-		v->seen[index].step_max = n->kind == AN_INNER ? t->quantum_ns << AN_TAG_SHIFT : 0;
+		/* An inner node goes on with the tag of a leaf that may have had any weight. And
+		 * the class may be the same, whose tasks were told to look it up anew. */
+		if (n->kind == AN_INNER)
+			v->seen[index].step_max = t->quantum_ns << AN_TAG_SHIFT;
+		else if (!t->cgroup_id[index] || v->seen[index].cgroup_id != t->cgroup_id[index])
+			v->seen[index].step_max = 0;
+		v->seen[index].cgroup_id = t->cgroup_id[index];
 	}
 	if (an_tag_diff(n->vtime, v->seen[index].vtime) < 0)
 		return "v never goes back";

@@ -81,6 +81,7 @@ static inline void cpu_requeue(struct one_cpu *c, u32 why)
 {
 	struct job *j = &c->jobs[c->serving];
 
+	c->policy.now_ns = c->now_ns;
 	an_policy_requeue(&c->policy, &j->member, why);
 	j->state = QUEUED;
 	j->queued_ns = c->now_ns;
@@ -103,6 +104,7 @@ static inline void cpu_wake(struct one_cpu *c, u32 job)
 		return;
 	j->wake_ns = NEVER;
 	j->left_ns = j->run_ns ? j->run_ns : NEVER;
+	c->policy.now_ns = c->now_ns;
 	an_policy_wake(&c->policy, &j->member);
 	j->state = QUEUED;
 	j->queued_ns = c->now_ns;

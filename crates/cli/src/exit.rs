@@ -240,7 +240,8 @@ impl From<&ClassError> for Status {
             ClassError::Exists(_) => Self::ClassExists,
             ClassError::BadPath { .. } | ClassError::IsRoot { .. } => Self::Usage,
             ClassError::BadWeight(_) => Self::BadWeight,
-            ClassError::HoldsTasks { .. }
+            ClassError::PolicyOfInner { .. }
+            | ClassError::HoldsTasks { .. }
             | ClassError::HoldsChildren { .. }
             | ClassError::ParentHoldsTasks { .. }
             | ClassError::InnerClass(_)

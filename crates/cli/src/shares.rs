@@ -107,6 +107,7 @@ pub mod tests {
             queued: 0,
             running: 0,
             cpu_ns,
+            policy: None,
             bandwidth: None,
             idle: false,
             share_asked: 1.0,

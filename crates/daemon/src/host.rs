@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use andante_sched::LeafPolicy;
 use andante_sched::class::{ClassError, ClassPath, Tree};
 use andante_sched::contracts::MAX_CONTRACT_CPUS;
 use andante_sched::text::from_bytes;
@@ -68,6 +69,10 @@ pub trait Host {
     fn class_of(&self, tid: i32) -> Option<ClassPath>;
     /// A class; none if there is none.
     fn class(&self, path: &ClassPath) -> Option<ClassFacts>;
+    /// The policy that was given to a class; none: none was.
+    fn policy(&self, path: &ClassPath) -> Option<LeafPolicy>;
+    /// Those that were given to any, by the ids of their cgroups.
+    fn policies(&self) -> Vec<(u64, LeafPolicy)>;
 }
 
 /// This machine.
@@ -131,6 +136,14 @@ impl Host for LinuxHost {
         };
         let tid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
         entries.flatten().filter_map(tid).take(most).collect()
+    }
+
+    fn policy(&self, path: &ClassPath) -> Option<LeafPolicy> {
+        LeafPolicy::of(&self.tree.directory(path))
+    }
+
+    fn policies(&self) -> Vec<(u64, LeafPolicy)> {
+        self.tree.policies()
     }
 
     fn class_of(&self, tid: i32) -> Option<ClassPath> {

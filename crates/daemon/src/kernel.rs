@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The scheduler in the kernel, as the books need it. A seam for tests, which stand in for it.
 
-use andante_sched::Scheduler;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::{LeafPolicy, PolicyError, Scheduler};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
 pub trait Kernel {
@@ -53,6 +53,12 @@ pub trait Kernel {
     /// room now; how many have got one.
     fn own_classes(&mut self, most: usize) -> usize;
 
+    /// Orders the tasks of the class of a cgroup by a policy of its own.
+    ///
+    /// # Errors
+    /// It is no leaf, or no class.
+    fn set_policy(&mut self, cgroup_id: u64, policy: LeafPolicy) -> Result<(), PolicyError>;
+
     /// The contracts that there are.
     fn contracts(&self) -> Vec<Contract>;
 
@@ -92,6 +98,10 @@ impl Kernel for Scheduler {
 
     fn own_classes(&mut self, most: usize) -> usize {
         Self::own_classes(self, most)
+    }
+
+    fn set_policy(&mut self, cgroup_id: u64, policy: LeafPolicy) -> Result<(), PolicyError> {
+        Self::set_policy(self, cgroup_id, policy)
     }
 
     fn contracts(&self) -> Vec<Contract> {

@@ -9,6 +9,7 @@
 //! Times are in nanoseconds, parts of CPUs in millionths. CPUs are numbered as the kernel does.
 
 use andante_admission::{Placement, Promise, Refusal, Test};
+use andante_sched::LeafPolicy;
 use andante_sched::text::shown;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,11 @@ pub enum Request {
     },
     /// All contracts, and what became of them so far.
     List,
+    /// The policy of a class was set, with its cgroup: the scheduler is to look.
+    Policy {
+        /// Its path below the cgroup root.
+        class: String,
+    },
 }
 
 /// What contract is wanted, for whom.
@@ -71,6 +77,11 @@ pub enum Reply {
     },
     /// All contracts.
     Contracts(Box<List>),
+    /// The tasks of the class are ordered by this policy now.
+    Policy {
+        /// The policy.
+        policy: LeafPolicy,
+    },
     /// The request cannot be answered.
     Error(Fault),
 }

@@ -26,6 +26,7 @@ use self::peer::Peer;
 pub use self::socket::{Socket, socket_path};
 use self::turns::Turns;
 use crate::accounts::{AccountFiles, Accounts};
+use crate::books::policies;
 use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
@@ -64,6 +65,8 @@ pub struct Daemon<H> {
     deaf_since: Option<Instant>,
     looked: Instant,
     accounts_looked: Instant,
+    /// Whether the scheduler knows what policies classes were given before it was loaded.
+    policies_told: bool,
 }
 
 impl<H: Host> Daemon<H> {
@@ -87,12 +90,17 @@ impl<H: Host> Daemon<H> {
             deaf_since: None,
             looked: Instant::now(),
             accounts_looked: Instant::now(),
+            policies_told: false,
         })
     }
 
     /// Waits for clients, `patience` at most and less if a signal comes; lets one of them in, and answers one
     /// that asks. Returns what happened to contracts meanwhile.
     pub fn turn(&mut self, kernel: &mut dyn Kernel, patience: Duration) -> Vec<Event> {
+        if !self.policies_told {
+            self.policies_told = true;
+            policies::look_at_all(kernel, &self.host);
+        }
         let knocked = self.wait(patience);
         self.answer_one(kernel);
         self.connections.retain(|connection| !connection.is_over());
@@ -113,6 +121,7 @@ impl<H: Host> Daemon<H> {
         let given = kernel.own_classes(CLASSES_A_LOOK);
         if given > 0 {
             self.books.note(Event::OwnClasses { count: given });
+            policies::look_at_all(kernel, &self.host);
         }
         self.door.forget(now);
         self.turns.forget(now);

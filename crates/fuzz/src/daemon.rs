@@ -26,6 +26,7 @@ use andante_daemon::{
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::{LeafPolicy, PolicyError};
 
 const CPUS: u32 = 4;
 /// Lines of an input that are looked at: the rest would be more of the same.
@@ -111,6 +112,10 @@ impl Kernel for Moody<'_> {
 
     fn own_classes(&mut self, most: usize) -> usize {
         self.kernel.own_classes(most)
+    }
+
+    fn set_policy(&mut self, cgroup_id: u64, policy: LeafPolicy) -> Result<(), PolicyError> {
+        self.kernel.set_policy(cgroup_id, policy)
     }
 
     fn contracts(&self) -> Vec<Contract> {

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::leaf_policy::LeafPolicy;
 use crate::text;
 
 pub use create::NewClass;
@@ -61,6 +62,9 @@ pub struct ClassInfo {
     /// `cpu.weight`; none for the root and for a cgroup whose parent does not hand out `cpu`,
     /// which the scheduler counts as part of its parent.
     pub weight: Option<u32>,
+    /// How its own tasks are ordered, if it was given a policy; by nice values otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<LeafPolicy>,
     /// Threads in the class itself, its descendants not counted.
     pub tasks: usize,
     /// Classes directly below.
@@ -127,6 +131,7 @@ impl Tree {
         Ok(ClassInfo {
             path: path.clone(),
             weight: read_number(&directory.join("cpu.weight")),
+            policy: LeafPolicy::of(&directory),
             tasks: self.own_tasks(path)?.len(),
             children: self.children(path)?.len(),
             threaded: matches!(kind, Kind::ThreadRoot | Kind::Threaded),
@@ -191,6 +196,37 @@ impl Tree {
             .map_err(|error| ClassError::from_io("set the weight of", path, error))?;
         undo.keep();
         Ok(())
+    }
+
+    /// Orders the tasks of a class by this policy, as long as there is the class. The scheduler that is loaded
+    /// has to be told (`andante-daemon` does that); one that is loaded later looks by itself.
+    ///
+    /// # Errors
+    /// [`ClassError::PolicyOfInner`] if there are classes below it, [`ClassError::IsRoot`] and
+    /// [`ClassError::Unknown`]; nothing is changed then.
+    pub fn set_policy(&self, path: &ClassPath, policy: LeafPolicy) -> Result<(), ClassError> {
+        let directory = self.existing(path)?;
+        if path.is_root() {
+            return Err(ClassError::IsRoot {
+                what: "has classes below it, and policies are for leaves",
+            });
+        }
+        if let Some(example) = self.children(path)?.into_iter().next() {
+            let path = path.clone();
+            return Err(ClassError::PolicyOfInner { path, example });
+        }
+        let mut undo = undo::Undo::default();
+        self.hand_cpu_down_to(path, &mut undo)?;
+        policy
+            .keep(&directory)
+            .map_err(|error| ClassError::from_io("set the policy of", path, error))?;
+        undo.keep();
+        Ok(())
+    }
+
+    /// The policies that classes were given: of the ids of their cgroups, parents first.
+    pub fn policies(&self) -> Vec<(u64, LeafPolicy)> {
+        LeafPolicy::kept_below(&self.root)
     }
 
     /// Removes an empty class (QLinux: rmnod).

@@ -64,6 +64,7 @@ const _: () = assert!(size_of::<types::bss>() == size_of::<domains_types::bss>()
 const _: () = assert!(size_of::<types::an_tree>() == size_of::<domains_types::an_tree>());
 const _: () =
     assert!(size_of::<types::bss_bandwidths>() == size_of::<domains_types::bss_bandwidths>());
+const _: () = assert!(size_of::<types::bss_policies>() == size_of::<domains_types::bss_policies>());
 const _: () =
     assert!(size_of::<types::bss_contracts>() == size_of::<domains_types::bss_contracts>());
 
@@ -107,6 +108,24 @@ impl Object {
         match self {
             Self::One(skel) => &skel.progs.andante_class,
             Self::Several(skel) => &skel.progs.andante_class,
+        }
+    }
+
+    /// What is known of policies of classes, to write what is asked for.
+    pub fn policies_mut(&mut self) -> Option<*mut types::bss_policies> {
+        Some(match self {
+            Self::One(skel) => ptr::from_mut(skel.maps.bss_policies_data.as_deref_mut()?),
+            Self::Several(skel) => {
+                ptr::from_mut(skel.maps.bss_policies_data.as_deref_mut()?).cast()
+            }
+        })
+    }
+
+    /// The program that gives a class a policy of its own.
+    pub fn policy_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_policy,
+            Self::Several(skel) => &skel.progs.andante_policy,
         }
     }
 

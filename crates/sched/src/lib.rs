@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod domains;
 mod error;
 pub mod historical;
+pub mod leaf_policy;
 mod learnt;
 pub mod loader;
 mod maps;
@@ -45,6 +46,7 @@ pub const OBJECTS: [(&str, &str); 3] = [
 pub use domains::Domains;
 pub use error::StateError;
 pub use historical::{Historical, Policy};
+pub use leaf_policy::{BadPolicy, LeafPolicy, PolicyError};
 pub use learnt::{LearntRoom, learnt_room};
 pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{EmptyProgram, Program, programs};

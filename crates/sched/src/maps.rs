@@ -26,6 +26,8 @@ unsafe impl Plain for types::an_tree {}
 // SAFETY: as above.
 unsafe impl Plain for types::bss_bandwidths {}
 // SAFETY: as above.
+unsafe impl Plain for types::bss_policies {}
+// SAFETY: as above, and unions of such.
 unsafe impl Plain for types::task_state {}
 
 /// A copy of such variables, aligned to 8 bytes.

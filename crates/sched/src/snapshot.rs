@@ -1,5 +1,6 @@
 //! What the loaded scheduler looks like at one instant: the class tree, read from the kernel.
 
+use crate::leaf_policy::LeafPolicy;
 use serde::{Deserialize, Serialize};
 
 /// The class tree at one instant.
@@ -38,6 +39,9 @@ pub struct Class {
     pub running: u32,
     /// CPU time charged to the subtree since the scheduler was loaded [ns].
     pub cpu_ns: u64,
+    /// How its tasks are ordered, if not by nice values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<LeafPolicy>,
     /// What it may use (`cpu.max`), and how often it had to wait for that; none: there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Bandwidth>,

@@ -15,6 +15,7 @@ use libbpf_rs::MapHandle;
 
 use crate::class::{WEIGHT_DEFAULT, cgroup_root};
 use crate::error::StateError;
+use crate::leaf_policy::LeafPolicy;
 use crate::maps::{self, Variables};
 use crate::skel::types;
 use crate::snapshot::{Bandwidth, Class, Snapshot};
@@ -29,6 +30,9 @@ const SERVICE_MAP: &str = ".bss.everywhere";
 
 /// Quotas of classes, by leaf.
 const BANDWIDTH_MAP: &str = ".bss.bandwidths";
+
+/// Policies of classes, by leaf.
+const POLICIES_MAP: &str = ".bss.policies";
 
 /// A copy of the state that took no longer than this was not interrupted [ns].
 const PROMPT_NS: u64 = 3_000_000;
@@ -205,6 +209,7 @@ struct StateMaps {
     trees: MapHandle,
     service: Option<MapHandle>,
     bandwidths: Option<MapHandle>,
+    policies: Option<MapHandle>,
 }
 
 impl StateMaps {
@@ -219,6 +224,7 @@ impl StateMaps {
             trees: open(TREES_MAP)?.ok_or(StateError::NotLoaded)?,
             service: open(SERVICE_MAP)?,
             bandwidths: open(BANDWIDTH_MAP)?,
+            policies: open(POLICIES_MAP)?,
         })
     }
 
@@ -241,6 +247,7 @@ struct State {
     tree: Variables<types::an_tree>,
     /// None while nobody has a quota.
     bandwidths: Option<Variables<types::bss_bandwidths>>,
+    policies: Option<Variables<types::bss_policies>>,
     domains: u32,
 }
 
@@ -267,15 +274,30 @@ impl State {
         let limited = nodes.iter().any(|node| node.bandwidth != 0);
         let map = maps.bandwidths.as_ref().filter(|_| limited);
         let bandwidths = map.map(Variables::all_of).transpose()?;
+        let policies = maps.policies.as_ref().map(Variables::all_of).transpose()?;
         Ok(Self {
             tree,
             bandwidths,
+            policies,
             domains,
         })
     }
 
     fn tree(&self) -> &types::an_tree {
         self.tree.get()
+    }
+
+    /// The policy of the class of this leaf, if it has one of its own.
+    fn policy(&self, leaf: usize) -> Option<LeafPolicy> {
+        let policy = self.policies.as_ref()?.get().leaf_policies.get(leaf)?;
+        if policy.version == 0 {
+            return None;
+        }
+        LeafPolicy::from_raw(
+            policy.policy.kind,
+            policy.policy.quantum_ns,
+            policy.nice_is_real_time != 0,
+        )
     }
 
     /// The quota of the class of this leaf.
@@ -317,6 +339,7 @@ impl State {
                     queued: queued[index],
                     running: node.serving,
                     cpu_ns: node.service_ns,
+                    policy: self.policy(index),
                     bandwidth: self.bandwidth(usize::from(node.bandwidth), now_ns),
                     idle: node.weight == IDLE,
                     share_asked: share_asked(tree, &weights, index),

@@ -43,6 +43,13 @@ OTHERWISE int sim_class(uint32_t cgroup)
 	return REFUSED;
 }
 
+OTHERWISE int sim_policy(uint32_t cgroup, uint32_t kind, uint64_t quantum_ns,
+			 uint32_t nice_is_real_time)
+{
+	(void)cgroup, (void)kind, (void)quantum_ns, (void)nice_is_real_time;
+	return REFUSED;
+}
+
 OTHERWISE uint32_t sim_classes_shared(void)
 {
 	return 0;

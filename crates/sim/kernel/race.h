@@ -33,6 +33,7 @@ enum op {
 	OP_PIN,
 	OP_RELOAD,
 	OP_QUOTA,
+	OP_POLICY,
 	OP_KINDS,
 };
 

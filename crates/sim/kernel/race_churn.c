@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const op_names[OP_KINDS] = {
-	"work",	    "sleep", "wake",   "wait",	 "fork",    "exit",   "yield",	"nice",
-	"affinity", "move",  "cgroup", "weight", "promise", "socket", "rt",	"stop",
-	"kthread",  "exec",  "cpu",    "freeze", "bypass",  "pin",    "reload", "quota",
+	"work", "sleep",  "wake",   "wait",    "fork",	 "exit",  "yield",  "nice",    "affinity",
+	"move", "cgroup", "weight", "promise", "socket", "rt",	  "stop",   "kthread", "exec",
+	"cpu",	"freeze", "bypass", "pin",     "reload", "quota", "policy",
 };
 
 #define CGROUPS 12
@@ -107,6 +107,9 @@ static void changes_cgroup(enum op op)
 		sim_cgroup_idle(*at, !m.cgroups[*at]->idle);
 	} else if (op == OP_WEIGHT && *at && !m.cgroups[*at]->gone && !m.cgroups[*at]->idle) {
 		sim_cgroup_weight(*at, 1 + chance(chance(2) ? 10000 : 200));
+	} else if (op == OP_POLICY && *at && !m.cgroups[*at]->gone) {
+		/* Every one of them; a quantum, or relative deadline, or the policy's own. */
+		sim_policy(*at, chance(8), chance(2) ? (1 + chance(50)) * MS : 0, chance(2));
 	} else if (op == OP_CGROUP) {
 		if (*at && !m.cgroups[*at]->gone)
 			sim_cgroup_remove(*at);
@@ -249,6 +252,7 @@ static void one_op(enum op op, u32 task)
 	case OP_CGROUP:
 	case OP_WEIGHT:
 	case OP_QUOTA:
+	case OP_POLICY:
 		changes_cgroup(op);
 		break;
 	case OP_PROMISE:

@@ -126,6 +126,17 @@ int sim_class(uint32_t cgroup)
 	return andante_class(NULL);
 }
 
+int sim_policy(uint32_t cgroup, uint32_t kind, uint64_t quantum_ns, uint32_t nice_is_real_time)
+{
+	policy_call = (struct an_policy_call){
+		.cgroup_id = cgroup_of(cgroup)->kn->id,
+		.kind = kind,
+		.quantum_ns = quantum_ns,
+		.nice_is_real_time = nice_is_real_time,
+	};
+	return andante_policy(NULL);
+}
+
 uint32_t sim_classes_shared(void)
 {
 	return stats.classes_shared;
@@ -166,6 +177,27 @@ static const char *queue_broken(u32 domain, u32 leaf)
 
 	if (n->kind == AN_LEAF && dsq && n->queued < dsq->count)
 		return "a leaf counts all tasks in its queue that are not claimed";
+	return NULL;
+}
+
+/* A task waits under the key that it has by the policy of its class. */
+static const char *key_broken(u32 domain, u32 leaf)
+{
+	const struct dsq *dsq = dsq_find(queue_of(domain, leaf));
+	u32 version = leaf_policy(leaf)->version;
+
+	if (an_node(tree_of(domain), leaf)->kind != AN_LEAF || !dsq || !version ||
+	    *leaf_walk(leaf) == POLICY_WALKS)
+		return NULL;
+	for (u32 at = 0; at < dsq->count; at++) {
+		struct task_struct *p = dsq->task[at];
+		const struct task_state *ts =
+			p->storage.value; /* bpf_…() would let others have their turn */
+
+		if (ts && ts->policy == version && ts->member.version == version &&
+		    (ts->member.standing != AN_LEAF_WAITS || p->scx.dsq_vtime != ts->member.key))
+			return "a task waits under the key of its class's policy";
+	}
 	return NULL;
 }
 
@@ -239,7 +271,7 @@ const char *model_scheduler_broken(bool quiet)
 		seen[domain].cpus = m.options.cpus > 4 ? m.options.cpus : 4;
 		broken = invariant_broken(t, &seen[domain], &index);
 		for (u32 leaf = 1; !broken && quiet && leaf < t->unused; leaf++)
-			broken = queue_broken(domain, leaf) ?: class_broken(leaf);
+			broken = queue_broken(domain, leaf) ?: class_broken(leaf) ?: key_broken(domain, leaf);
 	}
 	return broken;
 }

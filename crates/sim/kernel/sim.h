@@ -179,6 +179,8 @@ void sim_contract_scarce(uint32_t learnt_most);
  * (andante_class). */
 int sim_class(uint32_t cgroup);
 uint32_t sim_classes_shared(void);
+/* The class of the cgroup has this policy (enum an_policy_kind) from now on (andante_policy). */
+int sim_policy(uint32_t cgroup, uint32_t kind, uint64_t quantum_ns, uint32_t nice_is_real_time);
 
 struct sim_kept {
 	uint64_t deadlines, misses, violations, exhaustions;

@@ -23,7 +23,7 @@ use crate::scheduler::Delivered;
 pub use crate::shell::raw::Learnt;
 use crate::shell::{Shell, raw};
 use crate::simulation::Simulation;
-use crate::spec::{Bandwidth, ClassId, ContractId, InstanceId, Spec, TaskId};
+use crate::spec::{Bandwidth, ClassId, ContractId, InstanceId, LeafPolicy, Spec, TaskId};
 use crate::trace::Ran;
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
@@ -183,6 +183,7 @@ enum Event {
     Resume(InstanceId),
     Kill(InstanceId),
     Limit(ClassId, Bandwidth),
+    Policy(ClassId, LeafPolicy),
     Interrupt(Interrupts, Random),
     /// What the daemon does every second.
     Sweep,
@@ -290,6 +291,25 @@ impl Kernel {
         (self.shell.cgroup_idle)(self.classes[class.0], 1);
     }
 
+    /// The tasks of a class are ordered by this policy from `at_ns` on; 0: from the beginning.
+    pub fn policy(&mut self, at_ns: Ns, class: ClassId, policy: LeafPolicy) {
+        match at_ns {
+            0 => self.takes_policy(class, policy),
+            _ => self.at(at_ns, Event::Policy(class, policy)),
+        }
+    }
+
+    fn takes_policy(&mut self, class: ClassId, policy: LeafPolicy) {
+        let cgroup = self.classes[class.0];
+        let LeafPolicy {
+            kind,
+            quantum_ns,
+            nice_is_real_time,
+        } = policy;
+        let done = (self.shell.policy)(cgroup, kind, quantum_ns, nice_is_real_time.into());
+        assert_eq!(done, 0, "a leaf takes any policy");
+    }
+
     /// What a class may use from `at_ns` on; 0: from the beginning.
     pub fn limit(&mut self, at_ns: Ns, class: ClassId, bandwidth: Bandwidth) {
         match at_ns {
@@ -374,6 +394,10 @@ impl Kernel {
             Event::Limit(class, bandwidth) => {
                 let (class, bandwidth) = (*class, *bandwidth);
                 self.limits(class, bandwidth);
+            }
+            Event::Policy(class, policy) => {
+                let (class, policy) = (*class, *policy);
+                self.takes_policy(class, policy);
             }
             Event::Sweep => {
                 (self.shell.contract_sweep)();

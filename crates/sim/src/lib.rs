@@ -48,7 +48,7 @@ pub use random::Random;
 pub use scheduler::{Delivered, Scheduler, Slice};
 pub use servers::{ServerOptions, Servers};
 pub use simulation::Simulation;
-pub use spec::{Bandwidth, ClassId, ContractId, InstanceId, Priority, Spec, TaskId};
+pub use spec::{Bandwidth, ClassId, ContractId, InstanceId, LeafPolicy, Priority, Spec, TaskId};
 pub use trace::{Ran, Trace};
 
 /// Nanoseconds: instants since the machine began, and lengths of time.

@@ -174,6 +174,7 @@ calls! {
         now_ns: fn() -> u64;
         cgroup: fn(u32, u32) -> u32;
         cgroup_idle: fn(u32, u32);
+        policy: fn(u32, u32, u64, u32) -> c_int;
         cgroup_bandwidth: fn(u32, u64, u64, u64);
         wake_new: fn(u32);
         wake: fn(u32, u32);

@@ -81,6 +81,17 @@ impl Spec {
     }
 }
 
+/// How a class orders its own tasks, as its scheduler is told (`struct an_policy_call`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeafPolicy {
+    /// `enum an_policy_kind`; 0: as every class does that was given none.
+    pub kind: u32,
+    /// Quantum, or relative deadline [ns]; 0: the policy's own.
+    pub quantum_ns: u64,
+    /// Under SVR4 negative nice values are levels of the class RT.
+    pub nice_is_real_time: bool,
+}
+
 /// What a class may use of the CPUs (`cpu.max`, `cpu.max.burst`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bandwidth {

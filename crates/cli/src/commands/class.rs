@@ -2,11 +2,13 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use andante_daemon::{Client, ClientError, Request, socket_path};
 use andante_sched::class::{ClassInfo, ClassPath, NewClass, Tree};
 use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
+use andante_sched::{BadPolicy, LeafPolicy};
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -14,11 +16,11 @@ use crate::exit::{Refusal, Status};
 use crate::output::{self, BOLD, DIM, paint, percent, seconds};
 use crate::tree;
 
-/// List, create, remove, weigh and fill classes.
+/// List, create, remove, weigh, order and fill classes.
 ///
 /// A class is a cgroup (version 2), so systemd's slices, services and containers are classes too.
-/// Its weight (1 to 10000, 100 for a new one) says what it gets relative to its siblings. These
-/// commands work whether or not the scheduler is loaded.
+/// Its weight (1 to 10000, 100 for a new one) says what it gets relative to its siblings, its policy in what
+/// order its own tasks have that (`andante class set --help`). These commands work whether or not the scheduler is loaded.
 #[derive(Args)]
 #[command(after_long_help = "\
 QLinux's node calls: mknod = create, rmnod = remove, admin = set, move and join = move, \
@@ -92,6 +94,10 @@ struct Create {
     /// Its weight, 1 to 10000 [default: 100].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     weight: Option<i64>,
+    /// How its own tasks are ordered: sfq, deadline:TIME, fifo, rr, rr:TIME, svr4-ts, svr4-rt or linux-2.2
+    /// [default: sfq].
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    policy: Option<LeafPolicy>,
     /// Move the tasks of the class above into it.
     #[arg(long, conflicts_with = "threaded")]
     adopt: bool,
@@ -110,16 +116,46 @@ struct Remove {
     path: ClassPath,
 }
 
-/// Change a class's weight, also while it runs (QLinux: admin).
+/// Change a class's weight or policy, also while it runs (QLinux: admin).
+///
+/// A weight says what the class gets beside its siblings; a policy says in what order its own tasks have that.
 #[derive(Args)]
-#[command(after_help = "Example:\n  sudo andante class set media --weight 1600")]
+#[command(after_long_help = "\
+Policies, for leaves of the tree:
+  sfq            in proportion to nice values, as every class has it that was given none
+  deadline:TIME  earliest deadline first: a task is due TIME after it has woken, at nice 0; at another nice
+                 value as much sooner or later as it weighs more or less. A task that has computed for that long
+                 without a pause has missed its deadline, and is due anew
+  fifo           in order of arrival, until a task sleeps
+  rr, rr:TIME    in turn, TIME each [100ms]
+  svr4-ts        UNIX System V Release 4, time sharing, as Solaris 2.2 ran it; nice is the user's priority
+  svr4-rt        the same, where nice -1 to -20 are levels 2 to 59 of the class RT
+  linux-2.2      the epochs of Linux 2.2
+
+A policy lasts as long as the class, whether or not Andante is loaded. Its clock goes while the class is served:
+100 ms of round robin are 100 ms of the class's share. Nothing is learnt of tasks in such a class, for somebody has
+said how they are ordered; what was promised to them comes first all the same.
+
+Examples:
+  sudo andante class set media --weight 1600
+  sudo andante class set build --policy rr:20ms
+  sudo andante class set build --policy sfq        (the policy that it had before)")]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["weight", "policy"]))]
 struct Set {
     /// The class to change.
     #[arg(value_parser = ClassPath::parse)]
     path: ClassPath,
     /// Its new weight, 1 to 10000.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    weight: i64,
+    weight: Option<i64>,
+    /// How its own tasks are ordered from now on: see below.
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    policy: Option<LeafPolicy>,
+}
+
+/// clap tells the error, which has the list.
+fn policy(text: &str) -> Result<LeafPolicy, BadPolicy> {
+    text.parse()
 }
 
 /// Move processes, with all their threads, into a class (QLinux: move, join).
@@ -157,13 +193,16 @@ impl Class {
             Action::List(list) => list.run(&tree)?,
             Action::Show(show) => show.run(&tree)?,
             Action::Create(create) => {
-                let path = create.path.clone();
+                let (path, policy) = (create.path.clone(), create.policy);
                 create.run(&tree)?;
+                if policy.is_some() {
+                    tell_policy(&path)?;
+                }
                 refuse_if_shared(&tree, &path)?;
             }
             Action::Remove(remove) => tree.remove(&remove.path)?,
             Action::Set(set) => {
-                tree.set_weight(&set.path, set.weight)?;
+                set.run(&tree)?;
                 refuse_if_shared(&tree, &set.path)?;
             }
             Action::Move(moved) => tree.place(&moved.pids, &moved.path)?,
@@ -219,9 +258,10 @@ impl Show {
         let weight = info
             .weight
             .map_or_else(|| "none".into(), |weight| weight.to_string());
+        let policy = info.policy.unwrap_or(LeafPolicy::Sfq);
         let threaded = if info.threaded { " (threaded)" } else { "" };
         output::print(&format!(
-            "{}{threaded}\n  weight       {weight}\n  share asked  {}\n  tasks        {}\n  \
+            "{}{threaded}\n  weight       {weight}\n  policy       {policy}\n  share asked  {}\n  tasks        {}\n  \
              children     {}\n  CPU time     {}\n",
             paint(BOLD, &info.path),
             percent(class.share_asked).trim_start(),
@@ -232,10 +272,41 @@ impl Show {
     }
 }
 
+impl Set {
+    fn run(&self, tree: &Tree) -> Result<()> {
+        if let Some(weight) = self.weight {
+            tree.set_weight(&self.path, weight)?;
+        }
+        if let Some(policy) = self.policy {
+            tree.set_policy(&self.path, policy)?;
+            tell_policy(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The policy of the class was set: the scheduler is told, if it is loaded. One that is loaded later looks by
+/// itself.
+fn tell_policy(path: &ClassPath) -> Result<()> {
+    let mut client = match Client::connect(&socket_path()) {
+        Ok(client) => client,
+        Err(ClientError::NoDaemon(_)) => {
+            output::note("the policy is kept with the class, and in force once Andante is loaded");
+            return Ok(());
+        }
+        Err(ClientError::Historical(_)) => return Ok(()), // said already
+        Err(error) => return Err(error.into()),
+    };
+    let class = path.to_text();
+    client.request(&Request::Policy { class })?;
+    Ok(())
+}
+
 impl Create {
     fn run(self, tree: &Tree) -> Result<()> {
         let Self {
             weight,
+            policy,
             adopt,
             threaded,
             ..
@@ -244,6 +315,7 @@ impl Create {
             &self.path,
             &NewClass {
                 weight,
+                policy,
                 adopt,
                 threaded,
             },
@@ -275,7 +347,14 @@ fn render(classes: &[Described]) -> String {
         .max()
         .unwrap_or(0)
         .max(5);
-    let head = format!("{:width$}  WEIGHT  TASKS    ASKED    CPU TIME", "CLASS");
+    let head = format!(
+        "{:width$}  WEIGHT  TASKS    ASKED    CPU TIME{}",
+        "CLASS",
+        match classes.iter().any(|class| class.info.policy.is_some()) {
+            true => "  POLICY",
+            false => "",
+        }
+    );
     let mut text = format!("{}\n", paint(DIM, head));
     for ((line, name), class) in lines.iter().zip(&names).zip(classes) {
         let pad = " ".repeat(width - line.width() - name.width());
@@ -284,11 +363,15 @@ fn render(classes: &[Described]) -> String {
             .weight
             .map_or_else(String::new, |weight| weight.to_string());
         text += &format!(
-            "{}{name}{pad}  {weight:>6}  {:>5}  {}  {:>10}\n",
+            "{}{name}{pad}  {weight:>6}  {:>5}  {}  {:>10}{}\n",
             paint(DIM, line),
             class.info.tasks,
             percent(class.share_asked),
             seconds(class.info.cpu_us * 1000),
+            class
+                .info
+                .policy
+                .map_or_else(String::new, |policy| format!("  {policy}")),
         );
     }
     text

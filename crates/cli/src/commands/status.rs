@@ -219,8 +219,9 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
         let class = &row.class;
         let weight = shares::weight(class);
         let quota = row.quota().map(|quota| format!("  {quota}"));
+        let policy = class.policy.map(|policy| format!("  {policy}"));
         text += &format!(
-            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}{}\n",
+            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}{}{}\n",
             paint(DIM, line),
             row.name(),
             class.running,
@@ -229,6 +230,7 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
             percent(row.share_received),
             paint(BAR, output::bar(row.share_received, BAR_WIDTH)),
             quota.unwrap_or_default(),
+            policy.unwrap_or_default(),
         );
     }
     text

@@ -8,6 +8,7 @@
 mod binding;
 mod contracts;
 mod historical;
+mod policies;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
+use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
 use crate::host::{ClassFacts, CpuMask, Host, Thread};
@@ -42,6 +43,9 @@ pub struct FakeKernel {
     pub leaves: BTreeMap<u64, ClassLeaf>,
     /// Cgroups without a class of their own, for which there is room now.
     pub sharing: usize,
+    /// By cgroup; and cgroups that have children.
+    pub policies: BTreeMap<u64, LeafPolicy>,
+    pub inner: Vec<u64>,
     uses: u32,
 }
 
@@ -127,6 +131,14 @@ impl Kernel for FakeKernel {
         given
     }
 
+    fn set_policy(&mut self, cgroup_id: u64, policy: LeafPolicy) -> Result<(), PolicyError> {
+        if self.inner.contains(&cgroup_id) {
+            return Err(PolicyError::Inner);
+        }
+        self.policies.insert(cgroup_id, policy);
+        Ok(())
+    }
+
     fn contracts(&self) -> Vec<Contract> {
         let contract = |made: &Made| Contract {
             name: made.name,
@@ -160,6 +172,8 @@ pub struct FakeHost {
     threads: BTreeMap<i32, Thread>,
     classes: BTreeMap<String, ClassFacts>,
     members: BTreeMap<i32, String>,
+    /// What is kept with the cgroups.
+    pub policies: BTreeMap<String, LeafPolicy>,
     /// A thread that the first process to be looked at has from the second look on.
     pub starts_when_looked_at: Cell<Option<i32>>,
     hidden: Cell<Option<i32>>,
@@ -239,6 +253,17 @@ impl Host for FakeHost {
     fn class(&self, path: &ClassPath) -> Option<ClassFacts> {
         self.classes.get(&path.to_text()).copied()
     }
+
+    fn policy(&self, path: &ClassPath) -> Option<LeafPolicy> {
+        self.policies.get(&path.to_text()).copied()
+    }
+
+    fn policies(&self) -> Vec<(u64, LeafPolicy)> {
+        let id = |path: &String| self.classes.get(path).map(|class| class.cgroup_id);
+        let all = self.policies.iter();
+        all.filter_map(|(path, policy)| Some((id(path)?, *policy)))
+            .collect()
+    }
 }
 
 /// Books, kernel and machine.
@@ -256,6 +281,7 @@ impl World {
             threads: BTreeMap::new(),
             classes: BTreeMap::new(),
             members: BTreeMap::new(),
+            policies: BTreeMap::new(),
             starts_when_looked_at: Cell::new(None),
             hidden: Cell::new(None),
         };

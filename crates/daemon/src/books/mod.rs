@@ -17,6 +17,7 @@ mod enforce;
 pub mod fakes;
 mod holder;
 mod judge;
+pub(crate) mod policies;
 mod refresh;
 #[cfg(test)]
 mod tests;
@@ -185,6 +186,7 @@ impl Books {
                     Err(refused) => Reply::Refused(Box::new(refused)),
                 }),
             Request::Release { which } => self.release(kernel, host, caller, which),
+            Request::Policy { class } => policies::look(kernel, host, class),
             Request::List => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
         };
         answer.unwrap_or_else(Reply::Error)

@@ -3,6 +3,7 @@
 
 mod limits;
 mod machine;
+mod policies;
 
 use andante_admission::{Placement, Promise as Promised, Tolerance, Unproved};
 use andante_sched::contracts::{HeldBy, Promise};

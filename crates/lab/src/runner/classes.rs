@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use andante_daemon::{Client, Request, socket_path};
+use andante_sched::LeafPolicy;
 use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
 
 use crate::choice::{ByHand, Choice};
@@ -65,6 +67,9 @@ impl Classes {
                     .directory(&classes.absolute(&class.path))
                     .join("cpu.idle");
                 fs::write(&file, "1").map_err(|e| LabError::file("write", &file, e))?;
+            }
+            if let (Some(policy), Choice::Andante) = (class.policy, choice) {
+                classes.order(&class.path, policy)?;
             }
             if let Some(first) = &class.limits.first {
                 classes.limit(&class.path, first)?;
@@ -144,6 +149,19 @@ impl Classes {
             .and_then(|digits| digits.trim().parse().ok())
             .ok_or_else(|| LabError::file("read", &file, io::ErrorKind::InvalidData.into()))?;
         Ok(usage_us * 1000)
+    }
+
+    /// The tasks of the class are ordered so from now on: an Andante that is loaded is told, one that is loaded
+    /// later looks by itself.
+    fn order(&self, path: &str, policy: LeafPolicy) -> Result<(), LabError> {
+        self.tree.set_policy(&self.absolute(path), policy)?;
+        let Ok(mut client) = Client::connect(&socket_path()) else {
+            return Ok(());
+        };
+        let class = self.path_of(path);
+        let told = client.request(&Request::Policy { class });
+        told.map(drop)
+            .map_err(|error| LabError::io("set the policy of a class", io::Error::other(error)))
     }
 
     /// The class may use so much from now on.

@@ -59,6 +59,7 @@ pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value, suggest};
+use andante_sched::LeafPolicy;
 use andante_sim::Topology;
 
 /// Longest path a class may have, in steps; what the scheduler supports.
@@ -143,6 +144,8 @@ pub struct Class {
     pub limits: Limits,
     /// Whether it gets what nobody else wants (`cpu.idle`).
     pub idle: bool,
+    /// How its own tasks are ordered under Andante, if not as every class's are.
+    pub policy: Option<LeafPolicy>,
 }
 
 impl Class {
@@ -154,6 +157,7 @@ impl Class {
             fixed: None,
             limits: Limits::default(),
             idle: false,
+            policy: None,
         }
     }
 
@@ -415,7 +419,23 @@ fn read_classes(node: Option<&Node>) -> Result<Vec<Class>, DocumentError> {
             }
         }
     }
+    check_policies_are_of_leaves(node, &classes)?;
     Ok(classes)
+}
+
+/// A policy orders the tasks of a leaf.
+fn check_policies_are_of_leaves(node: &Node, classes: &[Class]) -> Result<(), DocumentError> {
+    for class in classes.iter().filter(|class| class.policy.is_some()) {
+        if let Some(below) = classes.iter().find(|other| other.parent() == class.path) {
+            let message = format!(
+                "it has a class below it, `{}`: a policy orders the tasks of a leaf, so give it to that one",
+                below.path
+            );
+            let path = andante_document::join("classes", &class.path);
+            return Err(node.origin.error(&path, message));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a class, whose path is not yet known: its weight, or a table of `weight`, `fixed_percent`, and
@@ -449,12 +469,24 @@ fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
     };
     let limits = Limits::read(&mut section)?;
     let idle = section.get("idle")?.unwrap_or(false);
+    let policy = match section.node("policy") {
+        None => None,
+        Some(node) => {
+            let text = String::from_node(node).unwrap_or_default();
+            let read = text.parse::<LeafPolicy>().map_err(|error| {
+                let path = andante_document::join(path, "policy");
+                node.origin.error(&path, error.to_string())
+            });
+            Some(read?)
+        }
+    };
     section.finish()?;
     Ok(Class {
         weight,
         fixed,
         limits,
         idle,
+        policy,
         ..Class::usual()
     })
 }

@@ -255,7 +255,13 @@ fn on_kernel(
         false => kernel.create(parent, class.weight),
     })?;
     if !flat {
-        limit(workload, &mut kernel, &classes, begin_ns);
+        limit(
+            workload,
+            &mut kernel,
+            &classes,
+            begin_ns,
+            matches!(in_charge, InCharge::Andante(_)),
+        );
     }
     if *choice == Choice::ByHand(ByHand::Weight) {
         for (program, tuned) in tuned(workload) {
@@ -275,8 +281,15 @@ fn on_kernel(
     })
 }
 
-/// Classes have their quotas, now and later in the measurement, which begins at `begin_ns`.
-fn limit(workload: &Workload, kernel: &mut Kernel, classes: &[(String, ClassId)], begin_ns: Ns) {
+/// Classes have their quotas, now and later in the measurement, which begins at `begin_ns`; and their policies,
+/// under a scheduler that has them.
+fn limit(
+    workload: &Workload,
+    kernel: &mut Kernel,
+    classes: &[(String, ClassId)],
+    begin_ns: Ns,
+    has_policies: bool,
+) {
     for class in &workload.classes {
         let known = classes.iter().find(|(path, _)| *path == class.path);
         let id = known.expect("all have been made").1;
@@ -287,6 +300,15 @@ fn limit(workload: &Workload, kernel: &mut Kernel, classes: &[(String, ClassId)]
         };
         if class.idle {
             kernel.idle(id);
+        }
+        if let Some(policy) = class.policy.filter(|_| has_policies) {
+            let (kind, quantum_ns, nice_is_real_time) = policy.raw();
+            let policy = andante_sim::LeafPolicy {
+                kind,
+                quantum_ns,
+                nice_is_real_time,
+            };
+            kernel.policy(0, id, policy);
         }
         if let Some(first) = &class.limits.first {
             kernel.limit(0, id, of(first));

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::leaf_policy::LeafPolicy;
+
 use super::undo::{Step, Undo};
 use super::{ClassError, ClassPath, Kind, Tree, checked_weight, write};
 
@@ -13,6 +15,8 @@ const ADOPT_ROUNDS: usize = 32;
 pub struct NewClass {
     /// `cpu.weight`, 1 to 10000; none leaves the kernel's 100.
     pub weight: Option<i64>,
+    /// How its tasks are ordered; none: by nice values.
+    pub policy: Option<LeafPolicy>,
     /// Move the tasks of the class above into it, if that class holds any.
     pub adopt: bool,
     /// Make it threaded, so that the class above keeps its tasks.
@@ -51,6 +55,11 @@ impl Tree {
                 &weight.to_string(),
             )
             .map_err(|error| ClassError::from_io("set the weight of", path, error))?;
+        }
+        if let Some(policy) = new.policy {
+            policy
+                .keep(&self.directory(path))
+                .map_err(|error| ClassError::from_io("set the policy of", path, error))?;
         }
         undo.keep();
         Ok(missing)

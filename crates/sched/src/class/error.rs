@@ -30,6 +30,16 @@ pub enum ClassError {
         "weight {0} is out of range: give a whole number from 1 to 10000 (a new class has 100)"
     )]
     BadWeight(i64),
+    /// A class with children was to have a policy.
+    #[error(
+        "class {path} has classes below it, such as {example}: a policy orders the tasks of a leaf, so set it there"
+    )]
+    PolicyOfInner {
+        /// The class.
+        path: ClassPath,
+        /// One directly below it.
+        example: ClassPath,
+    },
     /// The root class cannot be treated like this.
     #[error("the root class / {what}: name a class below it")]
     IsRoot {
