@@ -199,7 +199,7 @@ static __noinline void class_limits(u32 leaf, u64 quota_us, u64 period_us, u64 b
 	u64 quota_ns = quota_us < QUOTA_LONGEST_US ? quota_us * 1000 : 0, now_ns = an_kclock_ns();
 	u64 burst_ns = burst_us < QUOTA_LONGEST_US ? burst_us * 1000 : 0;
 	u64 period_ns = period_us < QUOTA_LONGEST_US ? period_us * 1000 : 0;
-	u32 domain = 0, cpu = 0;
+	u32 domain = 0;
 	struct place at;
 
 	if (!quota_ns && !an_bandwidth(&bandwidths, leaf)->quota_ns)
@@ -213,13 +213,7 @@ static __noinline void class_limits(u32 leaf, u64 quota_us, u64 period_us, u64 b
 		domain = domain_after(domain);
 	}
 	quotas = bandwidths.count;
-	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
-		if (quotas)
-			__sync_fetch_and_or(&cpu_state(cpu)->sees_to, SEES_TO_QUOTAS);
-		else
-			__sync_fetch_and_and(&cpu_state(cpu)->sees_to, ~SEES_TO_QUOTAS);
-		cpu = an_opaque(cpu + 1); /* one turn to the verifier */
-	}
+	cpus_see_to(SEES_TO_QUOTAS, quotas);
 	quotas_tell();
 }
 

@@ -31,6 +31,7 @@ enum {
 enum {
 	SEES_TO_CONTRACTS = 1, /* it has, or may have, something to do for its contracts */
 	SEES_TO_QUOTAS = 2,    /* there are classes with a quota */
+	SEES_TO_POLICIES = 4,  /* there are, or have been, classes with a policy of their own */
 };
 
 #define POLICY_UNKNOWN 1
@@ -62,7 +63,7 @@ struct cpu_state {
 	u32 news;	   /* one of them is more than a step of a turn that is handed on */
 	u32 handed;	   /* contract that the turn goes to next: contract_name() */
 	u32 awaited_by;	   /* the learnt contract queued last for it to serve: contract_name() */
-	u32 sees_to;	   /* SEES_TO_CONTRACTS, SEES_TO_QUOTAS */
+	u32 sees_to;	   /* SEES_TO_CONTRACTS, SEES_TO_QUOTAS, SEES_TO_POLICIES */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 unpicked;	   /* of that quantum: UNPICKED, SLICED, OVERDUE */
 	u32 apart;	   /* enum apart */
@@ -149,6 +150,20 @@ static __noinline void cpu_arm(u32 cpu, u64 now, u64 at)
 	t = bpf_map_lookup_elem(&cpu_timers, &key);
 	if (t)
 		timer_arm(&t->timer, &cpu_state(cpu)->timer_ns, now, at);
+}
+
+/* All CPUs see to these things beside the tree, if there are any, or not any more. */
+static __noinline void cpus_see_to(u32 things, bool any)
+{
+	u32 cpu = 0;
+
+	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
+		if (any)
+			__sync_fetch_and_or(&cpu_state(cpu)->sees_to, things);
+		else
+			__sync_fetch_and_and(&cpu_state(cpu)->sees_to, ~things);
+		cpu = an_opaque(cpu + 1); /* one turn to the verifier */
+	}
 }
 
 /* The CPU's choice is looked at again then, or sooner if that was said before. */

@@ -237,6 +237,7 @@ static __noinline void leaf_policy_is(u32 leaf)
 
 	if (policy_call.kind != AN_SFQ)
 		version = POLICY_UNKNOWN + ++leaf_versions;
+	cpus_see_to(SEES_TO_POLICIES, true);
 	bpf_spin_lock(&leaf_policy_lock);
 	an_leaf_policy_set(l, policy_call.kind, policy_call.quantum_ns,
 			   policy_call.nice_is_real_time, version);

@@ -22,8 +22,11 @@ static __always_inline void task_served(struct cpu_state *c, const struct place 
 		an_task_serve(&an_node(at->tree, c->serving)->vtime, &ts->sfq);
 }
 
-/* The task's class has a policy of its own, which is asked again when it says so. The place is not
- * handed over: clang would keep it in memory for all others then. */
+/*
+ * The task's class has a policy of its own, which is asked again when it says so; or that
+ * of the task before had one. The place is not handed over: clang would keep
+ * it in memory for all others then.
+ */
 static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_state *ts, u64 now)
 {
 	u64 run_ns = leaf_policy_serves(ts, c->serving, cpu);
@@ -47,7 +50,6 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->running = 1;
 	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
-	c->policy = ts->policy;
 	if (learn_bound) {
 		c->root_ns = ts->root_ns;
 		c->event = ts->event;
@@ -55,9 +57,9 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	}
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
-	if (ts->policy)
-		member_begins(c, cpu, ts, now);
 	if (c->sees_to) {
+		if (c->sees_to & SEES_TO_POLICIES && (ts->policy | c->policy))
+			member_begins(c, cpu, ts, now);
 		if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
 			cpu_check_at(c, cpu, now, c->contract_check_ns);
 		if (c->sees_to & SEES_TO_QUOTAS)
