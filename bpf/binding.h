@@ -124,7 +124,7 @@ static __always_inline void binding_set(struct task_state *ts, u32 leaf, u32 gen
 	ts->leaf = leaf;
 	ts->generation = generation;
 	ts->home = home;
-	ts->policy = leaf_policy(leaf)->version;
+	leaf_policy_found(ts, leaf);
 	ts->sfq.fresh = 1;
 }
 

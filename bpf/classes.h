@@ -398,7 +398,7 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	ts->leaf = leaf;
 	ts->generation = generation;
 	ts->home = AN_NONE;
-	ts->policy = leaf_policy(leaf)->version;
+	leaf_policy_found(ts, leaf);
 	ts->sfq.fresh = 1;
 	return leaf;
 }

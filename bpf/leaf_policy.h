@@ -39,11 +39,26 @@ static __always_inline u64 task_key(const struct task_state *ts)
 	return ts->policy ? ts->member.key : ts->sfq.start;
 }
 
-/* The task is a member of this version of the class's policy. With the lock held. */
-static __always_inline void leaf_policy_joins(const struct an_leaf_policy *l, struct task_state *ts)
+/* The task's class is the one of this leaf, whose policy hears of what it is served from now on. */
+static __always_inline void leaf_policy_found(struct task_state *ts, u32 leaf)
 {
+	ts->policy = leaf_policy(leaf)->version;
+	ts->told_ns = ts->charged_ns;
+}
+
+/*
+ * The task is a member of this version of the class's policy, which is told how long the task has
+ * been served since it was told last. With the lock held.
+ */
+static __always_inline void leaf_policy_knows(struct an_leaf_policy *l, struct task_state *ts)
+{
+	u64 used = ts->charged_ns - ts->told_ns;
+
+	ts->told_ns = ts->charged_ns;
 	if (ts->member.version != l->version)
 		an_leaf_join(l, &ts->member, ts->nice, ts->weight);
+	else if (used)
+		an_leaf_used(l, &ts->member, used);
 }
 
 /*
@@ -60,7 +75,7 @@ an_global int leaf_policy_wants(struct task_state *ts, u32 leaf, bool woken)
 	bpf_spin_lock(&leaf_policy_lock);
 	ts->policy = l->version;
 	if (ts->policy) {
-		leaf_policy_joins(l, ts);
+		leaf_policy_knows(l, ts);
 		an_leaf_wants(l, &ts->member, woken, now_ns);
 	}
 	bpf_spin_unlock(&leaf_policy_lock);
@@ -79,7 +94,7 @@ an_global u64 leaf_policy_serves(struct task_state *ts, u32 leaf, u32 cpu)
 	bpf_spin_lock(&leaf_policy_lock);
 	ts->policy = l->version;
 	if (ts->policy) {
-		leaf_policy_joins(l, ts);
+		leaf_policy_knows(l, ts);
 		an_leaf_serves(l, &ts->member, now_ns);
 		leaf_served[an_bounded(cpu, AN_MAX_CPUS)] = ts->member.member;
 		run_ns = an_leaf_run_ns(l, &ts->member);
@@ -88,8 +103,8 @@ an_global u64 leaf_policy_serves(struct task_state *ts, u32 leaf, u32 cpu)
 	return run_ns;
 }
 
-/* It has been served for so long. */
-an_global int leaf_policy_used(struct task_state *ts, u64 ran_ns)
+/* It goes to sleep, and has been charged. */
+an_global int leaf_policy_sleeps(struct task_state *ts)
 {
 	struct an_leaf_policy *l;
 
@@ -97,8 +112,9 @@ an_global int leaf_policy_used(struct task_state *ts, u64 ran_ns)
 		return 0;
 	l = leaf_policy(ts->leaf);
 	bpf_spin_lock(&leaf_policy_lock);
-	if (l->version && ts->member.version == l->version)
-		an_leaf_used(l, &ts->member, ran_ns);
+	if (l->version)
+		leaf_policy_knows(l, ts);
+	ts->member.standing = AN_LEAF_ASLEEP;
 	bpf_spin_unlock(&leaf_policy_lock);
 	return 0;
 }

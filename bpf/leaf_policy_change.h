@@ -60,7 +60,7 @@ an_global bool task_moves(struct task_state *ts, u32 leaf, bool ages)
 	if (!l->version) {
 		moves = true;
 	} else if (ts->member.version != l->version) {
-		leaf_policy_joins(l, ts);
+		leaf_policy_knows(l, ts);
 		an_leaf_wants(l, &ts->member, true, now_ns);
 		moves = true;
 	} else {

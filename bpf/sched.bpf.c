@@ -121,9 +121,10 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!runnable) {
 		ts->learner.slept_ns = an_kclock_ns();
 		ts->waits_inside = an_kwaits_inside(p);
-		ts->member.standing = AN_LEAF_ASLEEP;
 		ts->job_ns = 0;
 		contract_sleeps(c, ts);
+		if (c->policy)
+			leaf_policy_sleeps(ts);
 	} else if (c->gone) {
 		/* The kernel puts it aside for a CPU that looks no more: see cpu_declines(). */
 		scx_bpf_kick_cpu(task_cpu(p), an_kconst(scx_kick_flags, SCX_KICK_IDLE));

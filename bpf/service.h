@@ -105,8 +105,6 @@ static __always_inline void task_settles(const struct task_struct *p, struct tas
 		return;
 	ts->charged_ns += used;
 	an_task_charge(&ts->sfq, used, ts->weight);
-	if (ts->policy)
-		leaf_policy_used(ts, used);
 	learn_ran(ts, used);
 }
 

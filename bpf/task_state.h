@@ -32,6 +32,7 @@ struct task_state {
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;
 	struct an_leaf_member member; /* of its class's policy, if that has one of its own */
+	u64 told_ns;		      /* its charged_ns, as far as that policy has been told */
 };
 
 struct {
