@@ -291,9 +291,8 @@ static __always_inline void binding_goes_home(struct bpf_iter_scx_dsq *it, u32 d
 {
 	binding_ends(ts);
 	an_task_wake(an_node(tree_of(domain), ts->leaf)->vtime, &ts->sfq);
-	if (ts->policy)
-		leaf_policy_wants(ts, ts->leaf, true);
-	scx_bpf_dsq_move_set_vtime(it, task_key(ts));
+	scx_bpf_dsq_move_set_vtime(
+		it, task_wants(ts, ts->leaf, an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)));
 }
 
 /* Leaf whose queue the task, next in the queue that is gone through, is to be moved to. */

@@ -81,8 +81,9 @@ struct cpu_state {
 	/* Version of the policy that the task's class has of its own; POLICY_UNKNOWN: it has one
 	 * since lately, or has another; 0: none */
 	u32 policy;
-	u32 gone;    /* it is offline, and serves no contract */
-	u32 at_once; /* a thread of the kernel's runs next, before everybody else */
+	u32 classmate_ns; /* service before a classmate that wakes may preempt */
+	u32 gone;	  /* it is offline, and serves no contract */
+	u32 at_once;	  /* a thread of the kernel's runs next, before everybody else */
 	/* Leaves in which it has found no task, and is not sure that there is none: unsure_of() */
 	u32 unsure;
 	u16 unsure_of[UNSURE_MAX];

@@ -74,7 +74,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	an_task_wake(an_node(&trees[0], leaf)->vtime, &ts->sfq);
 	domain_queue_add(&trees[0], leaf, by);
 	bpf_spin_unlock(lock);
-	an_kqueue(p, leaf, quantum_ns, task_key(ts), enq_flags);
+	an_kqueue(p, leaf, quantum_ns, task_wants(ts, leaf, enq_flags), enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		contract_tells(contract, served && !news, ts->sfq.start, now_ns);
 	return true;
@@ -148,7 +148,8 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		contract_wakes_later(contract, now_ns);
 	if (!takes)
 		return false;
-	an_kqueue(p, contract_queue(contract), quantum_ns, task_key(ts), enq_flags);
+	an_kqueue(p, contract_queue(contract), quantum_ns, task_wants(ts, leaf, enq_flags),
+		  enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
 	if (hands_on) {
@@ -197,15 +198,15 @@ an_global u64 class_makes_way_after(u32 domain, u32 serving, u32 leaf)
  * its quantum is used [ns], all of it at most.
  */
 static __always_inline u64 makes_way_after(const struct cpu_state *c, u32 cpu, u32 serving,
-					   u32 leaf, struct task_state *ts, u64 now)
+					   struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
 	if (serving != leaf)
 		return class_makes_way_after(cpu_domain(cpu), serving, leaf);
-	if (ts->policy)
-		return leaf_policy_preempts(ts, leaf, cpu) ? 0 : quantum_ns;
-	if (now - c->since_ns < in_class_wake_ns)
+	if (now - c->since_ns < c->classmate_ns)
 		return quantum_ns;
-	return classmate_comes_first(c, ts->sfq.start, now) ? 0 : quantum_ns;
+	if (c->policy)
+		return member_preempts(p, leaf, cpu) ? 0 : quantum_ns;
+	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
 }
 
 /* Kicks the CPU if its task should make way for the woken one now. */
@@ -222,8 +223,7 @@ static __always_inline bool preempt_now(u32 cpu, struct cpu_state *c, u32 leaf, 
 
 /* The other CPUs of its domain that the woken task may use: does one of them run something that
  * should yield? */
-static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, struct task_state *ts,
-					 u64 now)
+static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, u64 tag, u64 now)
 {
 	u32 cpu = task_cpu(p);
 	u32 domain = cpu_domain(cpu);
@@ -247,15 +247,15 @@ static __noinline void preempt_elsewhere(struct task_struct *p, u32 leaf, struct
 			continue;
 		used = c->used_ns + now - c->since_ns;
 		if (preempt_now(cpu, c, leaf, used,
-				makes_way_after(c, cpu, serving, leaf, ts, now)))
+				makes_way_after(c, cpu, serving, p, leaf, tag, now)))
 			return;
 	}
 }
 
 /* Finds a CPU for a task that is being queued in this domain: an idle one of any, or one of this
  * whose task should make way. */
-static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf,
-				     struct task_state *ts, u64 now, bool woken)
+static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf, u64 tag, u64 now,
+				     bool woken)
 {
 	u32 cpu = task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
@@ -275,9 +275,9 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 	if (!c->running || !serving || cpu_domain(cpu) != domain)
 		return;
 	used = c->used_ns + now - c->since_ns;
-	after = woken ? makes_way_after(c, cpu, serving, leaf, ts, now) : quantum_ns;
+	after = woken ? makes_way_after(c, cpu, serving, p, leaf, tag, now) : quantum_ns;
 	/* The task that runs here, if it has woken this one of another class, may wait for it right
-	 * away. Classmates have in_class_wake_ns. */
+	 * away. Classmates have classmate_ns. */
 	if (woken && serving != leaf && after < used + WAKER_GRACE_NS &&
 	    cpu == bpf_get_smp_processor_id() && !an_kin_interrupt())
 		after = used + WAKER_GRACE_NS;
@@ -285,7 +285,7 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 		return;
 	cpu_check_at(c, cpu, now, now + (after - used));
 	if (nr_cpus > 1 && woken)
-		preempt_elsewhere(p, leaf, ts, now);
+		preempt_elsewhere(p, leaf, tag, now);
 }
 
 /*
@@ -328,8 +328,6 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
 	learn_queued(p, ts, here, leaf, now, woken);
-	if (ts->policy)
-		leaf_policy_wants(ts, leaf, woken);
 	contract = task_contract_now(ts, leaf);
 	if (contract) {
 		if (enqueue_under_contract(p, ts, contract, leaf, now, enq_flags))
@@ -350,8 +348,9 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(at.lock);
 	if (for_contract)
 		class_contract_waits(contract, now);
-	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, task_key(ts), enq_flags);
-	find_cpu(p, at.domain, leaf, ts, now, woken);
+	an_kqueue(p, queue_of(at.domain, leaf), quantum_ns, task_wants(ts, leaf, enq_flags),
+		  enq_flags);
+	find_cpu(p, at.domain, leaf, ts->sfq.start, now, woken);
 }
 
 #endif

@@ -5,8 +5,14 @@
  *
  * Start tags are kept all the same, for the tree and its domains ask them how far a class is; what
  * a policy changes is the key of the class's queue (task_key()), who is preempted by a classmate,
- * and that service is told to it. So of a task without one only task_state.policy is looked at,
- * which is found with its class (task_find_leaf()).
+ * and that service is told to it.
+ *
+ * Most classes have none, and their tasks pay for one test of task_state.policy, which is found
+ * with their class, when they are queued (task_wants()). The rest hangs on what is tested anyway:
+ * CPUs see to policies by a bit beside those for contracts and quotas; how long a classmate that
+ * wakes has to wait is 0 of a CPU that serves a member, which is then asked; a member is looked at
+ * when it goes to sleep, as are those that hold a contract; and what it was served it tells its
+ * policy when it has to do with that next (leaf_policy_knows()), not when it is charged.
  *
  * One lock guards all of them: the policies, and what tasks are to them. It is never held together
  * with a tree's.
@@ -63,10 +69,12 @@ static __always_inline void leaf_policy_knows(struct an_leaf_policy *l, struct t
 
 /*
  * The task wants to run in the class of this leaf, after a sleep or because its turn is over: it
- * has a key from now on. It may be that the policy is another than when its class was looked up.
+ * has a key from now on, which is returned. It may be that the policy is another than when its
+ * class was looked up.
  */
-an_global int leaf_policy_wants(struct task_state *ts, u32 leaf, bool woken)
+an_global u64 leaf_policy_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
 {
+	bool woken = enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP);
 	struct an_leaf_policy *l = leaf_policy(leaf);
 	u64 now_ns = an_kclock_ns();
 
@@ -79,7 +87,16 @@ an_global int leaf_policy_wants(struct task_state *ts, u32 leaf, bool woken)
 		an_leaf_wants(l, &ts->member, woken, now_ns);
 	}
 	bpf_spin_unlock(&leaf_policy_lock);
-	return 0;
+	return task_key(ts);
+}
+
+/* The key of a task that is about to be queued in the class of this leaf, whether that has a policy
+ * of its own or not. */
+static __always_inline u64 task_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
+{
+	if (!ts->policy)
+		return ts->sfq.start;
+	return leaf_policy_wants(ts, leaf, enq_flags);
 }
 
 /* The task is put into service on this CPU, or goes on. Returns after how much of that its policy
@@ -138,6 +155,14 @@ an_global bool leaf_policy_preempts(struct task_state *ts, u32 leaf, u32 cpu)
 	}
 	bpf_spin_unlock(&leaf_policy_lock);
 	return preempts;
+}
+
+/* The same. The task's state is looked up here, for callers keep it for no other reason. */
+static __noinline bool member_preempts(struct task_struct *p, u32 leaf, u32 cpu)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	return ts && leaf_policy_preempts(ts, leaf, cpu);
 }
 
 /* Its nice value is another. */

@@ -205,6 +205,7 @@ static __noinline void cpus_begin(void)
 	an_while(cpu < nr_cpus && cpu < AN_MAX_CPUS) {
 		struct an_tree *t = tree_of(cpu_domain(cpu));
 
+		cpu_state(cpu)->classmate_ns = in_class_wake_ns;
 		if (!bpf_cpumask_test_cpu(cpu, online)) {
 			cpu_state(cpu)->gone = 1;
 			if (t->own_cpus > 1)

@@ -23,8 +23,8 @@ static __always_inline void task_served(struct cpu_state *c, const struct place 
 }
 
 /*
- * The task's class has a policy of its own, which is asked again when it says so; or that
- * of the task before had one. The place is not handed over: clang would keep
+ * The task's class has a policy of its own, which is asked again when it says so, and says itself
+ * who makes way; or that of the task before had one. The place is not handed over: clang would keep
  * it in memory for all others then.
  */
 static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_state *ts, u64 now)
@@ -33,6 +33,7 @@ static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_s
 
 	c->policy = ts->policy;
 	c->held |= ts->policy;
+	c->classmate_ns = ts->policy ? 0 : in_class_wake_ns;
 	if (run_ns < quantum_ns && an_node(tree_of(cpu_domain(cpu)), c->serving)->queued)
 		cpu_check_at(c, cpu, now, now + run_ns);
 }
