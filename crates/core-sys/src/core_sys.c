@@ -5,7 +5,7 @@
 #include "core.h"
 
 /* Storage that Rust sets aside without knowing what is in it; see lib.rs. */
-_Static_assert(sizeof(struct an_member) <= 64 && _Alignof(struct an_member) <= 8, "Member");
+_Static_assert(sizeof(struct an_member) <= 128 && _Alignof(struct an_member) <= 8, "Member");
 _Static_assert(sizeof(struct an_policy) <= 128 && _Alignof(struct an_policy) <= 8, "Policy");
 
 /* ---- the class tree ---- */
