@@ -76,7 +76,8 @@
 #include "contract.h"
 #include "rhythm.h"
 
-#define AN_LEARN_JOBS 6u
+/* As many events, or jobs, tell what a task does as make a rhythm. */
+#define AN_LEARN_JOBS AN_RHYTHM_LEAST
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */

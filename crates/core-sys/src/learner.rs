@@ -55,6 +55,10 @@ pub struct Rhythm {
     pub beat_ns: u32,
     /// Mean deviation of that [ns].
     pub uneven_ns: u32,
+    /// Of the sleep that a beat ends, on average [ns].
+    pub rest_ns: u32,
+    /// Mean deviation of that [ns].
+    pub rest_uneven_ns: u32,
     /// So many beats long was the last distance.
     pub times: u16,
     /// As were so many before it.
@@ -154,10 +158,18 @@ mod tests {
             beats: 16,
             beat_ns: 33 * MS,
             uneven_ns: MS,
+            rest_ns: 20 * MS,
+            rest_uneven_ns: 3 * MS,
             ..Rhythm::default()
         };
         assert_eq!(film.steady_ns(), Some(33 * MS));
         assert_eq!(Rhythm { beats: 5, ..film }.steady_ns(), None);
+        let rest_uneven_ns = MS / 3; // a closed loop, whose sleeps are the steadier
+        let closed = Rhythm {
+            rest_uneven_ns,
+            ..film
+        };
+        assert_eq!(closed.steady_ns(), None);
         let uneven_ns = 9 * MS;
         assert_eq!(Rhythm { uneven_ns, ..film }.steady_ns(), None);
     }
