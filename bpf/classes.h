@@ -421,7 +421,7 @@ static __always_inline void task_leaves(struct task_state *ts)
 	contract_uncount(ts);
 }
 
-/* The running task makes this one. */
+/* The running task makes this one, of a process of its own. */
 static __always_inline void task_made(struct task_state *ts)
 {
 	const struct task_state *maker =
@@ -443,7 +443,8 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 	learn_begins(p, ts, args->fork);
 	if (args->fork) {
 		leaf_policy_forks(ts);
-		task_made(ts);
+		if (p->pid == p->tgid)
+			task_made(ts);
 		contract_inherit(p, ts);
 	}
 	contracts_make_room();

@@ -302,16 +302,16 @@ static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags
 	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
-/* A task that ends, a child of this one in most cases, wakes it: if both are of this leaf it goes
- * on where that one has been. */
-static __noinline void child_ended(struct task_state *ts, const struct cpu_state *here, u32 leaf,
-				   u64 now)
+/* A process that ends, a child of this task's in most cases, wakes it: if both are of this leaf it
+ * goes on where that one has been. */
+static __noinline void child_ended(const struct task_struct *p, struct task_state *ts,
+				   const struct cpu_state *here, u32 leaf, u64 now)
 {
-	const struct task_state *ended =
-		bpf_task_storage_get(&task_states, bpf_get_current_task_btf(), 0, 0);
+	struct task_struct *child = bpf_get_current_task_btf();
+	const struct task_state *ended = bpf_task_storage_get(&task_states, child, 0, 0);
 
-	if (ended && ended->leaf == leaf && ended->domain == ts->domain && here->running &&
-	    !an_kin_interrupt())
+	if (ended && child->tgid != p->tgid && ended->leaf == leaf && ended->domain == ts->domain &&
+	    here->running && !an_kin_interrupt())
 		an_task_ended(&ts->sfq,
 			      here->start_tag + an_tag_of(now - here->since_ns, here->weight));
 }
@@ -342,7 +342,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 	if (here->asks | clients_seen | ts->asked_by | ts->home)
 		leaf = binding_leaf(p, ts, leaf, here, woken);
 	if (woken && bpf_get_current_task_btf()->flags & PF_EXITING)
-		child_ended(ts, here, leaf, now);
+		child_ended(p, ts, here, leaf, now);
 	learn_queued(p, ts, here, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
 	if (contract) {

@@ -6,9 +6,10 @@
  * v of the class is the start tag of the task last put into service, and the same rules hold as
  * between classes (hsfq.h).
  *
- * A task that is made begins as far ahead as the one that makes it, and one that ends leaves the
- * one that waits for it where it has been itself: a program that has each of its jobs done by
- * another process is one flow, and has the share of one.
+ * The first task of a process begins as far ahead as the one that makes it, and one that ends
+ * leaves the one that waits for it where it has been itself: a program that has each of its jobs
+ * done by another process is one flow, and has the share of one. A thread is a flow of its own: a
+ * film's are made by the one that has worked most, to get ready.
  */
 #ifndef ANDANTE_CORE_TASK_H
 #define ANDANTE_CORE_TASK_H
