@@ -21,8 +21,9 @@ struct an_rhythm {
 	u32 beats;     /* so far, at most AN_RHYTHM_BEATS */
 	u32 beat_ns;   /* of one beat from the next, on average */
 	u32 uneven_ns; /* mean deviation of that */
-	u16 times;     /* so many beats long was the last distance */
-	u16 in_a_row;  /* as were so many before it, up to AN_RHYTHM_LEAST */
+	u32 rest_ns, rest_uneven_ns;
+	u16 times;    /* so many beats long was the last distance */
+	u16 in_a_row; /* as were so many before it, up to AN_RHYTHM_LEAST */
 };
 
 /* The average over so many samples, of which this is the last. */
@@ -64,8 +65,10 @@ an_inline void an_rhythm_counts(struct an_rhythm *r, u32 times)
  * Something comes. If that is too soon for a beat it begins another rhythm; if AN_RHYTHM_MISSED
  * beats and more have been missed it was a pause, which makes the rhythm less sure.
  */
-an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
+an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 {
+	u64 rested_ns = now_ns - slept_ns;
+	u32 rest_ns = rested_ns < AN_RHYTHM_MAX_NS ? rested_ns : AN_RHYTHM_MAX_NS;
 	u64 since_ns = now_ns - r->last_ns;
 	u32 distance_ns = since_ns < AN_RHYTHM_MAX_NS ? since_ns : AN_RHYTHM_MAX_NS;
 	u32 times = r->beat_ns ? (distance_ns + r->beat_ns / 2) / r->beat_ns : 0;
@@ -79,11 +82,15 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 		an_rhythm_begin(r, now_ns);
 		r->beats = 1;
 		r->beat_ns = distance_ns;
+		r->rest_ns = rest_ns;
+		r->rest_uneven_ns = 0;
 		return;
 	}
 	r->last_ns = now_ns;
 	if (r->beats < AN_RHYTHM_BEATS)
 		r->beats++;
+	r->rest_uneven_ns = an_average(r->rest_uneven_ns, an_apart(rest_ns, r->rest_ns), r->beats);
+	r->rest_ns = an_average(r->rest_ns, rest_ns, r->beats);
 	r->uneven_ns =
 		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
 	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
@@ -97,7 +104,10 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
  */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= r->beat_ns / 8 ? r->beat_ns : 0;
+	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= r->beat_ns / 8 &&
+			       r->uneven_ns <= r->rest_uneven_ns
+		       ? r->beat_ns
+		       : 0;
 }
 
 #endif
