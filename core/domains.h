@@ -135,7 +135,7 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by
 		if (best && an_catch_up(t, e, best))
 			continue;
 		if (best)
-			an_child_picked(t, index, best, by);
+			an_child_picked(t, index, best);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return an_claim(t, index);

@@ -81,6 +81,14 @@ struct an_mates {
 	u64 vtime;     /* v of the leaf when that was last so [tag] */
 };
 
+#define AN_CONFINED_MAX 16
+struct an_confined {
+	u64 tag;
+	u64 seen_ns;
+	u32 node; /* AN_NONE: free */
+	u64 lead;
+};
+
 struct an_tree {
 	struct an_node nodes[AN_MAX_NODES];
 	u64 quantum_ns; /* expected service of one pick */
@@ -89,6 +97,9 @@ struct an_tree {
 	u32 unsettled;	/* head of the list of nodes that are to be settled; its end is the root */
 	u32 unused;	/* every index from here on has never been used */
 	u32 classes;	/* classes in the tree */
+	u64 bound_by;
+	u32 bounds;
+	struct an_confined bound[AN_CONFINED_MAX];
 	/* Whose class a node is; 0 of an inner node's own leaf. Nobody schedules by it. */
 	u64 cgroup_id[AN_MAX_NODES];
 	/* If it is one of several (domains.h): */
