@@ -44,7 +44,7 @@
 #ifndef ANDANTE_CORE_HSFQ_H
 #define ANDANTE_CORE_HSFQ_H
 
-#include "tree.h"
+#include "confined.h"
 
 /*
  * CPUs that may not run whatever is queued pick among the nodes that are usable by them: a bit for
@@ -88,8 +88,13 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 	n->owes = 0;
 	if (!n->serving)
 		an_tag_wake(&n->start, &n->rem, vtime);
-	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
+	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max) {
 		n->start = vtime - owed_max - n->step * n->serving;
+		if (n->parent != AN_ROOT) {
+			t->behind = index;
+			t->confined_by |= n->usable_by;
+		}
+	}
 	an_unsettle(t, index);
 }
 
@@ -192,8 +197,9 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 }
 
 /*
- * Takes so much off what the usable children owe to those that this CPU may not serve. Off all
- * alike: what they owe each other stays, or the lightest of them would never be picked.
+ * Takes so much off what children owe to those that a CPU may not serve: off all who owe as much,
+ * whether that CPU may serve them or not. So what they owe each other stays, or the lightest of
+ * them would never be picked, and who is given as much elsewhere would fall behind.
  */
 an_outline void an_forgive(struct an_tree *t, u32 parent, u64 excess)
 {
@@ -219,16 +225,21 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 excess)
 an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 {
 	struct an_node *p = an_node(t, parent);
-	u32 first = an_order_first(t, parent);
+	u32 first = an_order_first(t, parent), best;
 
 	if (!first)
 		return AN_NONE;
 	p->vtime = an_tag_max(p->vtime, an_node(t, first)->place.start);
-	return an_node_usable(an_node(t, first), by) ? first : an_order_usable(t, parent, by);
+	if (an_node_usable(an_node(t, first), by))
+		return first;
+	best = an_order_usable(t, parent, by);
+	if (best)
+		an_passed_over(t, parent, first, best);
+	return best;
 }
 
 /*
- * That child is picked. If it owes more than two quanta for each CPU, all usable ones are forgiven
+ * That child is picked. If it owes more than two quanta for each CPU, all who owe as much are forgiven
  * down to one: all must be looked at for that, which is not to happen with every pick.
  */
 an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child)
@@ -282,140 +293,42 @@ an_inline u32 an_nothing_usable(struct an_tree *t, u32 index, u64 by)
 	return n->parent;
 }
 
-/*
- * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
- * claimed, until an_stop() or an_unpick().
- */
-#ifndef TURNS_MAX
-#define TURNS_MAX 4
-#endif
-#ifndef LEAD
-#define LEAD 1
-#endif
-
-/* root tag of so much service */
-an_inline u64 an_bound_charge(struct an_tree *t, u32 node, u64 service_ns)
+/* Down from this node to the leaf that is next; *start is that of the root's child which is [tag].
+ * AN_NONE: none that is usable has a task queued. */
+an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by, u64 *start)
 {
-	double f = 1;
-	u32 at = node;
+	u32 index = from;
 
-	while (an_node(t, at)->parent != AN_ROOT) {
-		u64 sum = 0;
-		for (u32 i = AN_ROOT; i < t->unused; i++) {
-			const struct an_node *n = an_node(t, i);
-			if (n->kind != AN_FREE && n->parent == an_node(t, at)->parent && an_node_runnable(n))
-				sum += n->weight;
-		}
-		f *= (double)sum / an_node(t, at)->weight;
-		at = an_node(t, at)->parent;
-	}
-	return f * service_ns * 65536 / an_node(t, at)->weight;
-}
-
-an_inline void an_passed_over(struct an_tree *t, u32 parent, u32 best)
-{
-	u32 at = an_order_first(t, parent), looks = 8;
-	u64 lead = an_node(t, best)->place.start;
-
-	if (parent == AN_ROOT)
-		return;
-	while (at && at != best && looks--) {
-		struct an_confined *b = NULL;
-		for (u32 i = 0; i < t->bounds; i++)
-			if (t->bound[i].node == at)
-				b = &t->bound[i];
-		if (!b) {
-			if (t->bounds >= AN_CONFINED_MAX)
-				return;
-			b = &t->bound[t->bounds++];
-			b->node = at;
-			b->tag = an_root(t)->vtime;
-			b->seen_ns = an_node(t, at)->service_ns;
-		}
-		t->bound_by |= an_node(t, at)->usable_by;
-		b->lead = lead;
-		at = an_order_next(t, parent, at);
-	}
-}
-
-an_inline void an_part_up(struct an_tree *t, u32 *a, u32 *b)
-{
-	while (an_node(t, *a)->depth > an_node(t, *b)->depth)
-		*a = an_node(t, *a)->parent;
-	while (an_node(t, *b)->depth > an_node(t, *a)->depth)
-		*b = an_node(t, *b)->parent;
-	while (an_node(t, *a)->parent != an_node(t, *b)->parent) {
-		*a = an_node(t, *a)->parent;
-		*b = an_node(t, *b)->parent;
-	}
-}
-
-an_inline u32 an_bound_first(struct an_tree *t, u32 leaf, u64 sb, u64 by)
-{
-	struct an_confined *best = NULL;
-	s64 best_ahead = 0;
-
-	for (u32 i = 0; i < t->bounds; i++) {
-		struct an_confined *b = &t->bound[i];
-		struct an_node *n = an_node(t, b->node);
-		u32 p = b->node, q = leaf;
-		s64 ahead, lead;
-
-		b->tag += an_bound_charge(t, b->node, n->service_ns - b->seen_ns);
-		b->seen_ns = n->service_ns;
-		if (!n->ready || an_tag_diff(an_expected_start(n), b->lead) >= 0 || !an_node_usable(n, by))
-			continue;
-		ahead = an_tag_diff(b->tag + an_bound_charge(t, b->node, t->quantum_ns) * n->serving, sb);
-		an_part_up(t, &p, &q);
-		lead = an_tag_diff(an_expected_start(an_node(t, p)), an_expected_start(an_node(t, q)));
-		if (ahead >= 0 && lead > (s64)(LEAD * an_node(t, p)->step * t->cpus))
-			continue;
-		if (!best || ahead < best_ahead) {
-			best = b;
-			best_ahead = ahead;
-		}
-	}
-	if (!best)
-		return AN_NONE;
-	{
-		u64 behind_max = 2 * t->cpus * an_bound_charge(t, best->node, t->quantum_ns);
-		s64 excess = an_tag_diff(an_root(t)->vtime - behind_max, best->tag);
-		if (excess > 0)
-			for (u32 i = 0; i < t->bounds; i++)
-				if (an_node_usable(an_node(t, t->bound[i].node), by))
-					t->bound[i].tag += excess + behind_max / 2;
-	}
-	return best->node;
-}
-
-an_outline u32 an_pick(struct an_tree *t, u64 by)
-{
-	u32 index = AN_ROOT, bound = AN_NONE;
-	u64 sb = 0;
-
-again:
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		u32 best;
 
 		an_settle(t);
 		best = an_least_child(t, index, by);
-		if (best) {
+		if (best && index == AN_ROOT)
+			*start = an_node(t, best)->place.start;
+		if (best)
 			an_child_picked(t, index, best);
-			if (!bound && !an_node_usable(an_node(t, an_order_first(t, index)), by))
-				an_passed_over(t, index, best);
-			if (index == AN_ROOT)
-				sb = an_node(t, best)->place.start;
-		}
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
-	if (index && !bound && t->bound_by & by) {
-		bound = an_bound_first(t, index, sb, by);
-		if (bound) {
-			index = bound;
-			goto again;
-		}
+	return index;
+}
+
+/*
+ * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
+ * claimed, until an_stop() or an_unpick().
+ */
+an_outline u32 an_pick(struct an_tree *t, u64 by)
+{
+	u64 start = 0;
+	u32 leaf = an_descend(t, AN_ROOT, by, &start);
+
+	if (leaf && t->confined_by & by) {
+		u32 first = an_confined_first(t, leaf, start, by);
+
+		if (first)
+			leaf = an_descend(t, first, by, &start);
 	}
-	return an_claim(t, index);
+	return an_claim(t, leaf);
 }
 
 /*
@@ -535,19 +448,6 @@ an_outline void an_unpick(struct an_tree *t, u32 leaf)
 	if (n->queued && !n->ready) /* one removed meanwhile takes nothing back */
 		an_leaf_ready(t, leaf);
 	an_leave(t, leaf, 0, false);
-}
-
-/* Up from two leaves, to the siblings where their paths part; to the leaf, if they are the same. */
-an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
-{
-	an_while(an_node(t, *a)->depth > an_node(t, *b)->depth)
-		*a = an_node(t, *a)->parent;
-	an_while(an_node(t, *b)->depth > an_node(t, *a)->depth)
-		*b = an_node(t, *b)->parent;
-	an_while(an_node(t, *a)->parent != an_node(t, *b)->parent) {
-		*a = an_node(t, *a)->parent;
-		*b = an_node(t, *b)->parent;
-	}
 }
 
 /* As an_preempt_after_ns() has it, of the two siblings where the paths part. */

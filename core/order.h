@@ -191,10 +191,10 @@ an_inline u32 an_order_first(struct an_tree *t, u32 parent)
 	return at;
 }
 
-/* The one after this, or AN_NONE. */
+/* The one that comes after this one, or AN_NONE. */
 an_inline u32 an_order_next(struct an_tree *t, u32 parent, u32 at)
 {
-	u32 next = an_node(t, at)->place.after, from = at;
+	u32 next = an_node(t, at)->place.after;
 
 	if (next) {
 		an_while(an_node(t, next)->place.before)
@@ -202,9 +202,9 @@ an_inline u32 an_order_next(struct an_tree *t, u32 parent, u32 at)
 		return next;
 	}
 	next = an_node(t, at)->place.up;
-	an_while(next != parent && an_node(t, next)->place.after == from) {
-		from = next;
-		next = an_node(t, next)->place.up;
+	an_while(next != parent && an_node(t, next)->place.after == at) {
+		at = next;
+		next = an_node(t, at)->place.up;
 	}
 	return next == parent ? AN_NONE : next;
 }
