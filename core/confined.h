@@ -139,16 +139,17 @@ an_inline void an_confine(struct an_tree *t, u32 index, u64 lead)
 	t->confined_by |= n->usable_by;
 }
 
-/*
- * The children from `first` on, which come before `best`, are passed over for it.
- */
-an_outline void an_passed_over(struct an_tree *t, u32 parent, u32 first, u32 best)
+/* The children from `first` on, which come before `best`, are passed over for it. Those are behind
+ * that come before it by more than a quantum of its own. */
+an_rare void an_passed_over(struct an_tree *t, u32 parent, u32 first, u32 best)
 {
 	u32 at = first, left = parent == AN_ROOT ? 0 : AN_PASSED_OVER_MAX;
+	u64 lead = an_node(t, best)->place.start - an_node(t, best)->step;
 
 	an_while(left && at && at != best) {
 		left--;
-		an_confine(t, at, an_node(t, best)->place.start);
+		if (an_tag_diff(an_expected_start(an_node(t, at)), lead) < 0)
+			an_confine(t, at, lead);
 		at = an_order_next(t, parent, at);
 	}
 }
@@ -203,13 +204,24 @@ an_inline void an_flat_limit(struct an_tree *t, const struct an_confined *c, u64
 	}
 }
 
+/* The start tag of the root's child that is, or is above, the leaf [tag]. */
+an_inline u64 an_top_start(struct an_tree *t, u32 leaf)
+{
+	const struct an_node *n = an_node(t, leaf);
+
+	an_while(n->depth > 1)
+		n = an_node(t, n->parent);
+	return an_expected_start(n);
+}
+
 /*
- * A CPU would serve this leaf next, by a child of the root with this start tag. Returns the node that
- * has its turn before that, or AN_NONE. Who is behind no more is noted no more.
+ * A CPU would serve this leaf next. Returns the node that has its turn before it, or AN_NONE. Who is
+ * behind no more is noted no more.
  */
-an_outline u32 an_confined_first(struct an_tree *t, u32 leaf, u64 start, u64 by)
+an_inline u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
 {
 	u32 at = 0, first = AN_NONE, first_at = 0;
+	u64 start = an_top_start(t, leaf);
 	s64 least = 0;
 
 	an_count_weights(t);

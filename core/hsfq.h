@@ -293,9 +293,8 @@ an_inline u32 an_nothing_usable(struct an_tree *t, u32 index, u64 by)
 	return n->parent;
 }
 
-/* Down from this node to the leaf that is next; *start is that of the root's child which is [tag].
- * AN_NONE: none that is usable has a task queued. */
-an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by, u64 *start)
+/* Down from this node to the leaf that is next. AN_NONE: none that is usable has a task queued. */
+an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by)
 {
 	u32 index = from;
 
@@ -304,13 +303,19 @@ an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by, u64 *start)
 
 		an_settle(t);
 		best = an_least_child(t, index, by);
-		if (best && index == AN_ROOT)
-			*start = an_node(t, best)->place.start;
 		if (best)
 			an_child_picked(t, index, best);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
 	return index;
+}
+
+/* This leaf, or AN_NONE, is next: or who is behind, and comes before it. */
+an_rare u32 an_pick_confined(struct an_tree *t, u32 leaf, u64 by)
+{
+	u32 first = leaf ? an_confined_first(t, leaf, by) : AN_NONE;
+
+	return first ? an_descend(t, first, by) : leaf;
 }
 
 /*
@@ -319,15 +324,10 @@ an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by, u64 *start)
  */
 an_outline u32 an_pick(struct an_tree *t, u64 by)
 {
-	u64 start = 0;
-	u32 leaf = an_descend(t, AN_ROOT, by, &start);
+	u32 leaf = an_descend(t, AN_ROOT, by);
 
-	if (leaf && t->confined_by & by) {
-		u32 first = an_confined_first(t, leaf, start, by);
-
-		if (first)
-			leaf = an_descend(t, first, by, &start);
-	}
+	if (t->confined_by & by)
+		leaf = an_pick_confined(t, leaf, by);
 	return an_claim(t, leaf);
 }
 

@@ -54,6 +54,7 @@
 #define an_assert(condition) ((void)0)
 #define an_inline static __attribute__((always_inline)) inline
 #define an_outline static __attribute__((noinline))
+#define an_rare an_outline
 
 #else
 
@@ -81,6 +82,8 @@ typedef int64_t s64;
 #define an_inline static inline
 /* A file that includes the core need not use all of it. */
 #define an_outline static __attribute__((unused))
+/* Out of the way of what happens with every quantum. */
+#define an_rare static __attribute__((unused, noinline, cold))
 
 #endif
 
