@@ -154,6 +154,17 @@ an_rare void an_passed_over(struct an_tree *t, u32 parent, u32 first, u32 best)
 	}
 }
 
+/* All tasks of the node ran while v went by: it is to be noted. */
+an_rare void an_was_left_behind(struct an_tree *t, u32 index)
+{
+	const struct an_node *n = an_node(t, index);
+
+	if (n->parent == AN_ROOT)
+		return;
+	t->behind = index;
+	t->confined_by |= n->usable_by;
+}
+
 /* Is the node that was noted still behind? */
 an_inline bool an_is_behind(struct an_tree *t, const struct an_confined *c)
 {
@@ -215,15 +226,17 @@ an_inline u64 an_top_start(struct an_tree *t, u32 leaf)
 }
 
 /*
- * A CPU would serve this leaf next. Returns the node that has its turn before it, or AN_NONE. Who is
+ * A CPU would serve this leaf next (AN_NONE: none). Returns the node that has its turn before it, or AN_NONE. Who is
  * behind no more is noted no more.
  */
-an_inline u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
+an_rare u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
 {
 	u32 at = 0, first = AN_NONE, first_at = 0;
 	u64 start = an_top_start(t, leaf);
 	s64 least = 0;
 
+	if (!leaf)
+		return AN_NONE;
 	an_count_weights(t);
 	if (t->behind)
 		an_confine(t, t->behind, an_node(t, an_node(t, t->behind)->parent)->vtime);

@@ -90,10 +90,7 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 		an_tag_wake(&n->start, &n->rem, vtime);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max) {
 		n->start = vtime - owed_max - n->step * n->serving;
-		if (n->parent != AN_ROOT) {
-			t->behind = index;
-			t->confined_by |= n->usable_by;
-		}
+		an_was_left_behind(t, index);
 	}
 	an_unsettle(t, index);
 }
@@ -310,24 +307,21 @@ an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by)
 	return index;
 }
 
-/* This leaf, or AN_NONE, is next: or who is behind, and comes before it. */
-an_rare u32 an_pick_confined(struct an_tree *t, u32 leaf, u64 by)
-{
-	u32 first = leaf ? an_confined_first(t, leaf, by) : AN_NONE;
-
-	return first ? an_descend(t, first, by) : leaf;
-}
-
 /*
  * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
  * claimed, until an_stop() or an_unpick().
  */
 an_outline u32 an_pick(struct an_tree *t, u64 by)
 {
-	u32 leaf = an_descend(t, AN_ROOT, by);
+	u32 from = AN_ROOT, leaf = AN_NONE;
 
-	if (t->confined_by & by)
-		leaf = an_pick_confined(t, leaf, by);
+	an_while(from) {
+		leaf = an_descend(t, from, by);
+		if (from == AN_ROOT && t->confined_by & by)
+			from = an_confined_first(t, leaf, by);
+		else
+			from = AN_NONE;
+	}
 	return an_claim(t, leaf);
 }
 
