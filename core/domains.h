@@ -115,15 +115,15 @@ an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 
 }
 
 /*
- * As an_pick(), in one domain of several.
+ * As an_descend(), in one domain of several.
  *
  * A child that comes first is charged for what it has been given elsewhere, and has its place anew;
  * so does who comes first then, until that one has been charged for everything. Charges take
  * children back, so none of the others would come before it if all of them were charged.
  */
-an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
+an_inline u32 an_domain_descend(struct an_tree *t, struct an_everywhere *e, u32 from, u64 by)
 {
-	u32 index = AN_ROOT;
+	u32 index = from;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		u32 best;
@@ -138,7 +138,22 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by
 			an_child_picked(t, index, best);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
-	return an_claim(t, index);
+	return index;
+}
+
+/* As an_pick(), in one domain of several. */
+an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
+{
+	u32 from = AN_ROOT, leaf = AN_NONE;
+
+	an_while(from) {
+		leaf = an_domain_descend(t, e, from, by);
+		if (from == AN_ROOT && t->confined_by & by)
+			from = an_confined_first(t, leaf, by);
+		else
+			from = AN_NONE;
+	}
+	return an_claim(t, leaf);
 }
 
 /* As an_preempt_after_ns(), in one domain of several: what has woken may be of a class that has
