@@ -3,13 +3,13 @@
  * Shares that few CPUs must honour.
  *
  * Every CPU asks the tree from its root, so that each of them gives a class its share of that CPU,
- * and what is in the class a part of it. That is too little for a child that may use few CPUs (or has
- * fewer tasks than its weight asks for): it is *behind* its siblings, which other CPUs serve, though
- * its parent, which is charged for them all, has what it should. Weights that no allocation can
- * honour are *readjusted* in [1], for threads of one level that may use all CPUs; here CPUs differ,
- * and levels. What each should have is found by progressive filling [2]: the rates of all grow from
- * nothing, of siblings by their weights; who has filled the CPUs that he may use stays as he is, and
- * his siblings have what is left of the parent's.
+ * and what is in the class a part of it. That is too little for a child that may use few CPUs (or
+ * has fewer tasks than its weight asks for): it is *behind* its siblings, which other CPUs serve,
+ * though its parent, which is charged for them all, has what it should. Weights that no allocation
+ * can honour are *readjusted* in [1], for threads of one level that may use all CPUs; here CPUs
+ * differ, and levels. What each should have is found by progressive filling [2]: the rates of all
+ * grow from nothing, of siblings by their weights; who has filled the CPUs that he may use stays as
+ * he is, and his siblings have what is left of the parent's.
  *
  * No rate is computed here. Two rules approach them by tags alone:
  *
@@ -24,10 +24,10 @@
  *
  *                 top and next being the siblings where its path parts from that of what is next.
  *
- *      crowded    If the second is not so, its CPUs are wanted for more than they have: by progressive
- *                 filling all who must share them have the same rate, by the weight that each has of
- *                 the whole. So it competes there as if it were a child of the root, with the weight
- *                 that it has through its parents, w_top * prod(w / sum of the siblings' w):
+ *      crowded    If the second is not so, its CPUs are wanted for more than they have: by
+ * progressive filling all who must share them have the same rate, by the weight that each has of
+ *                 the whole. So it competes there as if it were a child of the root, with the
+ * weight that it has through its parents, w_top * prod(w / sum of the siblings' w):
  *
  *                     S_flat = S_flat + l / that weight,  S_flat < S of the root's next child.
  *
@@ -95,8 +95,8 @@ an_inline void an_count_weights(struct an_tree *t)
 	}
 }
 
-/* Service to the node, as it would move the tag of a child of the root with the weight that the node
- * has of the whole [tag]. */
+/* Service to the node, as it would move the tag of a child of the root with the weight that the
+ * node has of the whole [tag]. */
 an_inline u64 an_flat_tag(struct an_tree *t, u32 index, u64 service_ns)
 {
 	const struct an_node *n = an_node(t, index);
@@ -226,8 +226,8 @@ an_inline u64 an_top_start(struct an_tree *t, u32 leaf)
 }
 
 /*
- * A CPU would serve this leaf next (AN_NONE: none). Returns the node that has its turn before it, or AN_NONE. Who is
- * behind no more is noted no more.
+ * A CPU would serve this leaf next (AN_NONE: none). Returns the node that has its turn before it,
+ * or AN_NONE. Who is behind no more is noted no more.
  */
 an_rare u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
 {

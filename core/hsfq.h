@@ -236,8 +236,8 @@ an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 }
 
 /*
- * That child is picked. If it owes more than two quanta for each CPU, all who owe as much are forgiven
- * down to one: all must be looked at for that, which is not to happen with every pick.
+ * That child is picked. If it owes more than two quanta for each CPU, all who owe as much are
+ * forgiven down to one: all must be looked at for that, which is not to happen with every pick.
  */
 an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child)
 {

@@ -83,8 +83,8 @@ struct an_mates {
 
 /* A node that is behind its siblings, for few CPUs may run what is below it (confined.h). */
 struct an_confined {
-	u64 lead;	/* which it is behind [tag of its parent's children] */
-	u64 flat;	/* its start as if it were a child of the root [tag of the root's children] */
+	u64 lead; /* which it is behind [tag of its parent's children] */
+	u64 flat; /* its start as if it were a child of the root [tag of the root's children] */
 	u64 charged_ns; /* its service_ns, as far as that is charged for it */
 	u32 node;
 	u32 generation;
@@ -115,8 +115,8 @@ struct an_tree {
 	u32 confined_count;
 	u32 behind; /* one that is to be noted; AN_NONE */
 	struct an_confined confined[AN_CONFINED_MAX];
-	u32 counted;   /* nodes before this one are counted, or published */
-	u32 publishes; /* whether the count is complete */
+	u32 counted;		   /* nodes before this one are counted, or published */
+	u32 publishes;		   /* whether the count is complete */
 	u32 weights[AN_MAX_NODES]; /* of the children that want or have a CPU, when last counted */
 	u32 weights_counted[AN_MAX_NODES]; /* the same, so far */
 };

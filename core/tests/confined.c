@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shares of classes that may not use every CPU (hsfq.h: turns that are owed), on a machine as simple
- * as that of domains.c: endless loops, quanta of any length, nothing takes time but service.
+ * Shares of classes that may not use every CPU (confined.h), on a machine as simple as that of
+ * domains.c: endless loops, quanta of any length, nothing takes time but service.
  *
  * What each should be given is found by progressive filling [1]: all rates grow from nothing, those
  * of siblings by their weights, until some classes have filled all CPUs that they may use, or have
@@ -21,9 +21,11 @@
 #define CPUS 8
 #define CLASSES 16
 #define NOBODY CLASSES
+#define ANYWHERE (~0ULL)
 
 /* A class; its tasks are loops, or it has children. */
-struct class {
+struct class
+{
 	u32 leaf, weight, parent; /* parent: NOBODY, the root */
 	u32 tasks, queued;
 	u64 mask;
@@ -42,6 +44,7 @@ static struct {
 	u64 since_ns, until_ns;
 } cpu[CPUS];
 static u64 now_ns;
+static bool idled; /* a CPU has had nothing to do */
 
 static void begin(u64 seed, u32 of_cpus)
 {
@@ -50,6 +53,7 @@ static void begin(u64 seed, u32 of_cpus)
 	cpus = of_cpus;
 	classes = 0;
 	now_ns = 0;
+	idled = false;
 	fresh_tree(&tree, &invariants, QUANTUM_NS, cpus);
 	for (u32 i = 0; i < cpus; i++)
 		cpu[i].class = NOBODY;
@@ -139,9 +143,8 @@ static bool freeze(void)
 	return all;
 }
 
-#define STEPS 4000
+#define STEPS 500
 
-/* Weights of the root's children that are left grow together, whoever is left. */
 static void fill_all(void)
 {
 	for (u32 i = 0; i < classes; i++) {
@@ -211,7 +214,6 @@ static void start(void)
 	wake_idle();
 }
 
-static bool idled;
 static void run(u64 until_ns)
 {
 	while (now_ns < until_ns) {
@@ -231,45 +233,137 @@ static void run(u64 until_ns)
 	CHECK_INVARIANTS(&tree, &invariants);
 }
 
-/* Runs for a while; the least part of what it should have had that any class has had. */
+/* The least part of what it should have had that any class has had, in a while. */
 static double least_part(u64 length_ns)
 {
 	u64 before[CLASSES];
 	double least = 2;
 
 	fill_all();
+	run(now_ns + SECOND);
 	for (u32 i = 0; i < classes; i++)
 		before[i] = class[i].service_ns;
-	length_ns += now_ns;
-	for (u64 from_ns = now_ns; now_ns < length_ns;) {
-		run(length_ns);
-		for (u32 i = 0; i < classes; i++) {
-			double got = class[i].service_ns - before[i];
+	run(now_ns + length_ns);
+	for (u32 i = 0; i < classes; i++) {
+		double part = (class[i].service_ns - before[i]) / class[i].rate / length_ns;
 
-			if (!class[i].inner && got / (now_ns - from_ns) / class[i].rate < least)
-				least = got / (now_ns - from_ns) / class[i].rate;
-		}
+		if (!class[i].inner && part < least)
+			least = part;
 	}
 	return least;
 }
 
-#include <stdio.h>
-#include <stdlib.h>
-static void show(void)
+/* Would all have the same if they might use every CPU, with a task for each? */
+static bool is_possible(void)
 {
+	double rate[CLASSES];
+	bool same = true;
+
+	fill_all();
 	for (u32 i = 0; i < classes; i++)
-		printf("  class %u in %d: weight %u tasks %u mask %llx rate %.3f got %.3f\n", i,
-		       class[i].parent == NOBODY ? -1 : (int)class[i].parent, class[i].weight,
-		       class[i].tasks, (unsigned long long)class[i].mask, class[i].rate,
-		       (double)class[i].service_ns / now_ns);
+		rate[i] = class[i].rate;
+	for (u32 i = 0; i < classes; i++) {
+		struct class had = class[i];
+
+		class[i].mask = (1ULL << cpus) - 1;
+		class[i].tasks = had.inner ? 0 : cpus;
+	}
+	fill_all();
+	for (u32 i = 0; i < classes; i++)
+		same &= class[i].rate <= rate[i] + 0.01;
+	return same;
 }
 
-static void draw(u64 seed, bool flat)
+/* A third of four CPUs is 1.33, half of that is two thirds of one; with the parent's share of the
+ * CPU that it is bound to alone the class would have one third. */
+TEST(a_share_of_the_parent_may_be_had_of_one_cpu)
 {
-	begin(seed, 2 + random_below(&(struct random){seed}, 5));
+	u32 parent;
+
+	begin(1, 4);
+	parent = create(NOBODY, 1, 0, 0);
+	create(parent, 1, 1, 1);
+	create(parent, 1, 4, ANYWHERE);
+	create(NOBODY, 2, 4, ANYWHERE);
+	start();
+	CHECK(least_part(20 * SECOND) >= 0.99);
+	CHECK_EQ(tree.confined_by & ~1ULL, 0);
+}
+
+/* Two classes of different levels are bound to the first CPU, which cannot give both what they are
+ * worth: it is divided as they are worth of the machine, 2 : 1. */
+TEST(a_crowded_cpu_is_shared_by_what_each_is_worth)
+{
+	u32 parent;
+
+	begin(1, 2);
+	parent = create(NOBODY, 1, 0, 0);
+	create(parent, 1, 1, 1);
+	create(parent, 1, 2, ANYWHERE);
+	create(NOBODY, 1, 2, 1);
+	start();
+	CHECK(least_part(20 * SECOND) >= 0.98);
+}
+
+/* The same of two parents, and both are below. */
+TEST(children_of_two_parents_share_a_cpu)
+{
+	u32 first, second;
+
+	begin(1, 3);
+	first = create(NOBODY, 1, 0, 0);
+	create(first, 3, 1, 1);
+	create(first, 1, 2, ANYWHERE);
+	second = create(NOBODY, 1, 0, 0);
+	create(second, 1, 1, 1);
+	create(second, 1, 2, ANYWHERE);
+	create(NOBODY, 1, 3, ANYWHERE);
+	start();
+	CHECK(least_part(20 * SECOND) >= 0.98);
+}
+
+/* A single thread that is worth three quarters of a CPU, within a class that has two of four. */
+TEST(a_single_thread_is_not_left_behind)
+{
+	u32 parent;
+
+	begin(1, 4);
+	parent = create(NOBODY, 1, 0, 0);
+	create(parent, 3, 1, ANYWHERE);
+	create(parent, 5, 4, ANYWHERE);
+	create(NOBODY, 1, 4, ANYWHERE);
+	start();
+	CHECK(least_part(20 * SECOND) >= 0.98);
+}
+
+/* Who is behind is forgotten when he is not any more, or has gone. */
+TEST(nobody_is_noted_who_is_not_behind)
+{
+	u32 parent, bound, at = 0;
+
+	begin(1, 2);
+	parent = create(NOBODY, 3, 0, 0);
+	bound = create(parent, 1, 1, 1);
+	create(parent, 1, 2, ANYWHERE);
+	create(NOBODY, 1, 2, ANYWHERE);
+	start();
+	run(SECOND);
+	while (tree.confined[at].node != class[bound].leaf)
+		CHECK(at++ < AN_CONFINED_MAX);
+	class[bound].mask = 3; /* it may run anywhere now */
+	run(2 * SECOND);
+	CHECK_EQ(tree.confined_count, 0);
+	CHECK_EQ(tree.confined_by, 0);
+}
+
+/* Two to four classes, some with two or three children, of which one in two may use some CPUs only.
+ */
+static void draw(u64 seed)
+{
+	begin(seed, 2 + seed % 5);
 	for (u32 top = 2 + random_below(&chance, 3); top; top--) {
 		u32 weight = 1 + random_below(&chance, 8);
-		u32 below = flat || random_chance(&chance, 40) ? 0 : 2 + random_below(&chance, 2);
+		u32 below = random_chance(&chance, 40) ? 0 : 2 + random_below(&chance, 2);
 		u32 parent = below ? create(NOBODY, weight, 0, 0) : NOBODY;
 
 		for (u32 n = below ? below : 1; n; n--) {
@@ -277,111 +371,44 @@ static void draw(u64 seed, bool flat)
 
 			create(parent, below ? 1 + random_below(&chance, 8) : weight,
 			       1 + random_below(&chance, cpus),
-			       random_chance(&chance, 50) ? ~0ULL : mask);
+			       random_chance(&chance, 50) ? ANYWHERE : mask);
 		}
 	}
 	start();
 }
 
-/* Would all have the same if they might use every CPU? */
-static bool is_feasible(void)
-{
-	struct class had[CLASSES];
-	bool same = true;
+#define DRAWS 100
 
-	fill_all();
-	memcpy(had, class, sizeof(had));
-	for (u32 i = 0; i < classes; i++) {
-		class[i].mask = (1ULL << cpus) - 1;
-		class[i].tasks = class[i].inner ? 0 : cpus;
+/*
+ * Of drawn trees, weights, masks and numbers of tasks. Where all can have what their weights say,
+ * nobody has less than four fifths of it; where not, nobody has less than an eighth of what
+ * progressive filling gives him, and in nine draws of ten nobody less than nine tenths. (Left out
+ * are those in which a CPU idles, for the only task that it may run is on another one that has more
+ * to do.)
+ */
+TEST(shares_are_had_as_far_as_cpus_can_honour_them)
+{
+	double least[2] = {2, 2};
+	u32 draws = 0, low = 0;
+
+	for (u64 seed = test_seed(); draws < DRAWS; seed++) {
+		double part;
+		bool possible;
+
+		draw(seed);
+		part = least_part(30 * SECOND);
+		possible = is_possible();
+		if (idled)
+			continue;
+		draws++;
+		low += part < 0.9;
+		if (part < least[possible])
+			least[possible] = part;
+		CHECK(part >= (possible ? 0.8 : 0.125));
 	}
-	fill_all();
-	for (u32 i = 0; i < classes; i++)
-		same &= class[i].inner || (class[i].rate - had[i].rate < 0.001 && had[i].rate - class[i].rate < 0.001);
-	memcpy(class, had, sizeof(had));
-	return same;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double d = *(double *)a - *(double *)b;
-	return d < 0 ? -1 : d > 0;
-}
-
-TEST(survey)
-{
-	for (int flat = 1; flat >= 0; flat--) {
-		double part[1000];
-		u32 n = 0;
-		double fpart[1000]; u32 f = 0;
-		double bar = getenv("BAR") ? atof(getenv("BAR")) : 0;
-
-		for (u64 seed = test_seed(); n < 400; seed++) {
-			draw(seed, flat);
-			idled = false;
-			part[n] = least_part(60 * SECOND);
-			if (idled)
-				continue;
-			bool feas = is_feasible();
-			if (feas)
-				fpart[f++] = part[n];
-			if (part[n] < bar || (feas && part[n] < bar + .1)) {
-				printf("feasible %d ", feas);
-				printf("flat %d seed %llu cpus %u: %.3f\n", flat,
-				       (unsigned long long)seed, cpus, part[n]);
-				show();
-			}
-			n++;
-		}
-		qsort(fpart, f, sizeof(part[0]), by_size);
-		printf("flat %d: FEASIBLE %u: %.3f %.3f %.3f %.3f\n", flat, f, fpart[0], fpart[1], fpart[2], fpart[f / 10]);
-		qsort(part, n, sizeof(part[0]), by_size);
-		printf("flat %d: least part: worst %.3f, 1%% %.3f 5%% %.3f, 10%% %.3f, 20%% %.3f, median %.3f\n",
-		       flat, part[0], part[n / 100], part[n / 20], part[n / 10], part[n / 5], part[n / 2]);
-	}
-}
-
-/* P, a third of four CPUs, has a (bound) and b: a is worth 67 % of a CPU. */
-TEST(the_issue)
-{
-	u32 p;
-
-	begin(1, 4);
-	p = create(NOBODY, 1, 0, 0);
-	create(p, 1, 1, 1);
-	create(p, 1, 4, ~0ULL);
-	create(NOBODY, 2, 4, ~0ULL);
-	start();
-	least_part(20 * SECOND);
-	show();
-}
-/* both bound to CPU 0, at different levels. */
-TEST(infeasible)
-{
-	u32 p;
-
-	begin(1, 2);
-	p = create(NOBODY, 1, 0, 0);
-	create(p, 1, 1, 1);
-	create(p, 1, 2, ~0ULL);
-	create(NOBODY, 1, 2, 1);
-	start();
-	least_part(20 * SECOND);
-	show();
-}
-TEST(two_parents)
-{
-	u32 p, q;
-
-	begin(1, 3);
-	p = create(NOBODY, 1, 0, 0);
-	create(p, 3, 1, 1);
-	create(p, 1, 2, ~0ULL);
-	q = create(NOBODY, 1, 0, 0);
-	create(q, 1, 1, 1);
-	create(q, 1, 2, ~0ULL);
-	create(NOBODY, 1, 3, ~0ULL);
-	start();
-	least_part(20 * SECOND);
-	show();
+	CHECK(low * 10 <= draws);
+	test_remark(
+		"confined: %.0f %% of what is due at least, %.0f where it cannot be had; less than "
+		"90 in %u of %u draws",
+		100 * least[1], 100 * least[0], low, draws);
 }
