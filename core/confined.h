@@ -25,9 +25,10 @@
  *                 top and next being the siblings where its path parts from that of what is next.
  *
  *      crowded    If the second is not so, its CPUs are wanted for more than they have: by
- * progressive filling all who must share them have the same rate, by the weight that each has of
- *                 the whole. So it competes there as if it were a child of the root, with the
- * weight that it has through its parents, w_top * prod(w / sum of the siblings' w):
+ *                 progressive filling all who must share them have the same rate, by the weight
+ *                 that each has of the whole. So it competes there as if it were a child of the
+ *                 root, with the weight that it has through its parents, w_top times w / sum of
+ *                 the siblings' w on each level:
  *
  *                     S_flat = S_flat + l / that weight,  S_flat < S of the root's next child.
  *
@@ -36,8 +37,9 @@
  * such choices, n being the nodes in use: for that long the share of who is crowded may be wrong.
  * The first rule needs none of them.
  *
- * Nothing of this costs anything where nobody is noted, but for a test with every pick; and on one
- * CPU nobody is. Cost of a pick where there are: O(AN_CONFINED_MAX d), d being the depth.
+ * Nothing of this costs anything where nobody is noted, but for a test with every pick
+ * (confined_by); and on one CPU nobody is. Cost of a pick where there are: O(AN_CONFINED_MAX d), d
+ * being the depth.
  *
  * [1] A. Chandra, M. Adler, P. Goyal, P. Shenoy: Surplus Fair Scheduling. OSDI 2000.
  * [2] D. Bertsekas, R. Gallager: Data Networks, section 6.5.2. Prentice Hall 1992.
@@ -226,7 +228,7 @@ an_inline u64 an_top_start(struct an_tree *t, u32 leaf)
 }
 
 /*
- * A CPU would serve this leaf next (AN_NONE: none). Returns the node that has its turn before it,
+ * A CPU would serve this leaf next. Returns the node that has its turn before it,
  * or AN_NONE. Who is behind no more is noted no more.
  */
 an_rare u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
@@ -234,9 +236,6 @@ an_rare u32 an_confined_first(struct an_tree *t, u32 leaf, u64 by)
 	u32 at = 0, first = AN_NONE, first_at = 0;
 	u64 start = an_top_start(t, leaf);
 	s64 least = 0;
-
-	if (!leaf)
-		return AN_NONE;
 	an_count_weights(t);
 	if (t->behind)
 		an_confine(t, t->behind, an_node(t, an_node(t, t->behind)->parent)->vtime);

@@ -144,15 +144,18 @@ an_inline u32 an_domain_descend(struct an_tree *t, struct an_everywhere *e, u32 
 /* As an_pick(), in one domain of several. */
 an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
 {
-	u32 from = AN_ROOT, leaf = AN_NONE;
+	return an_claim(t, an_domain_descend(t, e, AN_ROOT, by));
+}
 
-	an_while(from) {
-		leaf = an_domain_descend(t, e, from, by);
-		if (from == AN_ROOT && t->confined_by & by)
-			from = an_confined_first(t, leaf, by);
-		else
-			from = AN_NONE;
-	}
+/* As an_pick_behind(), in one domain of several. */
+an_outline u32 an_domain_pick_behind(struct an_tree *t, struct an_everywhere *e, u32 leaf, u64 by)
+{
+	u32 first;
+
+	an_unpick(t, leaf);
+	first = an_confined_first(t, leaf, by);
+	if (first)
+		leaf = an_domain_descend(t, e, first, by);
 	return an_claim(t, leaf);
 }
 

@@ -313,16 +313,7 @@ an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by)
  */
 an_outline u32 an_pick(struct an_tree *t, u64 by)
 {
-	u32 from = AN_ROOT, leaf = AN_NONE;
-
-	an_while(from) {
-		leaf = an_descend(t, from, by);
-		if (from == AN_ROOT && t->confined_by & by)
-			from = an_confined_first(t, leaf, by);
-		else
-			from = AN_NONE;
-	}
-	return an_claim(t, leaf);
+	return an_claim(t, an_descend(t, AN_ROOT, by));
 }
 
 /*
@@ -442,6 +433,22 @@ an_outline void an_unpick(struct an_tree *t, u32 leaf)
 	if (n->queued && !n->ready) /* one removed meanwhile takes nothing back */
 		an_leaf_ready(t, leaf);
 	an_leave(t, leaf, 0, false);
+}
+
+/*
+ * This CPU, of those in confined_by, has picked that leaf. Returned is the one that it serves
+ * instead: of a class that is behind, or the same. Apart from an_pick(), which so is as quick to
+ * verify for the kernel as to run.
+ */
+an_outline u32 an_pick_behind(struct an_tree *t, u32 leaf, u64 by)
+{
+	u32 first;
+
+	an_unpick(t, leaf);
+	first = an_confined_first(t, leaf, by);
+	if (first)
+		leaf = an_descend(t, first, by);
+	return an_claim(t, leaf);
 }
 
 /* As an_preempt_after_ns() has it, of the two siblings where the paths part. */

@@ -179,8 +179,11 @@ static void choose(u32 at)
 		an_stop(&tree, class[before].leaf, now_ns - cpu[at].since_ns);
 	}
 	for (;;) {
-		u32 leaf = an_pick(&tree, by), picked = class_of(leaf);
+		u32 leaf = an_pick(&tree, by), picked;
 
+		if (leaf && tree.confined_by & by)
+			leaf = an_pick_behind(&tree, leaf, by);
+		picked = class_of(leaf);
 		cpu[at].class = leaf ? picked : NOBODY;
 		if (!leaf)
 			return;
