@@ -78,9 +78,9 @@ an_inline u32 *an_weights_counted(struct an_tree *t, u32 index)
  */
 an_inline void an_count_weights(struct an_tree *t)
 {
-	u32 left = AN_COUNTED_AT_ONCE;
+	u32 left = an_opaque(AN_COUNTED_AT_ONCE);
 
-	an_while(left--) {
+	an_while(left) {
 		u32 index = an_opaque(t->counted);
 		const struct an_node *n = an_node(t, index);
 
@@ -94,6 +94,7 @@ an_inline void an_count_weights(struct an_tree *t)
 			*an_weights_counted(t, n->parent) += n->weight;
 		}
 		t->counted = an_opaque(t->counted + (index < t->unused));
+		left = an_opaque(left - 1);
 	}
 }
 
@@ -145,14 +146,14 @@ an_inline void an_confine(struct an_tree *t, u32 index, u64 lead)
  * that come before it by more than a quantum of its own. */
 an_rare void an_passed_over(struct an_tree *t, u32 parent, u32 first, u32 best)
 {
-	u32 at = first, left = parent == AN_ROOT ? 0 : AN_PASSED_OVER_MAX;
+	u32 at = first, left = an_opaque(parent == AN_ROOT ? 0 : AN_PASSED_OVER_MAX);
 	u64 lead = an_node(t, best)->place.start - an_node(t, best)->step;
 
 	an_while(left && at && at != best) {
-		left--;
+		left = an_opaque(left - 1);
 		if (an_tag_diff(an_expected_start(an_node(t, at)), lead) < 0)
 			an_confine(t, at, lead);
-		at = an_order_next(t, parent, at);
+		at = an_opaque(an_order_next(t, parent, at));
 	}
 }
 
