@@ -482,8 +482,8 @@ static __always_inline bool contracts_wait(const struct cpu_state *c, u32 cpu)
 }
 
 /*
- * The task of the contract that this CPU serves sleeps, and has handed its turn on: the contract
- * that it goes to, or AN_NONE. What it has run is charged to it when the turn is over.
+ * The task of the contract that this CPU serves sleeps, and may have handed its turn on: the
+ * contract that takes it over, or AN_NONE. Each is charged for its own part when the turn is over.
  */
 static __always_inline u32 contract_handed(struct cpu_state *c, u32 cpu)
 {

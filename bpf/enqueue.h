@@ -81,8 +81,8 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 }
 
 /*
- * The deadline of the learnt job for which this CPU runs the task that wakes the one which is
- * queued [ns]; 0: it is not woken, or by something else.
+ * A task is queued because the one that runs on this CPU has woken it, for a learnt job: the
+ * deadline of that job [ns]. 0: it is not woken, or not by a learnt job.
  */
 static __always_inline u64 waker_deadline_ns(const struct cpu_state *c, u64 enq_flags)
 {
@@ -98,9 +98,9 @@ static __always_inline u64 waker_deadline_ns(const struct cpu_state *c, u64 enq_
 }
 
 /*
- * A task of the contract has been woken by the one that this CPU runs for a learnt job, and is due
- * then. Does the turn go on with it when that one sleeps? So it does if it will be the next, and
- * one at a time.
+ * A learnt job that runs on this CPU has woken a task of the contract, which is due then. Does the
+ * woken task take over the turn when the waker sleeps? It does if it would be picked next anyway.
+ * A turn is handed on to one task at a time.
  */
 static __always_inline bool contract_hands_on(const struct cpu_state *c, u32 contract, u64 due_ns)
 {

@@ -65,7 +65,8 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	if (contract != (c->contract & 0xffff))
 		c->contract = 0;
 	if (old != leaf || apart || (c->contract && !c->contract_leaf && quantum_over(c))) {
-		/* It runs under its contract, an idle CPU took it, or the kernel put it here. */
+		/* It runs under its contract, an idle CPU took it, or the kernel put it here; or
+		 * its contract goes on, and the class's quantum is used up. */
 		task_arrives(p, ts, &at, leaf);
 		bpf_spin_lock(at.lock);
 		quantum_ends(at.tree, c);
