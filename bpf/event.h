@@ -25,7 +25,7 @@ static __always_inline void learn_event(struct task_state *ts, const struct cpu_
 		return;
 	}
 	if (an_kin_interrupt())
-		an_rhythm_beat(&ts->learner.rhythm, now_ns);
+		an_rhythm_beat(&ts->learner.rhythm, ts->learner.slept_ns, now_ns);
 	if (ts->waits_inside && !an_rhythm_ns(&ts->learner.rhythm))
 		return;
 	an_learn_slept(&ts->learner, now_ns);

@@ -4,6 +4,12 @@
  * some beats, as a film does that lacks the CPU, is in it all the same. Kept are exponential
  * averages, of how long a beat is over the last four, and over some sixteen of how far each was
  * from the grid.
+ *
+ * A clock's beats are an open loop: they come when they are due, however long the work between them
+ * took. Who waits for so long after each work, or for a disk that always takes so long, is a closed
+ * loop, and its beats are the faster, the sooner it is served: a rhythm of our own making, which
+ * tells nothing. Of an open loop the beats are steadier than the sleeps before them, since the work
+ * varies; of a closed loop it is the sleeps. So both are kept, and compared.
  */
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
@@ -17,13 +23,20 @@
 #define AN_RHYTHM_MAX_NS 2000000000ULL /* between two beats */
 
 struct an_rhythm {
-	u64 last_ns;   /* when the last beat was */
-	u32 beats;     /* so far, at most AN_RHYTHM_BEATS */
-	u32 beat_ns;   /* of one beat from the next, on average */
-	u32 uneven_ns; /* mean deviation of that */
-	u16 times;     /* so many beats long was the last distance */
-	u16 in_a_row;  /* as were so many before it, up to AN_RHYTHM_LEAST */
+	u64 last_ns;	    /* when the last beat was */
+	u32 beats;	    /* so far, at most AN_RHYTHM_BEATS */
+	u32 beat_ns;	    /* of one beat from the next, on average */
+	u32 uneven_ns;	    /* mean deviation of that */
+	u32 rest_ns;	    /* of the sleep that a beat ends, on average over as many as that */
+	u32 rest_uneven_ns; /* mean deviation of that */
+	u16 times;	    /* so many beats long was the last distance */
+	u16 in_a_row;	    /* as were so many before it, up to AN_RHYTHM_LEAST */
 };
+
+an_inline u32 an_rhythm_distance_ns(u64 from_ns, u64 to_ns)
+{
+	return to_ns - from_ns < AN_RHYTHM_MAX_NS ? to_ns - from_ns : AN_RHYTHM_MAX_NS;
+}
 
 /* The average over so many samples, of which this is the last. */
 an_inline u32 an_average(u32 average, u32 sample, u32 samples)
@@ -43,6 +56,16 @@ an_inline void an_rhythm_begin(struct an_rhythm *r, u64 now_ns)
 {
 	r->last_ns = now_ns;
 	r->beats = r->beat_ns = r->uneven_ns = r->times = r->in_a_row = 0;
+	r->rest_ns = r->rest_uneven_ns = 0;
+}
+
+/* A beat ends a sleep of this length. */
+an_inline void an_rhythm_rests(struct an_rhythm *r, u32 rest_ns)
+{
+	if (r->beats > 1)
+		r->rest_uneven_ns =
+			an_average(r->rest_uneven_ns, an_apart(rest_ns, r->rest_ns), r->beats);
+	r->rest_ns = an_average(r->rest_ns, rest_ns, r->beats);
 }
 
 /*
@@ -61,13 +84,13 @@ an_inline void an_rhythm_counts(struct an_rhythm *r, u32 times)
 }
 
 /*
- * Something comes. If that is too soon for a beat it begins another rhythm; if AN_RHYTHM_MISSED
- * beats and more have been missed it was a pause, which makes the rhythm less sure.
+ * Something comes, and ends a sleep that began at slept_ns. If that is too soon for a beat it
+ * begins another rhythm; if AN_RHYTHM_MISSED beats and more have been missed it was a pause, which
+ * makes the rhythm less sure.
  */
-an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
+an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 {
-	u64 since_ns = now_ns - r->last_ns;
-	u32 distance_ns = since_ns < AN_RHYTHM_MAX_NS ? since_ns : AN_RHYTHM_MAX_NS;
+	u32 distance_ns = an_rhythm_distance_ns(r->last_ns, now_ns);
 	u32 times = r->beat_ns ? (distance_ns + r->beat_ns / 2) / r->beat_ns : 0;
 
 	if (times > AN_RHYTHM_MISSED && r->beats > 1) {
@@ -79,11 +102,13 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 		an_rhythm_begin(r, now_ns);
 		r->beats = 1;
 		r->beat_ns = distance_ns;
+		an_rhythm_rests(r, an_rhythm_distance_ns(slept_ns, now_ns));
 		return;
 	}
 	r->last_ns = now_ns;
 	if (r->beats < AN_RHYTHM_BEATS)
 		r->beats++;
+	an_rhythm_rests(r, an_rhythm_distance_ns(slept_ns, now_ns));
 	r->uneven_ns =
 		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
 	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
@@ -92,12 +117,15 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 now_ns)
 }
 
 /*
- * How far the beats are from one another [ns]; 0: they come at any time. What comes at any time is
- * a quarter of a beat away from the grid on average: half of that tells the two apart.
+ * How far the beats are from one another [ns]; 0: they come at any time, or are a closed loop's.
+ * What comes at any time is a quarter of a beat away from the grid on average: half of that tells
+ * the two apart.
  */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= r->beat_ns / 8 ? r->beat_ns : 0;
+	bool even = r->uneven_ns <= r->beat_ns / 8, open = r->uneven_ns <= r->rest_uneven_ns;
+
+	return r->beats >= AN_RHYTHM_LEAST && even && open ? r->beat_ns : 0;
 }
 
 #endif

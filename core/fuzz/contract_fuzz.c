@@ -535,7 +535,7 @@ static void learn(void)
 		an_learn_answered(l, take(), shell.now_ns);
 		break;
 	case 2:
-		an_rhythm_beat(&l->rhythm, shell.now_ns);
+		an_rhythm_beat(&l->rhythm, l->slept_ns, shell.now_ns);
 		break;
 	case 3:
 		l->slept_ns = shell.now_ns;

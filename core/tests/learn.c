@@ -105,7 +105,7 @@ TEST(who_wakes_in_a_rhythm_is_due_half_a_beat_later)
 
 	an_learn_begin(&l, now_ns);
 	for (u32 frame = 0; frame < 20; frame++) {
-		an_rhythm_beat(&l.rhythm, now_ns);
+		an_rhythm_beat(&l.rhythm, l.slept_ns, now_ns);
 		now_ns = watch(&l, now_ns, 1, 5 * MS,
 			       10 * MS); /* until what it has asked for is done */
 		now_ns = watch(&l, now_ns, 1, MS / 10, 22 * MS);
@@ -304,7 +304,7 @@ static bool waits_evidently(u64 sleep_ns, u64 more_ns)
 	for (u32 i = 0; i < 40; i++) {
 		l.slept_ns = now_ns + 3 * MS;
 		now_ns = l.slept_ns + sleep_ns + i % 3 * more_ns;
-		an_rhythm_beat(&l.rhythm, now_ns);
+		an_rhythm_beat(&l.rhythm, l.slept_ns, now_ns);
 		an_learn_slept(&l, now_ns);
 		an_learn_wake(&l, now_ns);
 	}

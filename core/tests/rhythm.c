@@ -5,11 +5,19 @@
 
 #define MS 1000000ULL
 
+/* A beat, after a sleep that began at some time since the one before. */
+static void comes(struct an_rhythm *r, u64 now_ns)
+{
+	u64 busy_ns = (now_ns - r->last_ns) * (1 + r->last_ns / MS % 3) / 4;
+
+	an_rhythm_beat(r, r->last_ns + busy_ns, now_ns);
+}
+
 /* So many beats, so far apart, and every other one so much later. */
 static u64 beats(struct an_rhythm *r, u64 now_ns, u32 count, u64 distance_ns, u64 later_ns)
 {
 	for (u32 beat = 0; beat < count; beat++)
-		an_rhythm_beat(r, (now_ns += distance_ns) + (beat % 2 ? later_ns : 0));
+		comes(r, (now_ns += distance_ns) + (beat % 2 ? later_ns : 0));
 	return now_ns;
 }
 
@@ -59,7 +67,7 @@ TEST(whoever_misses_beats_is_in_its_rhythm)
 	for (u32 beat = 0; beat < 100; beat++) {
 		u64 missed = beat < 8 ? 0 : random_below(&random, AN_RHYTHM_MISSED);
 
-		an_rhythm_beat(&r, now_ns += (missed + 1) * 41666667);
+		comes(&r, now_ns += (missed + 1) * 41666667);
 		CHECK(beat < 8 || an_rhythm_ns(&r));
 	}
 }
@@ -87,21 +95,21 @@ TEST(what_comes_at_any_time_has_no_rhythm)
 	/* Somebody types. */
 	test_scenario(random.state);
 	for (u32 key = 0; key < 1000; key++) {
-		an_rhythm_beat(&r, now_ns += 40 * MS + random_below(&random, 300) * MS);
+		comes(&r, now_ns += 40 * MS + random_below(&random, 300) * MS);
 		heard += an_rhythm_ns(&r) != 0;
 	}
 	CHECK(heard < 20); /* by chance */
 	/* A disk answers. */
 	an_rhythm_begin(&r, now_ns);
 	for (u32 block = 0; block < 1000; block++) {
-		an_rhythm_beat(&r, now_ns += 2 * MS + random_below(&random, 12) * MS);
+		comes(&r, now_ns += 2 * MS + random_below(&random, 12) * MS);
 		heard += an_rhythm_ns(&r) != 0;
 	}
 	CHECK(heard < 40);
 	/* Two wake-ups at one instant, or very long apart. */
 	an_rhythm_begin(&r, now_ns);
-	an_rhythm_beat(&r, now_ns);
-	an_rhythm_beat(&r, now_ns);
+	comes(&r, now_ns);
+	comes(&r, now_ns);
 	CHECK_EQ(an_rhythm_ns(&r), 0);
 	beats(&r, now_ns, AN_RHYTHM_BEATS, 20000 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), AN_RHYTHM_MAX_NS);
@@ -114,12 +122,51 @@ TEST(a_grid_is_no_fraction_of_the_beat)
 	u64 now_ns = 1000 * MS;
 
 	an_rhythm_begin(&r, now_ns);
-	an_rhythm_beat(&r, now_ns += 2 * MS);
+	comes(&r, now_ns += 2 * MS);
 	for (u32 beat = 0; beat < AN_RHYTHM_LEAST; beat++)
-		an_rhythm_beat(&r, now_ns += 14 * MS);
+		comes(&r, now_ns += 14 * MS);
 	CHECK_EQ(an_rhythm_ns(&r), 14 * MS);
 	/* Some that are missed change nothing. */
 	for (u32 beat = 0; beat < 20; beat++)
-		an_rhythm_beat(&r, now_ns += (1 + beat % 3) * 14 * MS);
+		comes(&r, now_ns += (1 + beat % 3) * 14 * MS);
 	CHECK_EQ(an_rhythm_ns(&r), 14 * MS);
+}
+
+/* Works for 2 to 6 ms, and waits: for a clock until the next 20 ms are over, or each time for as
+ * long as a disk takes, which is 20 ms and hardly ever more. */
+TEST(a_closed_loop_has_no_rhythm_of_its_own)
+{
+	struct random random = {test_seed()};
+
+	test_scenario(random.state);
+	for (u32 closed = 0; closed < 2; closed++) {
+		struct an_rhythm r;
+		u64 now_ns = 1000 * MS;
+
+		an_rhythm_begin(&r, now_ns);
+		for (u32 beat = 0; beat < 200; beat++) {
+			u64 slept_ns = now_ns + 2 * MS + random_below(&random, 4 * MS);
+			u64 begin_ns = closed ? slept_ns : now_ns - now_ns % (20 * MS);
+
+			now_ns = begin_ns + 20 * MS + random_below(&random, MS / 10);
+			an_rhythm_beat(&r, slept_ns, now_ns);
+			if (beat >= AN_RHYTHM_BEATS)
+				CHECK_EQ(an_rhythm_ns(&r) != 0, !closed);
+		}
+	}
+}
+
+/* A film whose frames all take the same time, on a machine without noise. */
+TEST(a_rhythm_may_have_even_rests_too)
+{
+	struct an_rhythm r;
+	u64 now_ns = 1000 * MS;
+
+	an_rhythm_begin(&r, now_ns);
+	for (u32 beat = 0; beat < AN_RHYTHM_LEAST; beat++) {
+		u64 slept_ns = now_ns + 5 * MS;
+
+		an_rhythm_beat(&r, slept_ns, now_ns += 40 * MS);
+	}
+	CHECK_EQ(an_rhythm_ns(&r), 40 * MS);
 }

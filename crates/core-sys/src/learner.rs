@@ -55,6 +55,10 @@ pub struct Rhythm {
     pub beat_ns: u32,
     /// Mean deviation of that [ns].
     pub uneven_ns: u32,
+    /// Of the sleep that a beat ends, on average [ns].
+    pub rest_ns: u32,
+    /// Mean deviation of that [ns].
+    pub rest_uneven_ns: u32,
     /// So many beats long was the last distance.
     pub times: u16,
     /// As were so many before it.

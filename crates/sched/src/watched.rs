@@ -141,6 +141,8 @@ fn look(
                 beats: seen.rhythm.beats,
                 beat_ns: seen.rhythm.beat_ns,
                 uneven_ns: seen.rhythm.uneven_ns,
+                rest_ns: seen.rhythm.rest_ns,
+                rest_uneven_ns: seen.rhythm.rest_uneven_ns,
                 times: seen.rhythm.times,
                 in_a_row: seen.rhythm.in_a_row,
             },
