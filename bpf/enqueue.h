@@ -138,7 +138,8 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		an_holder(contract)->inherited_ns = inherited_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
-	an_task_debt_limit(vtime, &ts->sfq, nr_cpus_online);
+	if (!learn_owes_all(ts))
+		an_task_debt_limit(vtime, &ts->sfq, nr_cpus_online);
 	if (!takes) {
 		an_holder(contract)->waits_in = leaf;
 		an_holder(contract)->waits = 1;

@@ -43,6 +43,11 @@
  *    its jobs have to be work, not talk. So a film that is late gets along, whose threads hand
  *    frames to one another and never sleep until one is due.
  *
+ *    What nobody seems to wait for owes its classmates all that it is given before its turn, and
+ *    has no contract while it owes more than AN_LEARN_AHEAD_NS: what it is judged by has cost no
+ *    more. Without that it would have all that the bound leaves, for ever, beside a loop that is
+ *    not given its share.
+ *
  * The contract is of rank EXTRA: after all that were promised, before all shares. What somebody
  * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
  *
@@ -78,6 +83,9 @@
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
+/* Nobody seems to wait for it, but it is served before its turn: for as long as the jobs may take
+ * that it is judged by. */
+#define AN_LEARN_AHEAD_NS (AN_LEARN_JOBS * AN_LEARN_SERVICE_MAX_NS)
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */

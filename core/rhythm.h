@@ -9,17 +9,18 @@
  * took. Who waits for so long after each work, or for a disk that always takes so long, is a closed
  * loop, and its beats are the faster, the sooner it is served: a rhythm of our own making, which
  * tells nothing. Of an open loop the beats are steadier than the sleeps before them, since the work
- * varies; of a closed loop it is the sleeps. So both are kept, and compared.
+ * varies; of a closed loop it is the sleeps. So both are kept, and compared. Where the work does
+ * not vary, as of sound, the two deviations are one and the same clock's, and it is chance which is
+ * the smaller: only sleeps that are twice as steady tell of a closed loop.
  */
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
 
 #include "port.h"
 
-#define AN_RHYTHM_LEAST 6u	       /* beats that make one */
-#define AN_RHYTHM_BEATS 16u	       /* that the average of how uneven they are is over */
-#define AN_RHYTHM_LAST 4u	       /* that the length of one is the average of */
-#define AN_RHYTHM_MISSED 16u	       /* so many may be missed at a time: more are a pause */
+#define AN_RHYTHM_LEAST 4u   /* beats that make one, and that its length is the average of */
+#define AN_RHYTHM_BEATS 16u  /* that the average of how uneven they are is over */
+#define AN_RHYTHM_MISSED 16u /* so many may be missed at a time: more are a pause */
 #define AN_RHYTHM_MAX_NS 2000000000ULL /* between two beats */
 
 struct an_rhythm {
@@ -112,7 +113,7 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 	r->uneven_ns =
 		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
 	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
-				r->beats < AN_RHYTHM_LAST ? r->beats : AN_RHYTHM_LAST);
+				r->beats < AN_RHYTHM_LEAST ? r->beats : AN_RHYTHM_LEAST);
 	an_rhythm_counts(r, times);
 }
 
@@ -123,7 +124,7 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
  */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	bool even = r->uneven_ns <= r->beat_ns / 8, open = r->uneven_ns <= r->rest_uneven_ns;
+	bool even = r->uneven_ns <= r->beat_ns / 8, open = r->uneven_ns / 2 <= r->rest_uneven_ns;
 
 	return r->beats >= AN_RHYTHM_LEAST && even && open ? r->beat_ns : 0;
 }

@@ -78,6 +78,12 @@ an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u32 cpus)
 		task->start = vtime + owed_max;
 }
 
+/* Is the task ahead of its classmates by more than so many quanta of its own? */
+an_inline bool an_task_is_ahead(u64 vtime, const struct an_task *task, u64 quanta)
+{
+	return an_tag_diff(task->start, vtime) > (s64)(quanta * task->request);
+}
+
 /*
  * The task is put into service in its turn: v of its class is its start tag. Service that is not
  * its turn leaves v alone, or all of its classmates would be taken to have had as much.

@@ -124,3 +124,15 @@ TEST(a_thread_of_the_kernel_has_the_usual_weight_at_least)
 	CHECK_EQ(an_task_weight(3, false), 3);
 	CHECK_EQ(an_task_weight(AN_USUAL_WEIGHT, false), AN_USUAL_WEIGHT);
 }
+
+/* It is served before its turn, and owes that. */
+TEST(whoever_was_served_before_its_turn_is_ahead)
+{
+	struct an_task task = {.fresh = 1, .request = an_task_request(2 * MS, AN_USUAL_WEIGHT)};
+
+	an_task_wake(0, &task);
+	an_task_charge(&task, 10 * MS, AN_USUAL_WEIGHT);
+	CHECK(an_task_is_ahead(0, &task, 4) && !an_task_is_ahead(0, &task, 5));
+	/* Its classmates had as much. */
+	CHECK(!an_task_is_ahead(task.start, &task, 0));
+}

@@ -380,7 +380,7 @@ bool an_sys_task_server_update(struct an_contracts *cs, struct an_events *q, u64
 /* ---- learning ---- */
 
 /* Learner in learner.rs. */
-_Static_assert(sizeof(struct an_learner) == 88, "Learner");
+_Static_assert(sizeof(struct an_learner) == 96, "Learner");
 
 u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 {
