@@ -125,7 +125,7 @@ static __always_inline void binding_set(struct task_state *ts, u32 leaf, u32 gen
 	ts->generation = generation;
 	ts->home = home;
 	leaf_policy_found(ts, leaf);
-	ts->sfq.fresh = 1;
+	task_is_new(ts);
 }
 
 static __always_inline void binding_ends(struct task_state *ts)

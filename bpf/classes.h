@@ -399,7 +399,7 @@ static __noinline u32 task_find_leaf(struct task_struct *p, struct task_state *t
 	ts->generation = generation;
 	ts->home = AN_NONE;
 	leaf_policy_found(ts, leaf);
-	ts->sfq.fresh = 1;
+	task_is_new(ts);
 	return leaf;
 }
 
@@ -421,6 +421,17 @@ static __always_inline void task_leaves(struct task_state *ts)
 	contract_uncount(ts);
 }
 
+/* The running task makes this one. */
+static __always_inline void task_made(struct task_state *ts)
+{
+	const struct task_state *maker =
+		bpf_task_storage_get(&task_states, bpf_get_current_task_btf(), 0, 0);
+
+	if (maker && maker->leaf)
+		an_task_made(an_node(tree_of(maker->domain), maker->leaf)->vtime, &ts->sfq,
+			     &maker->sfq);
+}
+
 SEC("struct_ops.s/andante_init_task")
 s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
@@ -432,6 +443,7 @@ s32 BPF_PROG(andante_init_task, struct task_struct *p, struct scx_init_task_args
 	learn_begins(p, ts, args->fork);
 	if (args->fork) {
 		leaf_policy_forks(ts);
+		task_made(ts);
 		contract_inherit(p, ts);
 	}
 	contracts_make_room();

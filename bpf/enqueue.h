@@ -138,8 +138,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		an_holder(contract)->inherited_ns = inherited_ns;
 	news |= an_contract(&contracts, contract)->parked | an_holder(contract)->noted;
 	an_task_wake(vtime, &ts->sfq);
-	if (!learn_owes_all(ts))
-		an_task_debt_limit(vtime, &ts->sfq, nr_cpus_online);
+	an_task_debt_limit(vtime, &ts->sfq, nr_cpus_online);
 	if (!takes) {
 		an_holder(contract)->waits_in = leaf;
 		an_holder(contract)->waits = 1;
@@ -301,6 +300,21 @@ static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags
 	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
+/* Is the task of this leaf woken by a child of its own, in most cases, that ends? */
+static __always_inline void child_ended(struct task_state *ts, const struct cpu_state *here,
+					u32 leaf, u64 now)
+{
+	struct task_struct *child = bpf_get_current_task_btf();
+	const struct task_state *ended;
+
+	if (!(child->flags & PF_EXITING) || !here->running || an_kin_interrupt())
+		return;
+	ended = bpf_task_storage_get(&task_states, child, 0, 0);
+	if (ended && ended->leaf == leaf && ended->domain == ts->domain)
+		an_task_ended(&ts->sfq,
+			      here->start_tag + an_tag_of(now - here->since_ns, here->weight));
+}
+
 SEC("struct_ops/andante_enqueue")
 void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -328,6 +342,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
+	if (woken)
+		child_ended(ts, here, leaf, now);
 	learn_queued(p, ts, here, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
 	if (contract) {

@@ -31,28 +31,16 @@ static __always_inline bool learn_is_promised(u32 leaf)
 	return contracts_of_classes && *leaf_contract(leaf);
 }
 
-/* Does the task owe its classmates all that it is given under its contract [core/learn.h]? */
-static __always_inline bool learn_owes_all(const struct task_state *ts)
-{
-	return ts->event != AN_EVENT_AWAITED && learnt_contract(ts);
-}
-
-/* Has it been given so much that it is to have no contract until its classmates had as much? */
-static __always_inline bool learn_owes_much(const struct task_state *ts, u32 leaf)
-{
-	return ts->event != AN_EVENT_AWAITED &&
-	       an_task_is_ahead(an_node(&trees[0], leaf)->vtime, &ts->sfq,
-				AN_LEARN_AHEAD_NS / quantum_ns);
-}
-
 /* The task, of this leaf, has done a job, and begins another. Where its class has a policy of its
  * own, somebody has said how its tasks are ordered: nothing is learnt. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
 				      u64 now_ns)
 {
 	u32 index = learnt_contract(ts);
+	bool ahead = an_learn_is_ahead(&ts->learner, an_node(&trees[0], leaf)->vtime, ts->weight);
 
-	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) || learn_owes_much(ts, leaf) ||
+	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) ||
+	    (ahead && ts->event != AN_EVENT_AWAITED) ||
 	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {
 		if (index)
 			contract_unbind(ts);

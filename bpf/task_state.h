@@ -55,4 +55,11 @@ static __always_inline void task_weighs(const struct task_struct *p, struct task
 	ts->sfq.request = an_task_request(quantum_ns, ts->weight);
 }
 
+/* The task is new in its class: what it was given in another says nothing here. */
+static __always_inline void task_is_new(struct task_state *ts)
+{
+	ts->sfq.fresh = 1;
+	ts->learner.given = 0;
+}
+
 #endif

@@ -43,10 +43,10 @@
  *    its jobs have to be work, not talk. So a film that is late gets along, whose threads hand
  *    frames to one another and never sleep until one is due.
  *
- *    What nobody seems to wait for owes its classmates all that it is given before its turn, and
- *    has no contract while it owes more than AN_LEARN_AHEAD_NS: what it is judged by has cost no
- *    more. Without that it would have all that the bound leaves, for ever, beside a loop that is
- *    not given its share.
+ *    What nobody seems to wait for has its share as well, and no more than that in the end: it has
+ *    no contract while it has been given AN_LEARN_AHEAD_NS more than v of its class allows. Without
+ *    that it would have all that the bound leaves, for ever, beside a loop that is not given its
+ *    share.
  *
  * The contract is of rank EXTRA: after all that were promised, before all shares. What somebody
  * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
@@ -80,11 +80,12 @@
 
 #include "contract.h"
 #include "rhythm.h"
+#include "tag.h"
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
-/* Nobody seems to wait for it, but it is served before its turn: for as long as the jobs may take
- * that it is judged by. */
+/* What nobody waits for may have more than its share: as much as the jobs take that it is judged
+ * by. */
 #define AN_LEARN_AHEAD_NS (AN_LEARN_JOBS * AN_LEARN_SERVICE_MAX_NS)
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
@@ -101,6 +102,7 @@
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
 	u64 slept_ns;	 /* when it went to sleep last; 0: not known */
+	u64 given;	 /* start tag by all that it was given, in its turn or not; 0: none yet */
 	u32 service_ns;	 /* of that job so far */
 	u32 largest_ns;	 /* of a job, lately: in the window in progress and the one before */
 	u32 mean_ns;	 /* of a job */
@@ -111,16 +113,18 @@ struct an_learner {
 	u32 window_jobs; /* likewise */
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
-	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
-	u32 events;  /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
+	u32 long_ns;  /* service of a job that nobody waits for, not long ago; 0: there was none */
+	u32 given_ns; /* CPU time that `given` does not have yet */
+	u32 events;   /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
 /* The task ran for ran_ns. */
 an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 {
-	u64 service_ns = l->service_ns + ran_ns;
+	u64 service_ns = l->service_ns + ran_ns, given_ns = l->given_ns + ran_ns;
 
+	l->given_ns = given_ns < AN_LEARN_DISTANCE_MAX_NS ? given_ns : AN_LEARN_DISTANCE_MAX_NS;
 	l->service_ns =
 		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
@@ -138,7 +142,7 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->long_ns = 0;
-	l->slept_ns = l->events = 0;
+	l->slept_ns = l->given = l->given_ns = l->events = 0;
 	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
@@ -200,6 +204,22 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
 	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
+}
+
+/*
+ * A task of this weight, in a class whose v that is, begins a job: has it been given much more than
+ * its share? Service that is not its turn is a debt as any, but one that is bounded by few quanta
+ * [task.h]; here all of it counts.
+ */
+an_inline bool an_learn_is_ahead(struct an_learner *l, u64 vtime, u32 weight)
+{
+	u64 ahead_max = an_tag_of(AN_LEARN_AHEAD_NS, weight);
+
+	if (l->given)
+		l->given += an_tag_of(l->given_ns, weight);
+	l->given = l->given ? an_tag_max(l->given, vtime) : vtime;
+	l->given_ns = 0;
+	return an_tag_diff(l->given, vtime) > (s64)ahead_max;
 }
 
 /* What a task works for since it woke. */

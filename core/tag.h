@@ -53,6 +53,12 @@ an_inline u64 an_tag_max(u64 a, u64 b)
 	return an_tag_diff(a, b) < 0 ? b : a;
 }
 
+/* What service of less than a day adds to the tag of a task of this weight. */
+an_inline u64 an_tag_of(u64 service_ns, u32 weight)
+{
+	return (service_ns << AN_TAG_SHIFT) / (weight ? weight : 1);
+}
+
 /* F = S + l / r of an idle class, with the remainder kept in *rem [1/AN_IDLE_PARTS]. */
 an_inline void an_tag_charge_idle(u64 *tag, u32 *rem, u64 service_ns)
 {

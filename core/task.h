@@ -5,6 +5,10 @@
  * The shell keeps the queue (the kernel's, ordered by start tag); the core says what the tags are.
  * v of the class is the start tag of the task last put into service, and the same rules hold as
  * between classes (hsfq.h).
+ *
+ * A task that is made begins as far ahead as the one that makes it, and one that ends leaves the
+ * one that waits for it where it has been itself: a program that has each of its jobs done by
+ * another process is one flow, and has the share of one.
  */
 #ifndef ANDANTE_CORE_TASK_H
 #define ANDANTE_CORE_TASK_H
@@ -15,6 +19,7 @@ struct an_task {
 	u64 start;   /* S, and F of the last quantum [tag] */
 	u64 request; /* what a quantum will add to it: an_task_request() [tag] */
 	u32 rem;     /* remainder of start [1/weight] */
+	u64 owes;    /* of one that is fresh: how far it will begin ahead of v [tag] */
 	u32 fresh;   /* has never been queued in its class: no tag of its own yet */
 };
 
@@ -48,19 +53,34 @@ an_inline u32 an_task_weight(u32 weight, bool of_kernel)
 /* What one quantum adds to the start tag of a task of this weight [tag]. */
 an_inline u64 an_task_request(u64 quantum_ns, u32 weight)
 {
-	return (quantum_ns << AN_TAG_SHIFT) / (weight ? weight : 1);
+	return an_tag_of(quantum_ns, weight);
 }
 
 /* The task becomes runnable, or enters the class. Call before queueing it under task->start. */
 an_inline void an_task_wake(u64 vtime, struct an_task *task)
 {
 	if (task->fresh) {
-		task->start = vtime;
-		task->rem = 0;
+		task->start = vtime + task->owes;
+		task->rem = task->owes = 0;
 		task->fresh = 0;
 	} else {
 		an_tag_wake(&task->start, &task->rem, vtime);
 	}
+}
+
+/* The task is made by this one of the class, and is fresh. */
+an_inline void an_task_made(u64 vtime, struct an_task *task, const struct an_task *maker)
+{
+	s64 ahead = an_tag_diff(maker->start, vtime);
+
+	task->owes = !maker->fresh && ahead > 0 ? ahead : 0;
+}
+
+/* A task of the class ends with that start tag, and wakes the one that has waited for it. */
+an_inline void an_task_ended(struct an_task *waiter, u64 start)
+{
+	if (!waiter->fresh)
+		waiter->start = an_tag_max(waiter->start, start);
 }
 
 /* Quanta by which a task may be ahead of its classmates for what it was given before its turn. */
@@ -76,12 +96,6 @@ an_inline void an_task_debt_limit(u64 vtime, struct an_task *task, u32 cpus)
 
 	if (an_tag_diff(task->start, vtime) > (s64)owed_max)
 		task->start = vtime + owed_max;
-}
-
-/* Is the task ahead of its classmates by more than so many quanta of its own? */
-an_inline bool an_task_is_ahead(u64 vtime, const struct an_task *task, u64 quanta)
-{
-	return an_tag_diff(task->start, vtime) > (s64)(quanta * task->request);
 }
 
 /*

@@ -125,14 +125,37 @@ TEST(a_thread_of_the_kernel_has_the_usual_weight_at_least)
 	CHECK_EQ(an_task_weight(AN_USUAL_WEIGHT, false), AN_USUAL_WEIGHT);
 }
 
-/* It is served before its turn, and owes that. */
-TEST(whoever_was_served_before_its_turn_is_ahead)
+/* A program that has each job done by another process has the share of one task. */
+TEST(a_chain_of_processes_is_one_flow)
 {
-	struct an_task task = {.fresh = 1, .request = an_task_request(2 * MS, AN_USUAL_WEIGHT)};
+	struct an_task parent = {.fresh = 1};
+	u64 vtime = 1000;
 
-	an_task_wake(0, &task);
-	an_task_charge(&task, 10 * MS, AN_USUAL_WEIGHT);
-	CHECK(an_task_is_ahead(0, &task, 4) && !an_task_is_ahead(0, &task, 5));
-	/* Its classmates had as much. */
-	CHECK(!an_task_is_ahead(task.start, &task, 0));
+	an_task_wake(vtime, &parent);
+	for (u32 job = 1; job <= 10; job++) {
+		struct an_task child = {.fresh = 1};
+
+		an_task_made(vtime, &child, &parent);
+		an_task_wake(vtime, &child);
+		CHECK_EQ(child.start, parent.start);
+		an_task_charge(&child, 3 * MS, AN_USUAL_WEIGHT);
+		an_task_ended(&parent, child.start);
+		CHECK_EQ(parent.start, 1000 + job * an_tag_of(3 * MS, AN_USUAL_WEIGHT));
+	}
+}
+
+TEST(nobody_is_behind_or_ahead_for_its_kin_s_past)
+{
+	struct an_task parent = {.start = 1000}, child = {.fresh = 1}, early = {.fresh = 1};
+
+	/* Its parent has slept for long. */
+	an_task_made(5000, &child, &parent);
+	an_task_wake(5000, &child);
+	CHECK_EQ(child.start, 5000);
+	an_task_ended(&child, 4000);
+	CHECK_EQ(child.start, 5000);
+	/* Its parent has never been queued, and so has no tag. */
+	an_task_made(0, &early, &(struct an_task){.start = 1000, .fresh = 1});
+	an_task_wake(0, &early);
+	CHECK_EQ(early.start, 0);
 }

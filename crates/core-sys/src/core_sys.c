@@ -5,7 +5,7 @@
 #include "core.h"
 
 /* Storage that Rust sets aside without knowing what is in it; see lib.rs. */
-_Static_assert(sizeof(struct an_member) <= 64 && _Alignof(struct an_member) <= 8, "Member");
+_Static_assert(sizeof(struct an_member) <= 128 && _Alignof(struct an_member) <= 8, "Member");
 _Static_assert(sizeof(struct an_policy) <= 128 && _Alignof(struct an_policy) <= 8, "Policy");
 
 /* ---- the class tree ---- */
@@ -380,7 +380,7 @@ bool an_sys_task_server_update(struct an_contracts *cs, struct an_events *q, u64
 /* ---- learning ---- */
 
 /* Learner in learner.rs. */
-_Static_assert(sizeof(struct an_learner) == 96, "Learner");
+_Static_assert(sizeof(struct an_learner) == 112, "Learner");
 
 u32 an_sys_learn_obstacle(const struct an_learner *l, u32 bound)
 {

@@ -15,6 +15,8 @@ pub struct Learner {
     pub woken_ns: u64,
     /// When it went to sleep last [ns]; 0: not known.
     pub slept_ns: u64,
+    /// Start tag in its class by all that it was given, in its turn or not; 0: none yet.
+    pub given: u64,
     /// CPU time of that job so far [ns].
     pub service_ns: u32,
     /// The largest CPU time of a job, lately [ns].
@@ -37,6 +39,8 @@ pub struct Learner {
     pub before_ns: u32,
     /// CPU time of a job that nobody waits for, not long ago [ns]; 0: there was none.
     pub long_ns: u32,
+    /// CPU time that `given` does not have yet [ns].
+    pub given_ns: u32,
     /// Events that have woken it since it last slept for long, up to one more than it takes to judge it.
     pub events: u32,
     /// Of its wake-ups by the clock or a device.

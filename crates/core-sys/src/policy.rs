@@ -83,10 +83,10 @@ pub enum Requeue {
 #[derive(Debug, Clone)]
 pub struct Policy([u64; 16]);
 
-/// What a policy keeps for one task: `struct an_member`, in one cache line.
+/// What a policy keeps for one task: `struct an_member`, in two cache lines.
 #[repr(C, align(64))]
 #[derive(Debug, Clone)]
-pub struct Member([u64; 8]);
+pub struct Member([u64; 16]);
 
 unsafe extern "C" {
     fn an_sys_policy_init(policy: *mut Policy, kind: u32, quantum_ns: u64);
@@ -123,7 +123,7 @@ impl Policy {
 
     /// A task enters the class, asleep.
     pub fn join(&self, parameters: &Parameters) -> Member {
-        let mut member = Member([0; 8]);
+        let mut member = Member([0; 16]);
         // SAFETY: as in `new`; the core reads the parameters and keeps no reference.
         unsafe { an_sys_member_init(self, &mut member, parameters) };
         member

@@ -135,6 +135,8 @@ fn look(
             before_ns: seen.before_ns,
             long_ns: seen.long_ns,
             slept_ns: seen.slept_ns,
+            given: seen.given,
+            given_ns: seen.given_ns,
             events: seen.events,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
