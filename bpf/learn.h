@@ -37,10 +37,10 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 				      u64 now_ns)
 {
 	u32 index = learnt_contract(ts);
-	bool ahead = an_learn_is_ahead(&ts->learner, an_node(&trees[0], leaf)->vtime, ts->weight);
+	bool ahead = an_learn_is_ahead(&ts->learner, ts->event, an_node(&trees[0], leaf)->vtime,
+				       ts->weight);
 
-	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) ||
-	    (ahead && ts->event != AN_EVENT_AWAITED) ||
+	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) || ahead ||
 	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {
 		if (index)
 			contract_unbind(ts);

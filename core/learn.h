@@ -122,9 +122,8 @@ struct an_learner {
 /* The task ran for ran_ns. */
 an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 {
-	u64 service_ns = l->service_ns + ran_ns, given_ns = l->given_ns + ran_ns;
+	u64 service_ns = l->service_ns + ran_ns;
 
-	l->given_ns = given_ns < AN_LEARN_DISTANCE_MAX_NS ? given_ns : AN_LEARN_DISTANCE_MAX_NS;
 	l->service_ns =
 		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
 }
@@ -201,25 +200,11 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 
 	l->woken_ns = now_ns;
 	l->service_ns = 0;
+	l->given_ns =
+		l->given_ns < AN_LEARN_DISTANCE_MAX_NS ? l->given_ns + service_ns : l->given_ns;
 	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
 		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
 	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
-}
-
-/*
- * A task of this weight, in a class whose v that is, begins a job: has it been given much more than
- * its share? Service that is not its turn is a debt as any, but one that is bounded by few quanta
- * [task.h]; here all of it counts.
- */
-an_inline bool an_learn_is_ahead(struct an_learner *l, u64 vtime, u32 weight)
-{
-	u64 ahead_max = an_tag_of(AN_LEARN_AHEAD_NS, weight);
-
-	if (l->given)
-		l->given += an_tag_of(l->given_ns, weight);
-	l->given = l->given ? an_tag_max(l->given, vtime) : vtime;
-	l->given_ns = 0;
-	return an_tag_diff(l->given, vtime) > (s64)ahead_max;
 }
 
 /* What a task works for since it woke. */
@@ -228,6 +213,23 @@ enum an_learn_event {
 	AN_EVENT_UNAWAITED, /* for one that nobody seems to wait for the answer to */
 	AN_EVENT_AWAITED,   /* for one that somebody does */
 };
+
+/*
+ * A task of this weight begins a job for that event, in a class whose v that is: does nobody wait
+ * for it, and has it been given much more than its share? Service that is not its turn is a debt as
+ * any, but one that is bounded by few quanta [task.h]; here all of it counts, up to twice as much.
+ */
+an_inline bool an_learn_is_ahead(struct an_learner *l, u32 event, u64 vtime, u32 weight)
+{
+	u64 ahead = an_tag_of(AN_LEARN_AHEAD_NS, weight), given = l->given;
+
+	given = given ? an_tag_max(given + an_tag_of(l->given_ns, weight), vtime) : vtime;
+	if (an_tag_diff(given, vtime) > (s64)(2 * ahead))
+		given = vtime + 2 * ahead;
+	l->given = given;
+	l->given_ns = 0;
+	return event != AN_EVENT_AWAITED && an_tag_diff(given, vtime) > (s64)ahead;
+}
 
 /*
  * Does the task still work for an event that came then? What goes on for longer is no answer to it.

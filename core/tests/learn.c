@@ -917,14 +917,15 @@ TEST(what_nobody_waits_for_has_its_share_in_the_end)
 	u64 vtime = 1 << 20, given_ns = 0, now_ns = 0;
 
 	an_learn_begin(&l, 0);
-	CHECK(!an_learn_is_ahead(&l, vtime, 1024)); /* it is new */
+	CHECK(!an_learn_is_ahead(&l, AN_EVENT_UNAWAITED, vtime, 1024)); /* it is new */
 	while (now_ns < 20000 * MS) {
-		bool ahead = an_learn_is_ahead(&l, vtime, 1024);
+		bool ahead = an_learn_is_ahead(&l, AN_EVENT_UNAWAITED, vtime, 1024);
 		u64 ran_ns = ahead ? 0 : 4 * MS;
 
 		an_learn_service(&l, ran_ns);
 		given_ns += ran_ns;
 		now_ns += 4 * MS;
+		an_learn_wake(&l, now_ns);
 		vtime += an_tag_of((4 * MS - ran_ns) / 4, 1024);
 	}
 	CHECK(given_ns <= 20000 * MS / 5 + AN_LEARN_AHEAD_NS);
