@@ -300,17 +300,16 @@ static __always_inline bool is_of_cpu(const struct task_struct *p, u64 enq_flags
 	       (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP));
 }
 
-/* Is the task of this leaf woken by a child of its own, in most cases, that ends? */
-static __always_inline void child_ended(struct task_state *ts, const struct cpu_state *here,
-					u32 leaf, u64 now)
+/* A task that ends, a child of this one in most cases, wakes it: if both are of this leaf it goes
+ * on where that one has been. */
+static __noinline void child_ended(struct task_state *ts, const struct cpu_state *here, u32 leaf,
+				   u64 now)
 {
-	struct task_struct *child = bpf_get_current_task_btf();
-	const struct task_state *ended;
+	const struct task_state *ended =
+		bpf_task_storage_get(&task_states, bpf_get_current_task_btf(), 0, 0);
 
-	if (!(child->flags & PF_EXITING) || !here->running || an_kin_interrupt())
-		return;
-	ended = bpf_task_storage_get(&task_states, child, 0, 0);
-	if (ended && ended->leaf == leaf && ended->domain == ts->domain)
+	if (ended && ended->leaf == leaf && ended->domain == ts->domain && here->running &&
+	    !an_kin_interrupt())
 		an_task_ended(&ts->sfq,
 			      here->start_tag + an_tag_of(now - here->since_ns, here->weight));
 }
@@ -342,7 +341,7 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		leaf = binding_wake(p, ts, leaf, here);
 	else if (ts->asked_by || ts->home)
 		leaf = binding_awake(ts);
-	if (woken)
+	if (woken && bpf_get_current_task_btf()->flags & PF_EXITING)
 		child_ended(ts, here, leaf, now);
 	learn_queued(p, ts, here, leaf, now, woken);
 	contract = task_contract_now(ts, leaf);
