@@ -201,7 +201,7 @@ static __always_inline void binding_turns(struct task_state *ts, bool pays)
  * request, or answered often enough: a client that takes the CPU as soon as it has its answer, and
  * asks again, would never let its server sleep, nor be woken.
  */
-static __noinline u32 binding_awake(struct task_state *ts)
+static __always_inline u32 binding_awake(struct task_state *ts)
 {
 	u32 container = an_binding_payer(&ts->binding), leaf = container & 0xffff;
 	u32 home = ts->home ? ts->home : ts->leaf;
@@ -281,6 +281,18 @@ static __always_inline u32 binding_wake(struct task_struct *p, struct task_state
 	if (ts->home || ts->asked_by)
 		binding_ends(ts);
 	return ts->leaf;
+}
+
+/* The task, of this leaf so far, is queued: which is it of from now on? Called only where the task
+ * is bound, has been asked, or may be: most programs are no servers. */
+static __noinline u32 binding_leaf(struct task_struct *p, struct task_state *ts, u32 leaf,
+				   struct cpu_state *here, bool woken)
+{
+	if (bindings && trees[0].classes > 1 && woken)
+		return binding_wake(p, ts, leaf, here);
+	if (ts->asked_by | ts->home)
+		return binding_awake(ts);
+	return leaf;
 }
 
 /* ---- the client's class goes ---- */

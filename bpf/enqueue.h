@@ -270,9 +270,11 @@ static __always_inline void find_cpu(struct task_struct *p, u32 domain, u32 leaf
 			return;
 		}
 	}
-	if (woken && !c->running) /* a real-time task has the CPU */
-		c->asked = 1;
-	if (!c->running || !serving || cpu_domain(cpu) != domain)
+	if (!c->running) {
+		c->asked |= woken; /* a real-time task has the CPU */
+		return;
+	}
+	if (!serving || cpu_domain(cpu) != domain)
 		return;
 	used = c->used_ns + now - c->since_ns;
 	after = woken ? makes_way_after(c, cpu, serving, p, leaf, tag, now) : quantum_ns;
@@ -337,10 +339,8 @@ void BPF_PROG(andante_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	task_settles(p, ts);
 	leaf = task_leaf(p, ts);
-	if (bindings && trees[0].classes > 1 && woken)
-		leaf = binding_wake(p, ts, leaf, here);
-	else if (ts->asked_by || ts->home)
-		leaf = binding_awake(ts);
+	if (here->asks | clients_seen | ts->asked_by | ts->home)
+		leaf = binding_leaf(p, ts, leaf, here, woken);
 	if (woken && bpf_get_current_task_btf()->flags & PF_EXITING)
 		child_ended(ts, here, leaf, now);
 	learn_queued(p, ts, here, leaf, now, woken);

@@ -63,7 +63,7 @@ void BPF_PROG(andante_running, struct task_struct *p)
 	}
 	leaf = task_leaf(p, ts);
 	contract = task_contract_now(ts, leaf);
-	if (contract != (c->contract & 0xffff))
+	if (c->contract && contract != (c->contract & 0xffff))
 		c->contract = 0;
 	if (old != leaf || apart || (c->contract && !c->contract_leaf && quantum_over(c))) {
 		/* It runs under its contract, an idle CPU took it, or the kernel put it here; or

@@ -49,7 +49,6 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	c->start_tag = ts->sfq.start;
 	c->weight = ts->weight;
 	c->running = 1;
-	c->check_ns = 0;
 	c->held = ts->contract | ts->counted;
 	if (learn_bound) {
 		c->root_ns = ts->root_ns;
