@@ -50,7 +50,7 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	quantum_ends(t, c);
 	leaf = domain_pick(t, cpu_bit(cpu));
 	if (wanting && leaf != wanting)
-		an_queue_withdraw(t, wanting);
+		an_queue_gives_way(t, wanting);
 	bpf_spin_unlock(lock);
 	c->serving = leaf;
 	c->unpicked = 0;

@@ -53,9 +53,6 @@ struct an_everywhere {
 	u64 service_ns[AN_MAX_NODES];
 };
 
-/* Quanta that a class must be owed in a domain before a task of it is pulled there. */
-#define AN_PULL_QUANTA 4
-
 an_inline u64 *an_everywhere_ns(struct an_everywhere *e, u32 index)
 {
 	return &e->service_ns[an_bounded(index, AN_MAX_NODES)];

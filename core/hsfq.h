@@ -74,22 +74,33 @@ an_inline void an_unusable_by(struct an_tree *t, u32 leaf, u64 by)
 	an_node(t, leaf)->usable_by &= ~by;
 }
 
+/* Quanta that a class must be owed in a domain before a task of it is pulled there. */
+#define AN_PULL_QUANTA 4
+
+/* Quanta that a class is owed at most: one for each CPU; where it may be owed some before a task of
+ * it is pulled, as many. */
+an_inline u32 an_owed_quanta(const struct an_tree *t)
+{
+	return t->cpus > t->own_cpus && t->cpus < AN_PULL_QUANTA ? AN_PULL_QUANTA : t->cpus;
+}
+
 /*
- * A node that had nothing queued has again. If it was idle it wakes; if CPUs serve it already
- * (some, but not as many as its weight asks for) what it could not use is forgotten, up to one
- * quantum per CPU.
+ * A node that had nothing queued has again. If it was idle it wakes; unless it only makes way
+ * (an_queue_gives_way()). If that, or if CPUs serve it already (some, but not as many as its weight
+ * asks for) what it could not use is forgotten, up to an_owed_quanta().
  */
 an_inline void an_node_ready(struct an_tree *t, u32 index)
 {
 	struct an_node *n = an_node(t, index);
 	u64 vtime = an_node(t, n->parent)->vtime;
-	u64 owed_max = n->step * t->cpus;
+	u64 owed_max = n->step * an_owed_quanta(t);
 
 	n->owes = 0;
 	if (!n->serving)
-		an_tag_wake(&n->start, &n->rem, vtime);
+		an_tag_wake(&n->start, &n->rem, n->back ? vtime - owed_max : vtime);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
 		n->start = vtime - owed_max - n->step * n->serving;
+	n->back = 0;
 	an_unsettle(t, index);
 }
 
@@ -189,6 +200,22 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 		return false;
 	an_queue_shrink(t, leaf, n, n->queued - 1);
 	return true;
+}
+
+/*
+ * The task of the leaf that runs here has to make way, after it competed as if it were queued. It
+ * will be, in a moment: until then nothing may wake that is left idle by this, for what wakes has
+ * slept, and is owed nothing.
+ */
+an_outline void an_queue_gives_way(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_queue_withdraw(t, leaf);
+	an_while(index && !an_node_runnable(an_node(t, index))) {
+		an_node(t, index)->back = 1;
+		index = an_node(t, index)->parent;
+	}
 }
 
 /*

@@ -63,6 +63,7 @@ struct an_node {
 	u8 depth;	/* 0 for the root */
 	u8 own;		/* this leaf holds the tasks of an inner node's class */
 	u8 owes;	/* owed_to holds: it has not been picked since */
+	u8 back; /* what made way for another here is queued again at once, and has not slept */
 	/* If its class has a quota (bandwidth.h): */
 	u8 held_listed; /* the class of this leaf is listed as throttled */
 	u16 counted_by; /* whose ready leaves those of this node are too: parent; AN_NONE: it is

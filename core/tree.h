@@ -56,7 +56,7 @@ an_inline u32 an_node_alloc(struct an_tree *t)
 	n->start = n->vtime = n->max_finish = n->owed_to = n->service_ns = n->usable_by = 0;
 	n->rem = n->queued = n->ready = n->serving = 0;
 	n->parent = n->children = 0; /* its place in an order is a matter of an_settle() */
-	n->depth = n->own = n->owes = 0;
+	n->depth = n->own = n->owes = n->back = 0;
 	n->counted_by = n->bandwidth = 0; /* it may still be listed as throttled: bandwidth.h */
 	n->generation++;
 	return index;

@@ -429,3 +429,29 @@ TEST(a_deep_tree)
 	for (u32 i = 0; i + 1 < levels; i++)
 		CHECK_EQ(served[leaves[i]], quanta >> (i + 1));
 }
+
+/* Of three CPUs two serve others, and v goes on: what is behind, and makes way, stays behind. */
+TEST(whoever_makes_way_has_not_slept)
+{
+	u32 behind;
+	u64 start;
+
+	begin(4 * MS, 3);
+	behind = create(AN_ROOT_LEAF, 100);
+	an_queue_add(&tree, behind);
+	node(AN_ROOT)->vtime = node(behind)->start + 2 * node(behind)->step;
+	start = node(behind)->start;
+	an_queue_gives_way(&tree, behind);
+	an_queue_add(&tree, behind);
+	CHECK_EQ(node(behind)->start, start);
+	/* That is true once: the next time it has slept. */
+	an_queue_withdraw(&tree, behind);
+	an_queue_add(&tree, behind);
+	CHECK_EQ(node(behind)->start, node(AN_ROOT)->vtime);
+	/* And not without a bound. */
+	node(AN_ROOT)->vtime += 100 * node(behind)->step;
+	an_queue_gives_way(&tree, behind);
+	an_queue_add(&tree, behind);
+	CHECK_EQ(node(behind)->start,
+		 node(AN_ROOT)->vtime - an_owed_quanta(&tree) * node(behind)->step);
+}

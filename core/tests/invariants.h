@@ -226,7 +226,8 @@ static inline const char *broken_tags(struct an_tree *t, struct invariants *v, u
 	v->seen[index].vtime = n->vtime;
 	if (n->step > v->seen[index].step_max)
 		v->seen[index].step_max = n->step;
-	lag_max = v->cpus > 1 ? 2 * v->cpus * v->seen[index].step_max : 0;
+	lag_max = an_owed_quanta(t) > v->cpus ? an_owed_quanta(t) : v->cpus;
+	lag_max = v->cpus > 1 ? 2 * lag_max * v->seen[index].step_max : 0;
 	if (n->ready && n->counted_by &&
 	    an_tag_diff(t->nodes[n->parent].vtime, an_expected_start(n)) > (s64)lag_max)
 		return "a ready child is not left behind v";
