@@ -199,6 +199,7 @@ perturbed-on-sim: build
 	$(ANDANTE) lab run --on sim --scheduler andante --out out/perturbed-on-sim $(QUOTAS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(CONTRACTS_ON_SIM)
+	$(ANDANTE) lab run --on sim --perturb 400 --scheduler andante --out out/perturbed-on-sim domains-bound
 
 # Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several.
 crowds: build

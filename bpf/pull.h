@@ -77,16 +77,19 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 	return due;
 }
 
-/* None of the tasks of `leaf` in the other domain may run here, where one of the class wanting (if
- * not AN_NONE) wants to go on. */
-an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
+/*
+ * None of the tasks of `leaf` in the other domain may run here, where one of the class wanting (if
+ * not AN_NONE) wants to go on. False: there is nobody here to serve in the place of those that have
+ * more than their share for that.
+ */
+an_global bool pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 {
 	struct bpf_spin_lock *here = lock_of(domain), *there = lock_of(from);
 	bool mates = leaf == own;
 	u32 owed, top;
 
 	if (!here || !there)
-		return 0;
+		return true;
 	bpf_spin_lock(here);
 	if (mates)
 		owed = an_serves_others(tree_of(domain), own, wanting) ? own : AN_NONE;
@@ -94,23 +97,35 @@ an_global int pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 		owed = an_pull_failed(tree_of(domain), own, leaf, wanting);
 	bpf_spin_unlock(here);
 	if (!owed)
-		return 0;
+		return false;
 	bpf_spin_lock(there);
 	top = mates ? an_mates_here(tree_of(from), &everywhere, owed)
 		    : an_move_here(tree_of(from), &everywhere, owed);
 	bpf_spin_unlock(there);
 	if (!top)
-		return 0;
+		return true;
 	bpf_spin_lock(here);
 	an_move_away(tree_of(domain), owed, top);
 	bpf_spin_unlock(here);
-	return 0;
+	return true;
 }
 
 /* See an_child_towards(). */
 an_global u32 towards(u32 domain, u32 node, u32 leaf)
 {
 	return an_child_towards(tree_of(domain), node, leaf);
+}
+
+/*
+ * Takes over what is next in the other domain, of another class than `own`, so that there is
+ * somebody here to serve instead (pull_failed()): it competes here from now on.
+ */
+an_global bool pull_another(u32 cpu, u32 own, u32 from)
+{
+	u32 leaf = next_below(from, AN_ROOT, AN_NONE);
+
+	return leaf && towards(from, AN_ROOT, leaf) != towards(from, AN_ROOT, own) &&
+	       pull(cpu, from, leaf, APART);
 }
 
 /*
@@ -133,7 +148,8 @@ an_global bool pull_owed(u32 cpu, u32 wanting)
 		if (pull_is_due(domain, own, from, leaf)) {
 			if (pull(cpu, from, leaf, APART_OWED))
 				return true;
-			pull_failed(domain, own, from, leaf, wanting);
+			if (!pull_failed(domain, own, from, leaf, wanting))
+				return pull_another(cpu, own, from);
 		}
 		at = towards(domain, at, own);
 	}

@@ -63,6 +63,11 @@ an_inline u64 *an_elsewhere_ns(struct an_tree *t, u32 index)
 	return &t->elsewhere_ns[an_bounded(index, AN_MAX_NODES)];
 }
 
+an_inline u64 *an_elsewhere_vtime(struct an_tree *t, u32 index)
+{
+	return &t->elsewhere_vtime[an_bounded(index, AN_MAX_NODES)];
+}
+
 /* ---- shares ---- */
 
 /* The leaf is about to be charged for a quantum in this domain (an_stop()): all are to know. */
@@ -92,6 +97,7 @@ an_inline bool an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index
 	if (news <= 0 || !n->parent)
 		return false;
 	*elsewhere_ns += news;
+	*an_elsewhere_vtime(t, index) = vtime;
 	an_tag_charge(&n->start, &n->rem, news, n->weight);
 	if (an_tag_diff(n->start, vtime) > (s64)owing_max)
 		n->start = vtime + owing_max;
@@ -99,15 +105,23 @@ an_inline bool an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index
 	return true;
 }
 
-/* Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
+/*
+ * Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
+ * What has lately been given something elsewhere has not slept, and is owed service here too.
  */
 an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {
 	u32 index = leaf;
 
 	an_while(index && !an_node_runnable(an_node(t, index))) {
+		struct an_node *n = an_node(t, index);
+		u64 vtime = an_node(t, n->parent)->vtime;
+
+		u64 owed_max = an_owed_quanta(t) * n->step;
+
 		an_catch_up(t, e, index);
-		index = an_node(t, index)->parent;
+		n->back |= vtime - *an_elsewhere_vtime(t, index) <= owed_max;
+		index = n->parent;
 	}
 }
 

@@ -85,9 +85,20 @@ an_inline u32 an_owed_quanta(const struct an_tree *t)
 }
 
 /*
- * A node that had nothing queued has again. If it was idle it wakes; unless it only makes way
- * (an_queue_gives_way()). If that, or if CPUs serve it already (some, but not as many as its weight
- * asks for) what it could not use is forgotten, up to an_owed_quanta().
+ * A node that is idle wakes: it is owed nothing, for it has slept; unless it only makes way
+ * (an_queue_gives_way()), or has been served in another domain lately (an_domain_wakes()).
+ */
+an_inline void an_node_wakes(struct an_tree *t, struct an_node *n)
+{
+	u64 vtime = an_node(t, n->parent)->vtime;
+
+	an_tag_wake(&n->start, &n->rem, n->back ? vtime - an_owed_quanta(t) * n->step : vtime);
+	n->back = 0;
+}
+
+/*
+ * A node that had nothing queued has again. If CPUs serve it already (some, but not as many as its
+ * weight asks for) what it could not use is forgotten, up to some quanta.
  */
 an_inline void an_node_ready(struct an_tree *t, u32 index)
 {
@@ -97,10 +108,9 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 
 	n->owes = 0;
 	if (!n->serving)
-		an_tag_wake(&n->start, &n->rem, n->back ? vtime - owed_max : vtime);
+		an_node_wakes(t, n);
 	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
 		n->start = vtime - owed_max - n->step * n->serving;
-	n->back = 0;
 	an_unsettle(t, index);
 }
 
@@ -351,7 +361,7 @@ an_outline u32 an_serve_unpicked(struct an_tree *t, u32 leaf)
 		struct an_node *n = an_node(t, index);
 
 		if (!an_node_runnable(n) && n->parent)
-			an_tag_wake(&n->start, &n->rem, an_node(t, n->parent)->vtime);
+			an_node_wakes(t, n);
 		n->serving++;
 		an_unsettle(t, index);
 		index = n->parent;

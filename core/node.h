@@ -93,8 +93,9 @@ struct an_tree {
 	/* Whose class a node is; 0 of an inner node's own leaf. Nobody schedules by it. */
 	u64 cgroup_id[AN_MAX_NODES];
 	/* If it is one of several (domains.h): */
-	u32 own_cpus;			/* CPUs of this domain, at least 1 */
-	u64 elsewhere_ns[AN_MAX_NODES]; /* given elsewhere and charged here, by node */
+	u32 own_cpus;			   /* CPUs of this domain, at least 1 */
+	u64 elsewhere_ns[AN_MAX_NODES];	   /* given elsewhere and charged here, by node */
+	u64 elsewhere_vtime[AN_MAX_NODES]; /* v of the parent when that was more last [tag] */
 	struct an_mates mates[AN_MAX_NODES];
 	/* Leaves of throttled classes, the oldest first (bandwidth.h): */
 	u16 held_first;

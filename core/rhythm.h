@@ -11,7 +11,8 @@
  * tells nothing. Of an open loop the beats are steadier than the sleeps before them, since the work
  * varies; of a closed loop it is the sleeps. So both are kept, and compared. Where the work does
  * not vary, as of sound, the two deviations are one and the same clock's, and it is chance which is
- * the smaller: only sleeps that are twice as steady tell of a closed loop.
+ * the smaller: only sleeps that are twice as steady tell of a closed loop, and only where the beats
+ * are far from even.
  */
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
@@ -120,13 +121,15 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 /*
  * How far the beats are from one another [ns]; 0: they come at any time, or are a closed loop's.
  * What comes at any time is a quarter of a beat away from the grid on average: half of that tells
- * the two apart.
+ * the two apart, and an eighth of the half leaves no doubt: the clock of a virtual machine is less
+ * even than the work of sound that waits for it.
  */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	bool even = r->uneven_ns <= r->beat_ns / 8, open = r->uneven_ns / 2 <= r->rest_uneven_ns;
+	u32 even_ns = r->beat_ns / 8, sure_ns = even_ns / 8;
+	bool open = r->uneven_ns <= sure_ns || r->uneven_ns / 2 <= r->rest_uneven_ns;
 
-	return r->beats >= AN_RHYTHM_LEAST && even && open ? r->beat_ns : 0;
+	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= even_ns && open ? r->beat_ns : 0;
 }
 
 #endif
