@@ -116,7 +116,6 @@ an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 
 	an_while(index && !an_node_runnable(an_node(t, index))) {
 		struct an_node *n = an_node(t, index);
 		u64 vtime = an_node(t, n->parent)->vtime;
-
 		u64 owed_max = an_owed_quanta(t) * n->step;
 
 		an_catch_up(t, e, index);

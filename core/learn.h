@@ -116,6 +116,7 @@ struct an_learner {
 	u32 long_ns;  /* service of a job that nobody waits for, not long ago; 0: there was none */
 	u32 given_ns; /* CPU time that `given` does not have yet */
 	u32 events;   /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
+	u32 ahead;    /* by an_learn_is_ahead(), when its last job began */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -141,7 +142,7 @@ an_inline void an_learn_begin(struct an_learner *l, u64 now_ns)
 	l->woken_ns = now_ns;
 	l->service_ns = l->largest_ns = l->mean_ns = l->distance_ns = l->spread_ns = l->jobs = 0;
 	l->long_ns = 0;
-	l->slept_ns = l->given = l->given_ns = l->events = 0;
+	l->slept_ns = l->given = l->given_ns = l->events = l->ahead = 0;
 	an_learn_window(l, 0);
 	an_rhythm_begin(&l->rhythm, now_ns);
 }
@@ -228,7 +229,8 @@ an_inline bool an_learn_is_ahead(struct an_learner *l, u32 event, u64 vtime, u32
 		given = vtime + 2 * ahead;
 	l->given = given;
 	l->given_ns = 0;
-	return event != AN_EVENT_AWAITED && an_tag_diff(given, vtime) > (s64)ahead;
+	l->ahead = event != AN_EVENT_AWAITED && an_tag_diff(given, vtime) > (s64)ahead;
+	return l->ahead;
 }
 
 /*

@@ -43,6 +43,8 @@ pub struct Learner {
     pub given_ns: u32,
     /// Events that have woken it since it last slept for long, up to one more than it takes to judge it.
     pub events: u32,
+    /// 1: when its last job began nobody seemed to wait for it, and it had been given much more than its share.
+    pub ahead: u32,
     /// Of its wake-ups by the clock or a device.
     pub rhythm: Rhythm,
 }
@@ -162,10 +164,18 @@ mod tests {
             beats: 16,
             beat_ns: 33 * MS,
             uneven_ns: MS,
+            rest_ns: 20 * MS,
+            rest_uneven_ns: 3 * MS,
             ..Rhythm::default()
         };
         assert_eq!(film.steady_ns(), Some(33 * MS));
-        assert_eq!(Rhythm { beats: 5, ..film }.steady_ns(), None);
+        assert_eq!(Rhythm { beats: 3, ..film }.steady_ns(), None);
+        let rest_uneven_ns = MS / 3; // a closed loop, whose sleeps are the steadier
+        let closed = Rhythm {
+            rest_uneven_ns,
+            ..film
+        };
+        assert_eq!(closed.steady_ns(), None);
         let uneven_ns = 9 * MS;
         assert_eq!(Rhythm { uneven_ns, ..film }.steady_ns(), None);
     }

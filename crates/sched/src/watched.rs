@@ -138,6 +138,7 @@ fn look(
             given: seen.given,
             given_ns: seen.given_ns,
             events: seen.events,
+            ahead: seen.ahead,
             rhythm: Rhythm {
                 last_ns: seen.rhythm.last_ns,
                 beats: seen.rhythm.beats,

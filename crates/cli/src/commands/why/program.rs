@@ -148,6 +148,9 @@ fn obstacle(thread: &Watched) -> String {
         None if !thread.for_event => "no event from outside has woken it, nor another thread that works for one of \
                                       the last second, and what it does is too short to be a late frame"
             .to_owned(),
+        None if thread.seen.ahead != 0 => "nobody seems to wait for it, and it has had more than its share: it has no \
+                                           more than that until others of its class have had as much"
+            .to_owned(),
         None => "there was no room on any CPU when it woke last".to_owned(),
     }
 }
@@ -333,6 +336,8 @@ mod tests {
         assert!(busy.contains("has worked for 2.0 s or more"), "{busy}");
         let typist = without(|t| t.seen.rhythm.uneven_ns = 20_000_000);
         assert!(typist.contains("wakes every 33.3 ms and works"), "{typist}");
+        let ahead = without(|t| t.seen.ahead = 1);
+        assert!(ahead.contains("has had more than its share"), "{ahead}");
         let client = without(|t| t.works_for = Some("/player".to_owned()));
         assert!(client.contains("a client in /player"));
     }
