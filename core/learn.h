@@ -84,9 +84,9 @@
 
 #define AN_LEARN_JOBS 6u
 #define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
-/* What nobody waits for may have more than its share: as much as the jobs take that it is judged
- * by. */
-#define AN_LEARN_AHEAD_NS (AN_LEARN_JOBS * AN_LEARN_SERVICE_MAX_NS)
+/* What nobody seems to wait for may have more than its share: as much as an event's chain can use.
+ */
+#define AN_LEARN_AHEAD_NS AN_LEARN_ROOTED_NS
 #define AN_LEARN_LONG_NS 10000000ULL
 #define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
 #define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
