@@ -79,8 +79,8 @@ an_global bool pull_is_due(u32 domain, u32 own, u32 from, u32 leaf)
 
 /*
  * None of the tasks of `leaf` in the other domain may run here, where one of the class wanting (if
- * not AN_NONE) wants to go on. False: there is nobody here to serve in the place of those that have
- * more than their share for that.
+ * not AN_NONE) wants to go on. So its class is to be served more there, and less here. False: that
+ * cannot be, for this domain has nobody else to serve.
  */
 an_global bool pull_failed(u32 domain, u32 own, u32 from, u32 leaf, u32 wanting)
 {

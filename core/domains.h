@@ -11,20 +11,22 @@
  *
  *                         S = max(v, S + elsewhere / r)
  *
- *                 before it wakes there, and when it comes first in a pick. These are tags of
- *                 distributed start-time fair queueing ([3], section 3: the delay of a request is
- *                 the cost of its flow's requests elsewhere), here on every level of a hierarchy.
- *                 Classes that want more than they are given in some common domain are thus given
- *                 CPU time in proportion to their weights, all domains taken together, wherever
- *                 else they run.
+ *                 before it wakes there, and when it comes first in a pick. A class that was served
+ *                 elsewhere lately has not slept, though: it may be some quanta behind v. These are
+ *                 tags of distributed start-time fair queueing ([3], section 3: the delay of a
+ *                 request is the cost of its flow's requests elsewhere), here on every level of a
+ *                 hierarchy. Classes that want more than they are given in some common domain are
+ *                 thus given CPU time in proportion to their weights, all domains taken together,
+ *                 wherever else they run.
  *
  *      places     Classes of no common domain are not compared by that; nor are classmates. So a
  *                 CPU looks, at the end of a quantum, at what is next in another domain, and pulls
  *                 a task over if its class has not been served here but is owed service
  *                 (an_pull_due()), or if the classmates here are further on (an_mates_due()). That
  *                 is the round stealing of [4], between domains. If the task may not come, its
- *                 class is served more where it is, and less here (an_move_here()). A CPU without
- *                 work takes what is next in any other domain.
+ *                 class is served more where it is, and less here (an_move_here()); for that there
+ *                 has to be somebody else to serve here, and if there is not, a task of another
+ *                 class is taken over. A CPU without work takes the next task of any other domain.
  *
  *      structure  Classes are created and removed in all trees, one after the other, under an index
  *                 that is free in all (an_first_free()): one that is removed, but still served in
@@ -107,7 +109,8 @@ an_inline bool an_catch_up(struct an_tree *t, struct an_everywhere *e, u32 index
 
 /*
  * Call before the leaf is queued in, or served without a pick: it, and what is above it, may wake.
- * What has lately been given something elsewhere has not slept, and is owed service here too.
+ * A class that has lately been given something elsewhere has not slept, and is owed service here
+ * too.
  */
 an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 leaf)
 {

@@ -77,8 +77,8 @@ an_inline void an_unusable_by(struct an_tree *t, u32 leaf, u64 by)
 /* Quanta that a class must be owed in a domain before a task of it is pulled there. */
 #define AN_PULL_QUANTA 4
 
-/* Quanta that a class is owed at most: one for each CPU; where it may be owed some before a task of
- * it is pulled, as many. */
+/* Quanta that a class is owed at most: one for each CPU, and with several domains at least as many
+ * as make that one of its tasks is pulled. */
 an_inline u32 an_owed_quanta(const struct an_tree *t)
 {
 	return t->cpus > t->own_cpus && t->cpus < AN_PULL_QUANTA ? AN_PULL_QUANTA : t->cpus;
@@ -214,8 +214,8 @@ an_inline bool an_queue_withdraw(struct an_tree *t, u32 leaf)
 
 /*
  * The task of the leaf that runs here has to make way, after it competed as if it were queued. It
- * will be, in a moment: until then nothing may wake that is left idle by this, for what wakes has
- * slept, and is owed nothing.
+ * will be queued in a moment. The leaf, and the nodes above it, may be idle until then, but they
+ * have not slept: when they wake they are owed what they are owed now (an_node_wakes()).
  */
 an_outline void an_queue_gives_way(struct an_tree *t, u32 leaf)
 {

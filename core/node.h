@@ -63,7 +63,7 @@ struct an_node {
 	u8 depth;	/* 0 for the root */
 	u8 own;		/* this leaf holds the tasks of an inner node's class */
 	u8 owes;	/* owed_to holds: it has not been picked since */
-	u8 back; /* what made way for another here is queued again at once, and has not slept */
+	u8 back;	/* it may be idle, but has not slept: an_node_wakes() says why */
 	/* If its class has a quota (bandwidth.h): */
 	u8 held_listed; /* the class of this leaf is listed as throttled */
 	u16 counted_by; /* whose ready leaves those of this node are too: parent; AN_NONE: it is
@@ -95,7 +95,7 @@ struct an_tree {
 	/* If it is one of several (domains.h): */
 	u32 own_cpus;			   /* CPUs of this domain, at least 1 */
 	u64 elsewhere_ns[AN_MAX_NODES];	   /* given elsewhere and charged here, by node */
-	u64 elsewhere_vtime[AN_MAX_NODES]; /* v of the parent when that was more last [tag] */
+	u64 elsewhere_vtime[AN_MAX_NODES]; /* v of the parent when it was charged for that last */
 	struct an_mates mates[AN_MAX_NODES];
 	/* Leaves of throttled classes, the oldest first (bandwidth.h): */
 	u16 held_first;

@@ -430,8 +430,8 @@ TEST(a_deep_tree)
 		CHECK_EQ(served[leaves[i]], quanta >> (i + 1));
 }
 
-/* Of three CPUs two serve others, and v goes on: what is behind, and makes way, stays behind. */
-TEST(whoever_makes_way_has_not_slept)
+/* Of three CPUs two serve others, and v goes on. A class that is behind stays behind. */
+TEST(a_class_that_makes_way_has_not_slept)
 {
 	u32 behind;
 	u64 start;
