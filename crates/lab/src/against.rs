@@ -143,6 +143,8 @@ struct Compared {
     /// How far the figures may lie apart: this part of the other, or so much, whichever is more.
     relative: f64,
     absolute: f64,
+    /// What chance alone moves the figure of one instance by, in its unit.
+    chance: fn(&ProgramResult) -> f64,
 }
 
 /// What people see of a scheduler; bounds as ARCHITECTURE.md gives them for `make agreement`.
@@ -155,6 +157,7 @@ const COMPARED: [Compared; 7] = [
         join: f64::min,
         relative: 0.03,
         absolute: 0.0,
+        chance: |_| 0.0,
     },
     Compared {
         name: "late share",
@@ -164,6 +167,7 @@ const COMPARED: [Compared; 7] = [
         join: f64::max,
         relative: 0.0,
         absolute: 2.0,
+        chance: |_| 0.0,
     },
     Compared {
         name: "latency, mean",
@@ -173,6 +177,7 @@ const COMPARED: [Compared; 7] = [
         join: f64::max,
         relative: 0.05,
         absolute: 0.0,
+        chance: standard_errors,
     },
     Compared {
         name: "latency, p99",
@@ -186,6 +191,7 @@ const COMPARED: [Compared; 7] = [
         join: f64::max,
         relative: 0.15,
         absolute: 1.0,
+        chance: |_| 0.0,
     },
     Compared {
         name: "iterations",
@@ -199,6 +205,7 @@ const COMPARED: [Compared; 7] = [
         relative: 0.03,
         // One piece of work more or less at an edge of the measurement is none.
         absolute: 2.0,
+        chance: |_| 0.0,
     },
     Compared {
         name: "deadlines missed",
@@ -213,6 +220,7 @@ const COMPARED: [Compared; 7] = [
         join: f64::max,
         relative: 0.0,
         absolute: 2.0,
+        chance: |_| 0.0,
     },
     Compared {
         name: "violations",
@@ -223,8 +231,18 @@ const COMPARED: [Compared; 7] = [
         // Kept is kept: where a kernel violates no window, the simulator may not either.
         relative: 0.15,
         absolute: 0.0,
+        chance: |_| 0.0,
     },
 ];
+
+/// Two standard errors of a mean latency, in ms: 95 of 100 means of as many latencies are that near to the
+/// true one. One late key of 51 moves their mean by more than 5 %.
+fn standard_errors(program: &ProgramResult) -> f64 {
+    let spread = program.latency_us;
+    spread.map_or(0.0, |spread| {
+        2.0 * spread.sd / 1e3 / (spread.n as f64).sqrt()
+    })
+}
 
 /// Instances of one program are taken together: which of several alike gets a little more is chance.
 fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec<Judgement> {
@@ -236,7 +254,10 @@ fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec
             else {
                 continue;
             };
+            let chance = there.programs.iter().filter(|p| base_name(p) == name);
+            let chance = chance.map(compared.chance).fold(0.0, f64::max);
             let within = (compared.relative * wanted).max(compared.absolute);
+            let within = within.max(chance);
             let text = format!(
                 "{place}, {}: {} of {name} within {}{unit} of {}{unit}",
                 here.name,
@@ -278,6 +299,7 @@ fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Spread;
 
     fn result(cpu_ns: u64, missed: u64, violations: u64) -> SchedulerResult {
         let program = |name: &str| ProgramResult {
@@ -293,6 +315,28 @@ mod tests {
             programs: vec![program("a.1"), program("a.2")],
             ..SchedulerResult::default()
         }
+    }
+
+    #[test]
+    fn a_mean_of_few_latencies_may_differ_by_two_of_its_standard_errors() {
+        let typing = |mean: f64| SchedulerResult {
+            programs: vec![ProgramResult {
+                name: "typing".to_owned(),
+                latency_us: Some(Spread {
+                    n: 25,
+                    mean,
+                    sd: 1000.0, // a standard error of 200 µs
+                    p50: 2000.0,
+                    p99: 5000.0,
+                    max: 5000.0,
+                }),
+                ..ProgramResult::default()
+            }],
+            ..SchedulerResult::default()
+        };
+        let verdict = |mean| programs("as on x", &typing(mean), &typing(3000.0))[0].verdict;
+        assert_eq!(verdict(3390.0), Verdict::Pass);
+        assert_eq!(verdict(3410.0), Verdict::Fail);
     }
 
     fn verdicts(here: &SchedulerResult, there: &SchedulerResult) -> Vec<Verdict> {
