@@ -201,9 +201,11 @@ perturbed-on-sim: build
 	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(CONTRACTS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 400 --scheduler andante --out out/perturbed-on-sim domains-bound
 
-# Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several.
+# Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several, and a desktop among five
+# thousand that sleep.
 crowds: build
 	$(ANDANTE) lab run --on sim --scheduler andante --out out/crowds crowds
+	$(ANDANTE) lab run --on sim --scheduler andante,eevdf-fifo --out out/crowds sleepers
 
 agreement: scenarios agree
 
