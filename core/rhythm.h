@@ -19,8 +19,8 @@
 
 #include "port.h"
 
-/* Beats that make one, and that its length is the average of. What comes at any time seems to have
- * one two times in a thousand if six make one, and twenty times if four do. */
+/* Beats that make one, and that its length is the average of. With four keys seem to have a rhythm
+ * ten times as often, and with eight a film is known too late. */
 #define AN_RHYTHM_LEAST 6u
 #define AN_RHYTHM_BEATS 16u	       /* that the average of how uneven they are is over */
 #define AN_RHYTHM_MISSED 16u	       /* so many may be missed at a time: more are a pause */
@@ -122,13 +122,16 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 
 /*
  * How far the beats are from one another [ns]; 0: they come at any time, or are a closed loop's.
- * What comes at any time is a quarter of a beat away from the grid on average: half of that tells
- * the two apart, and an eighth of the half leaves no doubt: the clock of a virtual machine is less
- * even than the work of sound that waits for it.
+ * What comes at any time is a quarter of a beat away from the grid on average. A quarter of that
+ * tells the two apart: a clock's beats are far nearer, and keys or a disk's answers seem to be that
+ * even once in ten thousand times. (With half of it they did once in a thousand, which is one of
+ * twenty typists in ten seconds; whoever has a rhythm is due later.) A quarter of the sixteenth
+ * leaves no doubt: the clock of a virtual machine is less even than the work of sound that waits
+ * for it.
  */
 an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 {
-	u32 even_ns = r->beat_ns / 8, sure_ns = even_ns / 8;
+	u32 even_ns = r->beat_ns / 16, sure_ns = even_ns / 4;
 	bool open = r->uneven_ns <= sure_ns || r->uneven_ns / 2 <= r->rest_uneven_ns;
 
 	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= even_ns && open ? r->beat_ns : 0;

@@ -78,7 +78,7 @@ TEST(beats_may_be_a_little_early_or_late_or_one_missing)
 	u64 now_ns = 1000 * MS;
 
 	an_rhythm_begin(&r, now_ns);
-	now_ns = beats(&r, now_ns, 100, 40 * MS, 4 * MS);
+	now_ns = beats(&r, now_ns, 100, 40 * MS, 2 * MS);
 	CHECK(an_rhythm_ns(&r) > 39 * MS && an_rhythm_ns(&r) < 41 * MS);
 	now_ns = beats(&r, now_ns, 1, 80 * MS, 0);
 	CHECK(an_rhythm_ns(&r) > 39 * MS && an_rhythm_ns(&r) < 44 * MS);
