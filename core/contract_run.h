@@ -132,7 +132,7 @@ an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
 {
 	an_contract_sleep(cs, index, now_ns);
 	if (an_has(an_contract(cs, index), AN_LEARNT))
-		an_learnt_assure(cs, an_contract(cs, index), 0);
+		an_learnt_unsure(cs, an_contract(cs, index));
 }
 
 /*

@@ -85,8 +85,10 @@
 #define AN_LEARN_AVERAGED 16u		  /* jobs that averages are over */
 #define AN_LEARN_WINDOW_JOBS 128u
 #define AN_LEARN_WINDOW_NS 2000000000u
-#define AN_LEARN_ROOTED_NS 1000000000ULL       /* whoever is woken later is not so for that event */
-#define AN_LEARN_MARGIN_SHIFT 3		       /* what is sure is the average and an eighth of it */
+#define AN_LEARN_ROOTED_NS 1000000000ULL /* whoever is woken later is not so for that event */
+/* What is sure is the average and a sixteenth of a CPU [1/1024]: of who types one key may follow on
+ * another, and 2.5 ms for it are there again in 40. */
+#define AN_LEARN_MARGIN 64u
 #define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
 #define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes sooner goes on with its job */
 #define AN_LEARN_PEOPLE_NS 33000000u	       /* who sleeps for so long waits for people */
@@ -323,7 +325,7 @@ an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event
 /* What a task that uses this part of a CPU on average wants to be sure of [1/1024]. */
 an_inline u32 an_learn_wanted(u32 part)
 {
-	return part + (part >> AN_LEARN_MARGIN_SHIFT) + 1;
+	return part + AN_LEARN_MARGIN;
 }
 
 /* What it can be sure of, if so much is taken [1/1024]. */

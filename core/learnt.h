@@ -57,6 +57,13 @@ an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, 
 		q->level += q->level / AN_LEARN_LEVEL_STEP + 1;
 }
 
+/* The contract is not sure of anything any more: others may be. */
+an_inline void an_learnt_unsure(struct an_contracts *cs, struct an_contract *c)
+{
+	an_contract_cpu(cs, c->promise.cpu)->sure -= c->sure;
+	c->sure = 0;
+}
+
 /*
  * One more contract is looked at, each in its turn: if it sleeps, and has for long (a compiler's
  * driver does, which waits for the compiler), others may be sure of what it was sure of. When it
@@ -71,8 +78,7 @@ an_inline void an_learnt_look_for_sleepers(struct an_contracts *cs, u64 now_ns)
 	if (!c->used || c->runnable || !an_has(c, AN_LEARNT) ||
 	    now_ns < c->own.filled_ns + AN_LEARN_ASLEEP_NS)
 		return;
-	an_contract_cpu(cs, c->promise.cpu)->sure -= c->sure;
-	c->sure = 0;
+	an_learnt_unsure(cs, c);
 }
 
 /*

@@ -853,7 +853,7 @@ TEST(what_those_are_sure_of_that_sleep_for_long_others_can_be_sure_of)
 	CHECK(contract(sound)->sure < 60);
 	for (u32 i = 1; i <= 8; i++)
 		an_contract_sleep(&set, i, now_ns);
-	for (u32 job = 0; job < 80; job++) {
+	for (u32 job = 0; job < 100; job++) {
 		an_contract_charge(&set, sound, 1300000, now_ns + 1300000);
 		an_contract_sleep(&set, sound, now_ns + 1300000);
 		now_ns += 5333000;
