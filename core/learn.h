@@ -15,7 +15,7 @@
  *    part of what a task does, and what ends it is no event.
  * 2. Does somebody wait for the answer (an_learn_evident())? It seems so if such events come to
  *    the task that they wake in a rhythm [rhythm.h]; or if it has slept, before one of the last
- *    AN_LEARN_JOBS, for as long as people take; or if no more of them are known. It does not seem
+ *    AN_LEARN_ENOUGH, for as long as people take; or if no more of them are known. It does not seem
  *    so otherwise: a job that waits for its disk sleeps as often as a film. All that works for an
  *    event is waited for if the event is.
  * 3. How much does it need? A *job* is what a task does from one wake-up to the next, if that is
@@ -76,23 +76,6 @@
 #include "contract.h"
 #include "rhythm.h"
 
-/* As many events, or jobs, tell what a task does as make a rhythm. */
-#define AN_LEARN_JOBS AN_RHYTHM_LEAST
-#define AN_LEARN_SERVICE_MAX_NS 40000000ULL /* for longer nobody waits */
-#define AN_LEARN_LONG_NS 10000000ULL
-#define AN_LEARN_SHORT_JOBS 8u /* who does so many within half a beat keeps nobody waiting */
-#define AN_LEARN_SERVICE_MIN_NS 100000ULL /* a job is taken to need this at least */
-#define AN_LEARN_AVERAGED 16u		  /* jobs that averages are over */
-#define AN_LEARN_WINDOW_JOBS 128u
-#define AN_LEARN_WINDOW_NS 2000000000u
-#define AN_LEARN_ROOTED_NS 1000000000ULL /* whoever is woken later is not so for that event */
-/* What is sure is the average and a sixteenth of a CPU [1/1024]: of who types one key may follow on
- * another, and 2.5 ms for it are there again in 40. */
-#define AN_LEARN_MARGIN 64u
-#define AN_LEARN_DISTANCE_MAX_NS 2000000000ULL /* longer: says nothing about the next */
-#define AN_LEARN_DISTANCE_MIN_NS 500000u       /* who wakes sooner goes on with its job */
-#define AN_LEARN_PEOPLE_NS 33000000u	       /* who sleeps for so long waits for people */
-
 struct an_learner {
 	u64 woken_ns;	 /* when the job in progress, or the last one, began */
 	u64 slept_ns;	 /* when it went to sleep last; 0: not known */
@@ -107,7 +90,7 @@ struct an_learner {
 	u32 within_ns;	 /* largest service of a job within it */
 	u32 before_ns;	 /* the same of the window before */
 	u32 long_ns; /* service of a job that nobody waits for, not long ago; 0: there was none */
-	u32 events;  /* that have woken it since it last slept for long, up to AN_LEARN_JOBS + 1 */
+	u32 events; /* that have woken it since it last slept for long, up to AN_LEARN_ENOUGH + 1 */
 	struct an_rhythm rhythm; /* of its wake-ups by the clock or a device */
 };
 
@@ -116,8 +99,7 @@ an_inline void an_learn_service(struct an_learner *l, u64 ran_ns)
 {
 	u64 service_ns = l->service_ns + ran_ns;
 
-	l->service_ns =
-		service_ns < AN_LEARN_DISTANCE_MAX_NS ? service_ns : AN_LEARN_DISTANCE_MAX_NS;
+	l->service_ns = service_ns < AN_LEARN_MEMORY_NS ? service_ns : AN_LEARN_MEMORY_NS;
 }
 
 /* A window begins, and of those before this was the largest. */
@@ -151,9 +133,9 @@ an_inline void an_learn_largest(struct an_learner *l, u32 service_ns, u32 distan
 	if (service_ns > l->within_ns)
 		l->within_ns = service_ns;
 	l->largest_ns = l->within_ns > l->before_ns ? l->within_ns : l->before_ns;
-	if (l->window_jobs >= AN_LEARN_AVERAGED || l->window_ns >= AN_LEARN_WINDOW_NS)
+	if (l->window_jobs >= AN_LEARN_AVERAGED || l->window_ns >= AN_LEARN_MEMORY_NS)
 		l->long_ns = 0;
-	if (l->window_jobs >= AN_LEARN_WINDOW_JOBS || l->window_ns >= AN_LEARN_WINDOW_NS)
+	if (l->window_jobs >= AN_LEARN_WINDOW_JOBS || l->window_ns >= AN_LEARN_MEMORY_NS)
 		an_learn_window(l, l->within_ns);
 }
 
@@ -192,8 +174,8 @@ an_inline void an_learn_jobs_end(struct an_learner *l, u32 jobs, u64 now_ns)
 
 	l->woken_ns = now_ns;
 	l->service_ns = 0;
-	if (distance_ns > AN_LEARN_DISTANCE_MAX_NS)
-		distance_ns = AN_LEARN_DISTANCE_MAX_NS;
+	if (distance_ns > AN_LEARN_MEMORY_NS)
+		distance_ns = AN_LEARN_MEMORY_NS;
 	an_learn_note(l, service_ns / jobs, (u32)distance_ns / jobs);
 }
 
@@ -232,14 +214,14 @@ an_inline void an_learn_slept(struct an_learner *l, u64 now_ns)
 {
 	if (l->slept_ns && now_ns >= l->slept_ns + AN_LEARN_PEOPLE_NS)
 		l->events = 0;
-	if (l->events <= AN_LEARN_JOBS)
+	if (l->events <= AN_LEARN_ENOUGH)
 		l->events++;
 }
 
 /* Is it likely that somebody waits for what it does when an event wakes it? */
 an_inline bool an_learn_evident(const struct an_learner *l)
 {
-	return l->events <= AN_LEARN_JOBS || an_rhythm_ns(&l->rhythm);
+	return l->events <= AN_LEARN_ENOUGH || an_rhythm_ns(&l->rhythm);
 }
 
 /* The task wakes: one job is over, and another begins. */
@@ -292,7 +274,7 @@ an_inline enum an_learn_obstacle an_learn_obstacle(const struct an_learner *l, u
 	part = an_learn_part(l);
 	if (part > bound)
 		return AN_LEARN_MUCH;
-	if (l->jobs >= AN_LEARN_JOBS)
+	if (l->jobs >= AN_LEARN_ENOUGH)
 		return AN_LEARN_NONE;
 	return AN_LEARN_NEW;
 }
@@ -360,10 +342,10 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 an_inline void an_learn_promise_for(const struct an_learner *l, u32 event, u32 bound,
 				    struct an_promise *p)
 {
-	const struct an_learner longest = {.jobs = AN_LEARN_JOBS,
+	const struct an_learner longest = {.jobs = AN_LEARN_ENOUGH,
 					   .largest_ns = AN_LEARN_SERVICE_MAX_NS};
 	bool awaited = event == AN_EVENT_AWAITED;
-	bool doubtful = l->long_ns || (!awaited && l->jobs < AN_LEARN_JOBS);
+	bool doubtful = l->long_ns || (!awaited && l->jobs < AN_LEARN_ENOUGH);
 
 	an_learn_promise(doubtful ? &longest : l, bound, p);
 	if (!awaited)

@@ -10,11 +10,6 @@
 #include "learn.h"
 
 #define AN_LEARN_ROOM_NS (AN_BUCKET_NS / 2) /* while so much is left to all, there is room */
-#define AN_LEARN_LEVEL_STEP 16u	     /* the level falls and rises by one in so many at a time */
-#define AN_LEARN_REFILL_NS 1000000LL /* who has nothing left waits until there is so much */
-#define AN_LEARN_WAIT_MAX_NS 100000000ULL
-#define AN_LEARN_ASLEEP_NS 250000000ULL /* who has slept so long is not sure of anything */
-#define AN_LEARN_LOOK_NS 500000ULL	/* between two looks at whether one keeps its place */
 
 /* Does what it would be offered now differ so much from what it has that it matters? */
 an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_contract *c)
@@ -52,9 +47,9 @@ an_inline void an_learnt_assure(struct an_contracts *cs, struct an_contract *c, 
 	c->sure = wanted < left ? wanted : left;
 	q->sure += c->sure;
 	if (c->sure < wanted)
-		q->level -= q->level / AN_LEARN_LEVEL_STEP;
+		q->level -= q->level / AN_LEARN_AVERAGED;
 	else if (q->level < 1024)
-		q->level += q->level / AN_LEARN_LEVEL_STEP + 1;
+		q->level += q->level / AN_LEARN_AVERAGED + 1;
 }
 
 /* The contract is not sure of anything any more: others may be. */
@@ -250,7 +245,7 @@ an_inline u64 an_learnt_keeps_ns(const struct an_contract *c, u64 now_ns)
 
 	if (c->inherited_ns > now_ns && c->inherited_ns - now_ns < keeps_ns)
 		keeps_ns = c->inherited_ns - now_ns;
-	return keeps_ns > AN_LEARN_LOOK_NS ? keeps_ns : AN_LEARN_LOOK_NS;
+	return keeps_ns > AN_LEARN_DISTANCE_MIN_NS ? keeps_ns : AN_LEARN_DISTANCE_MIN_NS;
 }
 
 #endif

@@ -17,29 +17,23 @@
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
 
+#include "learn_constants.h"
 #include "port.h"
-
-/* Beats that make one, and that its length is the average of. With four keys seem to have a rhythm
- * ten times as often, and with eight a film is known too late. */
-#define AN_RHYTHM_LEAST 6u
-#define AN_RHYTHM_BEATS 16u	       /* that the average of how uneven they are is over */
-#define AN_RHYTHM_MISSED 16u	       /* so many may be missed at a time: more are a pause */
-#define AN_RHYTHM_MAX_NS 2000000000ULL /* between two beats */
 
 struct an_rhythm {
 	u64 last_ns;	    /* when the last beat was */
-	u32 beats;	    /* so far, at most AN_RHYTHM_BEATS */
+	u32 beats;	    /* so far, at most AN_LEARN_AVERAGED */
 	u32 beat_ns;	    /* of one beat from the next, on average */
 	u32 uneven_ns;	    /* mean deviation of that */
 	u32 rest_ns;	    /* of the sleep that a beat ends, on average over as many as that */
 	u32 rest_uneven_ns; /* mean deviation of that */
 	u16 times;	    /* so many beats long was the last distance */
-	u16 in_a_row;	    /* as were so many before it, up to AN_RHYTHM_LEAST */
+	u16 in_a_row;	    /* as were so many before it, up to AN_LEARN_ENOUGH */
 };
 
 an_inline u32 an_rhythm_distance_ns(u64 from_ns, u64 to_ns)
 {
-	return to_ns - from_ns < AN_RHYTHM_MAX_NS ? to_ns - from_ns : AN_RHYTHM_MAX_NS;
+	return to_ns - from_ns < AN_LEARN_MEMORY_NS ? to_ns - from_ns : AN_LEARN_MEMORY_NS;
 }
 
 /* The average over so many samples, of which this is the last. */
@@ -80,7 +74,7 @@ an_inline void an_rhythm_counts(struct an_rhythm *r, u32 times)
 {
 	r->in_a_row = times == r->times ? r->in_a_row + 1 : 1;
 	r->times = times;
-	if (r->in_a_row < AN_RHYTHM_LEAST)
+	if (r->in_a_row < AN_LEARN_ENOUGH)
 		return;
 	r->beat_ns *= times;
 	r->times = 1;
@@ -89,7 +83,7 @@ an_inline void an_rhythm_counts(struct an_rhythm *r, u32 times)
 
 /*
  * Something comes, and ends a sleep that began at slept_ns. If that is too soon for a beat it
- * begins another rhythm; if AN_RHYTHM_MISSED beats and more have been missed it was a pause, which
+ * begins another rhythm; if AN_LEARN_AVERAGED beats and more have been missed it was a pause, which
  * makes the rhythm less sure.
  */
 an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
@@ -97,12 +91,12 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 	u32 distance_ns = an_rhythm_distance_ns(r->last_ns, now_ns);
 	u32 times = r->beat_ns ? (distance_ns + r->beat_ns / 2) / r->beat_ns : 0;
 
-	if (times > AN_RHYTHM_MISSED && r->beats > 1) {
+	if (times > AN_LEARN_AVERAGED && r->beats > 1) {
 		r->last_ns = now_ns;
 		r->beats /= 2;
 		return;
 	}
-	if (distance_ns < r->beat_ns - r->beat_ns / 4 || !times || times > AN_RHYTHM_MISSED) {
+	if (distance_ns < r->beat_ns - r->beat_ns / 4 || !times || times > AN_LEARN_AVERAGED) {
 		an_rhythm_begin(r, now_ns);
 		r->beats = 1;
 		r->beat_ns = distance_ns;
@@ -110,13 +104,13 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 		return;
 	}
 	r->last_ns = now_ns;
-	if (r->beats < AN_RHYTHM_BEATS)
+	if (r->beats < AN_LEARN_AVERAGED)
 		r->beats++;
 	an_rhythm_rests(r, an_rhythm_distance_ns(slept_ns, now_ns));
 	r->uneven_ns =
 		an_average(r->uneven_ns, an_apart(distance_ns, times * r->beat_ns), r->beats);
 	r->beat_ns = an_average(r->beat_ns, distance_ns / times,
-				r->beats < AN_RHYTHM_LEAST ? r->beats : AN_RHYTHM_LEAST);
+				r->beats < AN_LEARN_ENOUGH ? r->beats : AN_LEARN_ENOUGH);
 	an_rhythm_counts(r, times);
 }
 
@@ -134,7 +128,7 @@ an_inline u32 an_rhythm_ns(const struct an_rhythm *r)
 	u32 even_ns = r->beat_ns / 16, sure_ns = even_ns / 4;
 	bool open = r->uneven_ns <= sure_ns || r->uneven_ns / 2 <= r->rest_uneven_ns;
 
-	return r->beats >= AN_RHYTHM_LEAST && r->uneven_ns <= even_ns && open ? r->beat_ns : 0;
+	return r->beats >= AN_LEARN_ENOUGH && r->uneven_ns <= even_ns && open ? r->beat_ns : 0;
 }
 
 #endif

@@ -549,11 +549,11 @@ static void learn(void)
 	}
 	CHECK(l->jobs <= AN_LEARN_AVERAGED);
 	CHECK(l->largest_ns <= AN_LEARN_SERVICE_MAX_NS);
-	CHECK(l->service_ns <= AN_LEARN_DISTANCE_MAX_NS && l->mean_ns <= AN_LEARN_DISTANCE_MAX_NS);
-	CHECK(l->window_jobs < AN_LEARN_WINDOW_JOBS && l->window_ns < AN_LEARN_WINDOW_NS);
-	CHECK(l->distance_ns <= AN_LEARN_DISTANCE_MAX_NS && l->woken_ns <= shell.now_ns);
-	CHECK(an_rhythm_ns(&l->rhythm) <= AN_RHYTHM_MAX_NS);
-	CHECK(l->events <= AN_LEARN_JOBS + 1);
+	CHECK(l->service_ns <= AN_LEARN_MEMORY_NS && l->mean_ns <= AN_LEARN_MEMORY_NS);
+	CHECK(l->window_jobs < AN_LEARN_WINDOW_JOBS && l->window_ns < AN_LEARN_MEMORY_NS);
+	CHECK(l->distance_ns <= AN_LEARN_MEMORY_NS && l->woken_ns <= shell.now_ns);
+	CHECK(an_rhythm_ns(&l->rhythm) <= AN_LEARN_MEMORY_NS);
+	CHECK(l->events <= AN_LEARN_ENOUGH + 1);
 }
 
 /* ---- what is asserted ---- */

@@ -30,11 +30,11 @@ static bool is_interactive(u32 jobs, u64 service_ns, u64 distance_ns)
 
 TEST(who_waits_more_than_it_works_is_interactive)
 {
-	CHECK(is_interactive(AN_LEARN_JOBS, 7 * MS, 33 * MS));	/* a film */
-	CHECK(is_interactive(AN_LEARN_JOBS, 2 * MS, 120 * MS)); /* somebody types */
-	CHECK(is_interactive(AN_LEARN_JOBS, MS, 2667000));	/* 128 frames of sound at 48 kHz */
-	CHECK(!is_interactive(AN_LEARN_JOBS - 1, 7 * MS, 33 * MS)); /* too little is known */
-	CHECK(!is_interactive(16, 20 * MS, 33 * MS));		    /* works more than it waits */
+	CHECK(is_interactive(AN_LEARN_ENOUGH, 7 * MS, 33 * MS));  /* a film */
+	CHECK(is_interactive(AN_LEARN_ENOUGH, 2 * MS, 120 * MS)); /* somebody types */
+	CHECK(is_interactive(AN_LEARN_ENOUGH, MS, 2667000)); /* 128 frames of sound at 48 kHz */
+	CHECK(!is_interactive(AN_LEARN_ENOUGH - 1, 7 * MS, 33 * MS)); /* too little is known */
+	CHECK(!is_interactive(16, 20 * MS, 33 * MS));		      /* works more than it waits */
 	CHECK(!is_interactive(16, 50 * MS, 500 * MS)); /* nobody waits for so long a job */
 	CHECK(!is_interactive(16, 10000, 100000));     /* talks all the time */
 }
@@ -132,7 +132,7 @@ TEST(what_was_long_once_is_forgotten)
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, 5 * MS, 33 * MS);
+	now_ns = watch(&l, 0, AN_LEARN_ENOUGH, 5 * MS, 33 * MS);
 	now_ns = watch(&l, now_ns, 1, 300 * MS, 2000 * MS);
 	for (u32 job = 0; job < AN_LEARN_AVERAGED; job++) {
 		CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
@@ -154,7 +154,7 @@ TEST(it_is_forgotten_after_two_seconds)
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 33 * MS);
+	now_ns = watch(&l, 0, AN_LEARN_ENOUGH, MS, 33 * MS);
 	now_ns = watch(&l, now_ns, 1, 300 * MS, 1000 * MS);
 	now_ns = watch(&l, now_ns, 3, MS, 500 * MS);
 	CHECK_EQ(an_learn_obstacle(&l, BOUND), AN_LEARN_LONG);
@@ -169,7 +169,7 @@ TEST(who_has_long_jobs_again_and_again_is_not_interactive)
 	u64 now_ns;
 
 	an_learn_begin(&l, 0);
-	now_ns = watch(&l, 0, AN_LEARN_JOBS, MS, 10 * MS);
+	now_ns = watch(&l, 0, AN_LEARN_ENOUGH, MS, 10 * MS);
 	for (u32 group = 0; group < 20; group++) {
 		now_ns = watch(&l, now_ns, 1, 60 * MS, 100 * MS);
 		for (u32 job = 0; job < 9; job++) {
@@ -223,7 +223,7 @@ TEST(a_server_that_is_asked_all_the_time_is_seen_by_its_answers)
 	u64 now_ns = 1000 * MS;
 
 	an_learn_begin(&l, now_ns);
-	for (u32 i = 0; i < AN_LEARN_JOBS; i++) {
+	for (u32 i = 0; i < AN_LEARN_ENOUGH; i++) {
 		an_learn_service(&l, 2 * MS);
 		CHECK(an_learn_answered(&l, 1, now_ns += 25 * MS));
 	}
@@ -370,8 +370,8 @@ static struct an_promise promised_for(const struct an_learner *l, u32 event)
 TEST(what_nobody_waits_for_comes_later)
 {
 	const struct an_learner unknown = {0},
-				known = {.jobs = AN_LEARN_JOBS, .largest_ns = 2 * MS};
-	const struct an_learner slow = {.jobs = AN_LEARN_JOBS,
+				known = {.jobs = AN_LEARN_ENOUGH, .largest_ns = 2 * MS};
+	const struct an_learner slow = {.jobs = AN_LEARN_ENOUGH,
 					.distance_ns = 100 * MS,
 					.largest_ns = 2 * MS,
 					.long_ns = 50 * MS};

@@ -27,7 +27,7 @@ TEST(a_rhythm_is_heard_after_six_beats)
 	u64 now_ns = 1000 * MS;
 
 	an_rhythm_begin(&r, now_ns);
-	now_ns = beats(&r, now_ns, AN_RHYTHM_LEAST - 1, 40 * MS, 0);
+	now_ns = beats(&r, now_ns, AN_LEARN_ENOUGH - 1, 40 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), 0);
 	beats(&r, now_ns, 1, 40 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), 40 * MS);
@@ -43,7 +43,7 @@ TEST(pauses_belong_to_no_rhythm)
 	now_ns = beats(&r, now_ns, 1, 1000 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), 0);
 	for (u32 part = 0; part < 3; part++) {
-		now_ns = beats(&r, now_ns, AN_RHYTHM_BEATS, 40 * MS, 0);
+		now_ns = beats(&r, now_ns, AN_LEARN_AVERAGED, 40 * MS, 0);
 		CHECK_EQ(an_rhythm_ns(&r), 40 * MS);
 		now_ns = beats(&r, now_ns, 1, 1000 * MS, 0);
 		CHECK_EQ(an_rhythm_ns(&r), 40 * MS);
@@ -51,7 +51,7 @@ TEST(pauses_belong_to_no_rhythm)
 	/* One after the other, they are another rhythm, once that has been heard. */
 	now_ns = beats(&r, now_ns, 4, 1000 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), 0);
-	beats(&r, now_ns, AN_RHYTHM_LEAST, 1000 * MS, 0);
+	beats(&r, now_ns, AN_LEARN_ENOUGH, 1000 * MS, 0);
 	CHECK_EQ(an_rhythm_ns(&r), 1000 * MS);
 }
 
@@ -65,7 +65,7 @@ TEST(whoever_misses_beats_is_in_its_rhythm)
 	test_scenario(random.state);
 	an_rhythm_begin(&r, now_ns);
 	for (u32 beat = 0; beat < 100; beat++) {
-		u64 missed = beat < 8 ? 0 : random_below(&random, AN_RHYTHM_MISSED);
+		u64 missed = beat < 8 ? 0 : random_below(&random, AN_LEARN_AVERAGED);
 
 		comes(&r, now_ns += (missed + 1) * 41666667);
 		CHECK(beat < 8 || an_rhythm_ns(&r));
@@ -111,8 +111,8 @@ TEST(what_comes_at_any_time_has_no_rhythm)
 	comes(&r, now_ns);
 	comes(&r, now_ns);
 	CHECK_EQ(an_rhythm_ns(&r), 0);
-	beats(&r, now_ns, AN_RHYTHM_BEATS, 20000 * MS, 0);
-	CHECK_EQ(an_rhythm_ns(&r), AN_RHYTHM_MAX_NS);
+	beats(&r, now_ns, AN_LEARN_AVERAGED, 20000 * MS, 0);
+	CHECK_EQ(an_rhythm_ns(&r), AN_LEARN_MEMORY_NS);
 }
 
 /* One that begins with a short distance, which its beat happens to be a multiple of. */
@@ -123,7 +123,7 @@ TEST(a_grid_is_no_fraction_of_the_beat)
 
 	an_rhythm_begin(&r, now_ns);
 	comes(&r, now_ns += 2 * MS);
-	for (u32 beat = 0; beat < AN_RHYTHM_LEAST; beat++)
+	for (u32 beat = 0; beat < AN_LEARN_ENOUGH; beat++)
 		comes(&r, now_ns += 14 * MS);
 	CHECK_EQ(an_rhythm_ns(&r), 14 * MS);
 	/* Some that are missed change nothing. */
@@ -150,7 +150,7 @@ TEST(a_closed_loop_has_no_rhythm_of_its_own)
 
 			now_ns = begin_ns + 20 * MS + random_below(&random, MS / 10);
 			an_rhythm_beat(&r, slept_ns, now_ns);
-			if (beat >= AN_RHYTHM_BEATS)
+			if (beat >= AN_LEARN_AVERAGED)
 				CHECK_EQ(an_rhythm_ns(&r) != 0, !closed);
 		}
 	}
