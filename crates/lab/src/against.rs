@@ -369,9 +369,9 @@ mod tests {
     fn programs_are_compared_by_what_all_instances_had_and_by_what_became_of_contracts() {
         use Verdict::{Fail, Pass};
         let there = result(100_000_000, 10, 0);
-        // 2 × 9 ms of a second are 1.8 points, 2 × 11 are 2.2.
-        let near = result(109_000_000, 12, 0);
-        let far = result(111_000_000, 13, 1);
+        // 2 × 14 ms of a second are 2.8 points, 2 × 16 are 3.2.
+        let near = result(114_000_000, 12, 0);
+        let far = result(116_000_000, 13, 1);
         assert_eq!(verdicts(&near, &there), [Pass; 3]);
         assert_eq!(verdicts(&far, &there), [Fail; 3]);
     }
