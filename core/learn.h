@@ -57,7 +57,7 @@
  *
  * What contracts of this kind use of a CPU is bounded as a whole, by a bucket [bucket.h] that fills
  * with the bound's part of the time; what nobody waits for leaves half of it. When it is empty each
- * that somebody waits for has what its own task uses on average, and an eighth more, from a bucket
+ * that somebody waits for has what its own task uses on average, and a little more, from a bucket
  * of its own, unless it has slept for long. So a program that only seems to be interactive gets the
  * bound and no more, and takes nothing from those that are. A task that has used all that it may
  * has its share until there is more; and waiting brings a deadline nearer only as far as its own

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * All numbers of what is learnt (rhythm.h, learn.h, learnt.h), each with its unit and why it is
- * what it is. `dist/sensitivity.sh` halves and doubles each: core/README.md has what that does to
- * drawn workloads. Times are in ns, parts of a CPU in 1/1024.
+ * what it is. `dist/sensitivity.sh` halves and doubles each, and prints what that does to families
+ * of drawn workloads. Times are in ns, parts of a CPU in 1/1024.
  */
 #ifndef ANDANTE_CORE_LEARN_CONSTANTS_H
 #define ANDANTE_CORE_LEARN_CONSTANTS_H
