@@ -31,7 +31,8 @@ ONLY    :=
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
              film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
-             contract-cost quota idle policies shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+             contract-cost quota idle policies shares-smp shares-confined wakeup qlinux-1-weights contract-windows \
+             shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
@@ -45,6 +46,7 @@ with_contract-cost   := --set 'duration_s = 0.4'
 # Shares are right from the first second on; on four CPUs each takes three of the host's.
 with_shares-smp      := --set 'duration_s = 10'
 with_affinity        := --set 'duration_s = 10'
+with_shares-confined := --set 'duration_s = 8'
 # The film has ended by 15.5 s; what the build does beyond that is of no interest here.
 with_desktop-real    := --set 'duration_s = 16'
 with_qlinux-5-depth  := --case depth-1,depth-16
@@ -212,6 +214,7 @@ agree:
 	$(SIMULATE) $(SIMULATED)
 	$(SIMULATE) shares-smp $(with_shares-smp)
 	$(SIMULATE) affinity $(with_affinity)
+	$(SIMULATE) shares-confined $(with_shares-confined)
 	$(SIMULATE) contract-cost $(with_contract-cost)
 	$(SIMULATE) $(SIMULATED_FILMS)
 	$(SIMULATE) $(SIMULATED_DOMAINS)

@@ -32,6 +32,29 @@ static __always_inline bool take_classmate(struct cpu_state *c, const struct pla
 }
 
 /*
+ * This leaf has been picked for the CPU: returns the one that it serves instead, if somebody who is
+ * behind has his turn first, or the same. A task of the class wanting (if not AN_NONE) wants to go
+ * on running, and is counted. Apart, with the lock taken anew, for the verifier.
+ */
+an_global u32 quantum_of_behind(u32 cpu, u32 wanting, u32 picked)
+{
+	u32 domain = cpu_domain(cpu), leaf;
+	struct an_tree *t = tree_of(domain);
+	struct bpf_spin_lock *lock = lock_of(domain);
+
+	if (!lock)
+		return AN_NONE;
+	bpf_spin_lock(lock);
+	leaf = domain_pick_behind(t, picked, cpu_bit(cpu));
+	if (wanting && leaf != wanting)
+		an_queue_gives_way(t, wanting);
+	bpf_spin_unlock(lock);
+	if (leaf != picked && picked != wanting)
+		kick_for_queue(queue_of(domain, picked)); /* the pick hid a task */
+	return leaf;
+}
+
+/*
  * The quantum in progress, if any, is over. Picks the next class; its quantum begins. A task of the
  * class wanting (if not AN_NONE) goes on wanting to run: it counts as queued in the competition.
  */
@@ -40,18 +63,27 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	struct cpu_state *c = cpu_state(cpu);
 	struct an_tree *t = tree_of(cpu_domain(cpu));
 	struct bpf_spin_lock *lock = lock_of(cpu_domain(cpu));
+	bool behind = t->confined_by & cpu_bit(cpu);
 	u32 leaf;
 
 	if (!lock)
 		return AN_NONE;
+	/* While it is counted, though in no queue, queue_check() on another CPU is to know. */
+	if (behind && wanting)
+		c->inserting = queue_of(cpu_domain(cpu), wanting);
 	bpf_spin_lock(lock);
 	if (wanting)
 		domain_queue_add(t, wanting, cpu_bit(cpu));
 	quantum_ends(t, c);
 	leaf = domain_pick(t, cpu_bit(cpu));
-	if (wanting && leaf != wanting)
+	behind &= leaf != AN_NONE;
+	if (wanting && leaf != wanting && !behind)
 		an_queue_gives_way(t, wanting);
 	bpf_spin_unlock(lock);
+	if (behind) {
+		leaf = quantum_of_behind(cpu, wanting, leaf);
+		c->inserting = AN_NONE;
+	}
 	c->serving = leaf;
 	c->unpicked = 0;
 	c->used_ns = 0;

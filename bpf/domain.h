@@ -127,6 +127,11 @@ static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 	return an_domain_pick(t, &everywhere, by);
 }
 
+static __always_inline u32 domain_pick_behind(struct an_tree *t, u32 leaf, u64 by)
+{
+	return an_domain_pick_behind(t, &everywhere, leaf, by);
+}
+
 static __always_inline u64 domain_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)
 {
 	return an_domain_preempt_after_ns(t, &everywhere, woken, serving);
@@ -220,6 +225,11 @@ static __always_inline u32 domain_serve_pulled(struct an_tree *t, u32 leaf)
 static __always_inline u32 domain_pick(struct an_tree *t, u64 by)
 {
 	return an_pick(t, by);
+}
+
+static __always_inline u32 domain_pick_behind(struct an_tree *t, u32 leaf, u64 by)
+{
+	return an_pick_behind(t, leaf, by);
 }
 
 static __always_inline u64 domain_preempt_after_ns(struct an_tree *t, u32 woken, u32 serving)

@@ -123,22 +123,6 @@ an_outline void an_let_go(struct an_tree *t, u32 index)
 	}
 }
 
-/* Is this node throttled? Not the root, which nobody counts. */
-an_inline bool an_is_held(const struct an_node *n)
-{
-	return n->parent && !n->counted_by;
-}
-
-/* Is the class of this leaf throttled, or one around it? */
-an_outline bool an_is_throttled(struct an_tree *t, u32 leaf)
-{
-	u32 index = leaf;
-
-	an_while(index && !an_is_held(an_node(t, index)))
-		index = an_node(t, index)->parent;
-	return index != AN_NONE;
-}
-
 /* The last of the throttled classes. One that is listed still, for nobody has looked, stays where
  * it is. */
 an_inline void an_held_list(struct an_tree *t, u32 leaf)

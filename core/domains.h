@@ -128,15 +128,15 @@ an_outline void an_domain_wakes(struct an_tree *t, struct an_everywhere *e, u32 
 }
 
 /*
- * As an_pick(), in one domain of several.
+ * As an_descend(), in one domain of several.
  *
  * A child that comes first is charged for what it has been given elsewhere, and has its place anew;
  * so does who comes first then, until that one has been charged for everything. Charges take
  * children back, so none of the others would come before it if all of them were charged.
  */
-an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
+an_inline u32 an_domain_descend(struct an_tree *t, struct an_everywhere *e, u32 from, u64 by)
 {
-	u32 index = AN_ROOT;
+	u32 index = from;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		u32 best;
@@ -148,10 +148,28 @@ an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by
 		if (best && an_catch_up(t, e, best))
 			continue;
 		if (best)
-			an_child_picked(t, index, best, by);
+			an_child_picked(t, index, best);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
-	return an_claim(t, index);
+	return index;
+}
+
+/* As an_pick(), in one domain of several. */
+an_outline u32 an_domain_pick(struct an_tree *t, struct an_everywhere *e, u64 by)
+{
+	return an_claim(t, an_domain_descend(t, e, AN_ROOT, by));
+}
+
+/* As an_pick_behind(), in one domain of several. */
+an_outline u32 an_domain_pick_behind(struct an_tree *t, struct an_everywhere *e, u32 leaf, u64 by)
+{
+	u32 first;
+
+	an_unpick(t, leaf);
+	first = an_confined_first(t, leaf, by);
+	if (first)
+		leaf = an_domain_descend(t, e, first, by);
+	return an_claim(t, leaf);
 }
 
 /* As an_preempt_after_ns(), in one domain of several: what has woken may be of a class that has

@@ -44,7 +44,7 @@
 #ifndef ANDANTE_CORE_HSFQ_H
 #define ANDANTE_CORE_HSFQ_H
 
-#include "tree.h"
+#include "confined.h"
 
 /*
  * CPUs that may not run whatever is queued pick among the nodes that are usable by them: a bit for
@@ -109,8 +109,10 @@ an_inline void an_node_ready(struct an_tree *t, u32 index)
 	n->owes = 0;
 	if (!n->serving)
 		an_node_wakes(t, n);
-	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max)
+	else if (an_tag_diff(vtime, an_expected_start(n)) > (s64)owed_max) {
 		n->start = vtime - owed_max - n->step * n->serving;
+		an_was_left_behind(t, index);
+	}
 	an_unsettle(t, index);
 }
 
@@ -229,11 +231,13 @@ an_outline void an_queue_gives_way(struct an_tree *t, u32 leaf)
 }
 
 /*
- * Takes so much off what the usable children owe to those that this CPU may not serve. Off all
- * alike: what they owe each other stays, or the lightest of them would never be picked.
+ * Takes so much off what children owe to those that a CPU may not serve: off all who owe as much,
+ * whether that CPU may serve them or not. So what they owe each other stays, or the lightest of
+ * them would never be picked, and who is given as much elsewhere would fall behind.
  */
-an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
+an_outline void an_forgive(struct an_tree *t, u32 parent, u64 excess)
 {
+	u64 vtime = an_node(t, parent)->vtime;
 	u32 at;
 
 	an_order_dissolve(t, parent);
@@ -241,7 +245,7 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 	an_while(at != AN_ROOT) {
 		struct an_node *n = an_node(t, at);
 
-		if (an_node_usable(n, by))
+		if (an_tag_diff(n->place.start, vtime) >= (s64)excess)
 			n->start -= excess;
 		at = n->unsettled;
 	}
@@ -255,19 +259,24 @@ an_outline void an_forgive(struct an_tree *t, u32 parent, u64 by, u64 excess)
 an_inline u32 an_least_child(struct an_tree *t, u32 parent, u64 by)
 {
 	struct an_node *p = an_node(t, parent);
-	u32 first = an_order_first(t, parent);
+	u32 first = an_order_first(t, parent), best;
 
 	if (!first)
 		return AN_NONE;
 	p->vtime = an_tag_max(p->vtime, an_node(t, first)->place.start);
-	return an_node_usable(an_node(t, first), by) ? first : an_order_usable(t, parent, by);
+	if (an_node_usable(an_node(t, first), by))
+		return first;
+	best = an_order_usable(t, parent, by);
+	if (best)
+		an_passed_over(t, parent, first, best);
+	return best;
 }
 
 /*
- * That child is picked. If it owes more than two quanta for each CPU, all usable ones are forgiven
- * down to one: all must be looked at for that, which is not to happen with every pick.
+ * That child is picked. If it owes more than two quanta for each CPU, all who owe as much are
+ * forgiven down to one: all must be looked at for that, which is not to happen with every pick.
  */
-an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child, u64 by)
+an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child)
 {
 	struct an_node *n = an_node(t, child);
 	u64 owing_max = 2 * n->step * t->cpus;
@@ -275,7 +284,7 @@ an_inline void an_child_picked(struct an_tree *t, u32 parent, u32 child, u64 by)
 
 	n->owes = 0;
 	if (excess > 0)
-		an_forgive(t, parent, by, excess + owing_max / 2);
+		an_forgive(t, parent, excess + owing_max / 2);
 }
 
 /* One more CPU serves the leaf and everything above it. If it has claimed the last task queued
@@ -318,13 +327,10 @@ an_inline u32 an_nothing_usable(struct an_tree *t, u32 index, u64 by)
 	return n->parent;
 }
 
-/*
- * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
- * claimed, until an_stop() or an_unpick().
- */
-an_outline u32 an_pick(struct an_tree *t, u64 by)
+/* Down from this node to the leaf that is next. AN_NONE: none that is usable has a task queued. */
+an_inline u32 an_descend(struct an_tree *t, u32 from, u64 by)
 {
-	u32 index = AN_ROOT;
+	u32 index = from;
 
 	an_while(index && an_node(t, index)->kind == AN_INNER) {
 		u32 best;
@@ -332,10 +338,19 @@ an_outline u32 an_pick(struct an_tree *t, u64 by)
 		an_settle(t);
 		best = an_least_child(t, index, by);
 		if (best)
-			an_child_picked(t, index, best, by);
+			an_child_picked(t, index, best);
 		index = best ? best : an_nothing_usable(t, index, by);
 	}
-	return an_claim(t, index);
+	return index;
+}
+
+/*
+ * The leaf whose task is to run next, or AN_NONE if none that is usable has a task queued. It is
+ * claimed, until an_stop() or an_unpick().
+ */
+an_outline u32 an_pick(struct an_tree *t, u64 by)
+{
+	return an_claim(t, an_descend(t, AN_ROOT, by));
 }
 
 /*
@@ -457,17 +472,20 @@ an_outline void an_unpick(struct an_tree *t, u32 leaf)
 	an_leave(t, leaf, 0, false);
 }
 
-/* Up from two leaves, to the siblings where their paths part; to the leaf, if they are the same. */
-an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
+/*
+ * This CPU, of those in confined_by, has picked that leaf. Returned is the one that it serves
+ * instead: of a class that is behind, or the same. Apart from an_pick(), which so is as quick to
+ * verify for the kernel as to run.
+ */
+an_outline u32 an_pick_behind(struct an_tree *t, u32 leaf, u64 by)
 {
-	an_while(an_node(t, *a)->depth > an_node(t, *b)->depth)
-		*a = an_node(t, *a)->parent;
-	an_while(an_node(t, *b)->depth > an_node(t, *a)->depth)
-		*b = an_node(t, *b)->parent;
-	an_while(an_node(t, *a)->parent != an_node(t, *b)->parent) {
-		*a = an_node(t, *a)->parent;
-		*b = an_node(t, *b)->parent;
-	}
+	u32 first;
+
+	an_unpick(t, leaf);
+	first = an_confined_first(t, leaf, by);
+	if (first)
+		leaf = an_descend(t, first, by);
+	return an_claim(t, leaf);
 }
 
 /* As an_preempt_after_ns() has it, of the two siblings where the paths part. */

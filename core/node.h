@@ -82,6 +82,18 @@ struct an_mates {
 	u64 vtime;     /* v of the leaf when that was last so [tag] */
 };
 
+/* A node that is behind its siblings, for few CPUs may run what is below it (confined.h). */
+struct an_confined {
+	u64 lead; /* which it is behind [tag of its parent's children] */
+	u64 flat; /* its start as if it were a child of the root [tag of the root's children] */
+	u64 charged_ns; /* its service_ns, as far as that is charged for it */
+	u32 node;
+	u32 generation;
+};
+
+/* A choice looks at all of them: as many as a domain has CPUs. Power of two. */
+#define AN_CONFINED_MAX 16
+
 struct an_tree {
 	struct an_node nodes[AN_MAX_NODES];
 	u64 quantum_ns; /* expected service of one pick */
@@ -101,6 +113,15 @@ struct an_tree {
 	u16 held_first;
 	u16 held_last;
 	u32 held_count;
+	/* Those who are behind (confined.h): */
+	u64 confined_by; /* CPUs that may run one of them, and perhaps others */
+	u32 confined_count;
+	u32 left_behind; /* one that is to be noted; AN_NONE */
+	struct an_confined confined[AN_CONFINED_MAX];
+	u32 counted;		   /* nodes before this one are counted, or published */
+	u32 publishes;		   /* whether the count is complete */
+	u32 weights[AN_MAX_NODES]; /* of the children that want or have a CPU, when last counted */
+	u32 weights_counted[AN_MAX_NODES]; /* the same, so far */
 };
 
 an_inline struct an_node *an_node(struct an_tree *t, u32 index)
@@ -124,12 +145,41 @@ an_inline bool an_node_runnable(const struct an_node *n)
 	return n->ready || n->serving;
 }
 
+/* Is this node throttled (bandwidth.h)? Not the root, which nobody counts. */
+an_inline bool an_is_held(const struct an_node *n)
+{
+	return n->parent && !n->counted_by;
+}
+
+/* Is the class of this leaf (or node) throttled, or one around it? */
+an_outline bool an_is_throttled(struct an_tree *t, u32 leaf)
+{
+	u32 index = leaf;
+
+	an_while(index && !an_is_held(an_node(t, index)))
+		index = an_node(t, index)->parent;
+	return index != AN_NONE;
+}
+
 /* Does no class but that of this leaf want or have a CPU? */
 an_inline bool an_leaf_is_alone(struct an_tree *t, u32 leaf)
 {
 	const struct an_node *n = an_node(t, leaf), *root = an_root(t);
 
 	return root->ready <= n->ready && root->serving <= n->serving;
+}
+
+/* Up from two leaves, to the siblings where their paths part; to the leaf, if they are the same. */
+an_inline void an_part(struct an_tree *t, u32 *a, u32 *b)
+{
+	an_while(an_node(t, *a)->depth > an_node(t, *b)->depth)
+		*a = an_node(t, *a)->parent;
+	an_while(an_node(t, *b)->depth > an_node(t, *a)->depth)
+		*b = an_node(t, *b)->parent;
+	an_while(an_node(t, *a)->parent != an_node(t, *b)->parent) {
+		*a = an_node(t, *a)->parent;
+		*b = an_node(t, *b)->parent;
+	}
 }
 
 /* The node that stands for the class of this leaf among its siblings. */

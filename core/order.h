@@ -191,6 +191,24 @@ an_inline u32 an_order_first(struct an_tree *t, u32 parent)
 	return at;
 }
 
+/* The one that comes after this one, or AN_NONE. */
+an_inline u32 an_order_next(struct an_tree *t, u32 parent, u32 at)
+{
+	u32 next = an_node(t, at)->place.after;
+
+	if (next) {
+		an_while(an_node(t, next)->place.before)
+			next = an_node(t, next)->place.before;
+		return next;
+	}
+	next = an_node(t, at)->place.up;
+	an_while(next != parent && an_node(t, next)->place.after == at) {
+		at = next;
+		next = an_node(t, at)->place.up;
+	}
+	return next == parent ? AN_NONE : next;
+}
+
 /* May any be usable by this CPU, a bit, that stands here or below? */
 an_inline bool an_order_may_use(struct an_tree *t, u32 at, u64 by)
 {

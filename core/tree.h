@@ -98,6 +98,8 @@ an_inline void an_tree_init(struct an_tree *t, u64 quantum_ns, u32 cpus)
 	t->unused = AN_ROOT;
 	t->free_next = AN_NONE;
 	t->classes = 1;
+	t->confined_by = t->confined_count = t->left_behind = 0;
+	t->counted = t->publishes = 0;
 	an_node_alloc(t);
 	an_node_alloc(t);
 	root = an_root(t);
