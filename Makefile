@@ -57,7 +57,7 @@ PERTURBED         := audio desktop
 with_audio        := --perturb 1 --set 'duration_s = 10'
 perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
-CONTRACTS_ON_SIM  := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies
+ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
@@ -199,7 +199,7 @@ perturbed-%: build
 perturbed-on-sim: build
 	$(ANDANTE) lab run --on sim --scheduler andante --out out/perturbed-on-sim $(QUOTAS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
-	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(CONTRACTS_ON_SIM)
+	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(ALONE_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 400 --scheduler andante --out out/perturbed-on-sim domains-bound
 
 # Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several, and a desktop among five

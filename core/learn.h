@@ -304,21 +304,13 @@ an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event
 	return obstacle == AN_LEARN_NONE && (event || l->mean_ns >= AN_LEARN_DISTANCE_MIN_NS);
 }
 
-/* What a task that uses this part of a CPU on average wants to be sure of [1/1024]. */
+/* The part that a task wants to be sure of, which uses this part of a CPU on average [1/1024]. */
 an_inline u32 an_learn_wanted(u32 part)
 {
 	return part + AN_LEARN_MARGIN;
 }
 
-/* What it can be sure of, if so much is taken [1/1024]. */
-an_inline u32 an_learn_sure(u32 part, u32 bound, u32 taken)
-{
-	u32 wanted = an_learn_wanted(part), left = bound > taken ? bound - taken : 0;
-
-	return wanted < left ? wanted : left;
-}
-
-/* What it is offered. */
+/* The contract that it is offered. */
 an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an_promise *p)
 {
 	u64 service_ns = l->largest_ns, own_ns = an_rhythm_ns(&l->rhythm) / 2;

@@ -6,13 +6,13 @@
  * from the grid.
  *
  * A clock's beats are an open loop: they come when they are due, however long the work between them
- * took. Who waits for so long after each work, or for a disk that always takes so long, is a closed
- * loop, and its beats are the faster, the sooner it is served: a rhythm of our own making, which
- * tells nothing. Of an open loop the beats are steadier than the sleeps before them, since the work
- * varies; of a closed loop it is the sleeps. So both are kept, and compared. Where the work does
- * not vary, as of sound, the two deviations are one and the same clock's, and it is chance which is
- * the smaller: only sleeps that are twice as steady tell of a closed loop, and only where the beats
- * are far from even.
+ * took. A task that waits for as long after each piece of work, or for a disk that always takes as
+ * long, is a closed loop, and its beats are the faster, the sooner it is served: a rhythm of our
+ * own making, which tells nothing. Of an open loop the beats are steadier than the sleeps before
+ * them, since the work varies; of a closed loop it is the sleeps. So both are kept, and compared.
+ * Where the work does not vary, as of sound, the two deviations are one and the same clock's, and
+ * it is chance which is the smaller: only sleeps that are twice as steady tell of a closed loop,
+ * and only where the beats are far from even.
  */
 #ifndef ANDANTE_CORE_RHYTHM_H
 #define ANDANTE_CORE_RHYTHM_H
@@ -116,10 +116,10 @@ an_inline void an_rhythm_beat(struct an_rhythm *r, u64 slept_ns, u64 now_ns)
 
 /*
  * How far the beats are from one another [ns]; 0: they come at any time, or are a closed loop's.
- * What comes at any time is a quarter of a beat away from the grid on average. A quarter of that
+ * Events at any time are a quarter of a beat away from the grid on average. A quarter of that
  * tells the two apart: a clock's beats are far nearer, and keys or a disk's answers seem to be that
  * even once in ten thousand times. (With half of it they did once in a thousand, which is one of
- * twenty typists in ten seconds; whoever has a rhythm is due later.) A quarter of the sixteenth
+ * twenty typists in ten seconds; and a task with a rhythm is due later.) A quarter of the sixteenth
  * leaves no doubt: the clock of a virtual machine is less even than the work of sound that waits
  * for it.
  */

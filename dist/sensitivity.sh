@@ -4,7 +4,7 @@
 #
 #   dist/sensitivity.sh ANDANTE OUT DRAWS [FAMILY…]
 #
-# Constants are the #defines of a number in the files below; of a shift (NAME_SHIFT) one less and one more are tried.
+# Constants are the #defines of a number in the files below.
 set -eu
 andante=$1 out=$2 draws=$3
 shift 3
@@ -51,13 +51,9 @@ echo "| constant | value | as it is | half | double |"
 echo "|---|---|---|---|---|"
 for file in $files; do
 	defines "$file" | while read -r name value; do
-		case $name in
-		*_SHIFT) half=$((value - 1)) double=$((value + 1)) ;;
-		*) half=$((value / 2)) double=$((value * 2)) ;;
-		esac
 		echo "sensitivity: $name" >&2
-		less=$(tried "$file" "$name" "$half" "$@")
-		more=$(tried "$file" "$name" "$double" "$@")
+		less=$(tried "$file" "$name" $((value / 2)) "$@")
+		more=$(tried "$file" "$name" $((value * 2)) "$@")
 		echo "| \`$name\` | $value | ${base%% *} | ${less%% *} | ${more%% *} |"
 		echo "$name: $base / $less / $more" >>"$out/families"
 	done

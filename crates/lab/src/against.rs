@@ -11,8 +11,8 @@ use crate::error::LabError;
 use crate::figures::{frame_rate, late_share, number};
 use crate::result::{Judgement, ProgramResult, RunResult, SchedulerResult, Verdict};
 
-/// How far shares may lie apart [ratio of all CPUs]. What is left over by contracts goes to whoever is behind: of the
-/// same scheduler, compiled in three ways, `contract-windows` has 18.9 to 20.5 % in the virtual machine.
+/// How far shares may lie apart [ratio of all CPUs]. CPU time that contracts leave over goes to whoever is behind: with
+/// one scheduler, compiled in three ways, `contract-windows` has 18.9 to 20.5 % in the virtual machine.
 const SHARE_WITHIN: f64 = 0.03;
 /// What every comparison's text begins with.
 const AS_ON: &str = "as on ";
@@ -103,11 +103,9 @@ fn used(
     there: &SchedulerResult,
 ) -> Vec<Judgement> {
     let of = |scheduler: &SchedulerResult, name: &str| {
-        let instances = scheduler.programs.iter();
         // Of the two processes of a pair a kernel's result has the first one's.
-        let instances = instances.filter(|program| program.kind != "pingpong");
-        let instances = instances.filter(|program| base_name(program) == name);
-        let used_ns = instances.map(|program| program.cpu_ns as f64);
+        let alone = instances(scheduler, name).filter(|program| program.kind != "pingpong");
+        let used_ns = alone.map(|program| program.cpu_ns as f64);
         used_ns
             .reduce(|a, b| a + b)
             .map(|used_ns| used_ns / whole_ns)
@@ -131,6 +129,15 @@ fn names(scheduler: &SchedulerResult) -> Vec<&str> {
     let mut names: Vec<&str> = scheduler.programs.iter().map(base_name).collect();
     names.dedup();
     names
+}
+
+/// The instances of the program of that name.
+fn instances<'a>(
+    scheduler: &'a SchedulerResult,
+    name: &'a str,
+) -> impl Iterator<Item = &'a ProgramResult> {
+    let programs = scheduler.programs.iter();
+    programs.filter(move |program| base_name(program) == name)
 }
 
 /// A measure of programs that is compared.
@@ -285,18 +292,16 @@ fn programs(place: &str, here: &SchedulerResult, there: &SchedulerResult) -> Vec
 impl Compared {
     /// The figure of all instances of a program.
     fn joined(&self, scheduler: &SchedulerResult, name: &str) -> Option<f64> {
-        let instances = scheduler.programs.iter();
-        let instances = instances.filter(|program| base_name(program) == name);
-        instances
+        instances(scheduler, name)
             .filter_map(|program| (self.of)(program))
             .reduce(self.join)
     }
 
     /// The largest standard error of its instances.
     fn error(&self, scheduler: &SchedulerResult, name: &str) -> f64 {
-        let instances = scheduler.programs.iter();
-        let instances = instances.filter(|program| base_name(program) == name);
-        instances.map(self.error).fold(0.0, f64::max)
+        instances(scheduler, name)
+            .map(self.error)
+            .fold(0.0, f64::max)
     }
 }
 
