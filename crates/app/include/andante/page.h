@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The page of a thread: memory that a thread of a session shares with the scheduler.
+ *
+ * The daemon makes one for each thread that joins a session, gives the scheduler access to it, and
+ * passes it to the program, which maps it. To say something is a store; the scheduler reads it when
+ * it next looks at the thread. Nothing in it is trusted: it says what the thread wants, and with
+ * nonsense the thread harms itself alone.
+ *
+ * Each field has one writer, named below. Times are those of CLOCK_MONOTONIC [ns]. All fields are
+ * naturally aligned, in the byte order of the machine, and written with one store each; those that
+ * belong together have the field that tells of a change last (a release store).
+ *
+ * libandante does all of this: see andante.h. This header is for those who cannot use it.
+ */
+#ifndef ANDANTE_PAGE_H
+#define ANDANTE_PAGE_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define ANDANTE_PAGE_MAGIC 0x646e4161u /* "aAnd" in memory on little-endian machines */
+#define ANDANTE_PAGE_VERSION 1u
+#define ANDANTE_PAGE_BYTES 4096u /* of what is mapped; what follows the structure is reserved */
+
+/* Services: kinds of events, of each of which one may be pending for a thread. */
+#define ANDANTE_SERVICES 4u
+
+/* An event for the thread. Written by any thread that has the page mapped: it is raised by adding
+ * one to `raised`, after `deliver_ns` has been written. The last one raised is the one that counts. */
+struct andante_page_event {
+	__u64 deliver_ns; /* not before this instant; 0: at once */
+	__u32 raised;	  /* how often, so far */
+	__u32 reserved;
+};
+
+struct andante_page {
+	/* Written by the daemon, before anybody else sees the page. */
+	__u32 magic;   /* ANDANTE_PAGE_MAGIC */
+	__u32 version; /* ANDANTE_PAGE_VERSION */
+	__u32 session; /* number of the session */
+	__u32 thread;  /* number of the thread within it, from 1 on */
+	__u64 reserved_0[6];
+
+	/* Written by the thread itself: the cycle in progress. */
+	__u64 deadline_ns; /* when it is due; 0: between two cycles */
+	__u64 begun_ns;	   /* when it began; 0: not said */
+	__u64 worked_ns;   /* what the last cycle took, as the program measured it; 0: not said */
+	__u32 cycles;	   /* that have begun; changes after the three fields above */
+	__u32 surges;	   /* times that more work than before was announced */
+	__u64 reserved_1[4];
+
+	/* Events for the thread. */
+	struct andante_page_event events[ANDANTE_SERVICES];
+
+	/* Written by the scheduler. */
+	__u32 delivered[ANDANTE_SERVICES]; /* the value of `raised` when an event was last delivered */
+	__u64 read_ns;			   /* when the scheduler last looked; 0: never */
+	__u64 reserved_2[5];
+};
+
+#endif

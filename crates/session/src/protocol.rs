@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The lines of a session.
+//!
+//! ```text
+//! {"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667,"budget_ns":9000000}}
+//! {"opened":{"version":1,"session":7}}
+//! {"op":"join","thread":4711}
+//! {"joined":{"thread":1}}                    with the page's file descriptor (SCM_RIGHTS)
+//! {"op":"promise","terms":{"budget_ns":9500000,"period_ns":16666667}}
+//! {"granted":{"name":"game-4711","terms":{…}}}   or   {"offer":{"terms":{…},"reason":"…"}}
+//! {"notice":{"exhausted":{"times":3}}}       at any time
+//! ```
+//!
+//! Times are in nanoseconds.
+
+use serde::{Deserialize, Serialize};
+
+/// Of what is said here. A daemon that speaks another one says so in its answer to `open`.
+pub const VERSION: u32 = 1;
+
+/// What a program asks for within a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// A session, first of all.
+    Open(Wish),
+    /// One of the program's threads is to take part. The answer comes with its page.
+    Join {
+        /// Its number, as the program sees it (`gettid`).
+        thread: i32,
+        /// Its own cycle, where that is another than the session's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cycle: Option<Cycle>,
+    },
+    /// It takes part no more.
+    Leave {
+        /// The number that its answer to `join` gave it.
+        thread: u32,
+    },
+    /// Whether the program has its user's attention.
+    Foreground {
+        /// It has.
+        on: bool,
+    },
+    /// A promise for all threads of the session together, in place of the one that it has, if any.
+    Promise {
+        /// What is to be promised.
+        terms: Terms,
+    },
+    /// The promise is needed no more.
+    Withdraw,
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wish {
+    /// The version that the program speaks: [`VERSION`].
+    pub version: u32,
+    /// What sort of program it is.
+    pub role: Role,
+    /// What its threads do, unless they say otherwise.
+    pub cycle: Cycle,
+    /// What to call it; left out, it is called after its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Sorts of programs. They differ in what a promise for them is like, where the program does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Sound: a period that is late is heard at once.
+    Audio,
+    /// A game: frames at an even pace, and answers to its player.
+    Game,
+    /// A film, a stream, a call: frames at an even pace.
+    Video,
+    /// Answers people, at no pace of its own.
+    Interactive,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Audio, Self::Game, Self::Video, Self::Interactive];
+
+    /// Its name, as it is said and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::Game => "game",
+            Self::Video => "video",
+            Self::Interactive => "interactive",
+        }
+    }
+}
+
+/// A piece of work that comes again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cycle {
+    /// From the beginning of one to that of the next \[ns\]; none: at no pace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<u64>,
+    /// Until when it is to be done, from its beginning \[ns\]; none: the period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// CPU time that it takes \[ns\]; none: the scheduler finds out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+}
+
+/// What a promise says: so much CPU time in every period, losing `losses` of every `window` periods at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// C \[ns\].
+    pub budget_ns: u64,
+    /// T \[ns\].
+    pub period_ns: u64,
+    /// D \[ns\]; none: the period's end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// x; 0: nothing is lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub losses: u32,
+    /// y; 0: nothing is lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub window: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's own convention
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A line from the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Said {
+    /// Nobody asked for it.
+    Notice {
+        /// What has happened.
+        notice: Notice,
+    },
+    /// The answer to the request that was sent first of those not answered yet.
+    Answer(Answer),
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// There is a session.
+    Opened(Opened),
+    /// The thread takes part; its page comes along.
+    Joined(Joined),
+    /// It is done: to `leave`, `foreground` and `withdraw`.
+    Done {},
+    /// Yes.
+    Granted(Granted),
+    /// No; but this could be promised.
+    Offer(Offer),
+    /// The request cannot be answered.
+    Error(Fault),
+}
+
+/// A session that was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The version that the daemon speaks.
+    pub version: u32,
+    /// Number of the session.
+    pub session: u32,
+}
+
+/// A thread that has joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// Its number within the session, from 1 on.
+    pub thread: u32,
+}
+
+/// A promise that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// What it is called, in `andante reserve --list` too.
+    pub name: String,
+    /// What is promised.
+    pub terms: Terms,
+    /// What else should be known, in whole sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A promise that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The nearest that could be; none: nothing near it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
+    /// What stands in the way, in whole sentences.
+    pub reason: String,
+}
+
+/// What has become of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// What was promised is promised less firmly from now on.
+    Weakened {
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// The budget was used up before the work was done, for so many times since this was last said.
+    Exhausted {
+        /// How often.
+        times: u64,
+    },
+    /// The promise is no more, and the session goes on without it.
+    Ended {
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+/// Why a request cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What sort of thing is wrong.
+    pub kind: FaultKind,
+    /// The cause and the mend, in one sentence.
+    pub message: String,
+}
+
+/// Sorts of faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The request is not understood.
+    BadRequest,
+    /// The daemon speaks another version.
+    Version,
+    /// Numbers that make no sense: a period of nothing, a budget longer than the period.
+    BadTerms,
+    /// There is no session yet, or there is one already.
+    NoSession,
+    /// There is no such thread.
+    NoThread,
+    /// The thread is another process's.
+    NotYours,
+    /// It takes part already, in this session or another one.
+    Taken,
+    /// The caller may not ask for this.
+    NotPermitted,
+    /// Contracts cannot be kept for it: a real-time thread, a process that another scheduler has.
+    Unschedulable,
+    /// There is no room for more.
+    Full,
+    /// Too much is asked for at once.
+    Busy,
+    /// The kernel did not do what it was told.
+    Failed,
+    /// A sort that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_written_as_documented() {
+        let open = Request::Open(Wish {
+            version: 1,
+            role: Role::Game,
+            cycle: Cycle {
+                period_ns: Some(16_666_667),
+                budget_ns: Some(9_000_000),
+                ..Cycle::default()
+            },
+            name: None,
+        });
+        let line = r#"{"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667,"budget_ns":9000000}}"#;
+        assert_eq!(serde_json::to_string(&open).unwrap(), line);
+        assert_eq!(serde_json::from_str::<Request>(line).unwrap(), open);
+        let join = Request::Join {
+            thread: 4711,
+            cycle: None,
+        };
+        assert_eq!(
+            serde_json::to_string(&join).unwrap(),
+            r#"{"op":"join","thread":4711}"#
+        );
+    }
+
+    #[test]
+    fn answers_and_notices_are_told_apart() {
+        let said = |line: &str| serde_json::from_str::<Said>(line).unwrap();
+        let notice = Notice::Exhausted { times: 3 };
+        assert_eq!(
+            said(r#"{"notice":{"exhausted":{"times":3}}}"#),
+            Said::Notice { notice }
+        );
+        assert_eq!(
+            said(r#"{"joined":{"thread":1}}"#),
+            Said::Answer(Answer::Joined(Joined { thread: 1 }))
+        );
+        assert_eq!(said(r#"{"done":{}}"#), Said::Answer(Answer::Done {}));
+        let fault = said(r#"{"error":{"kind":"of_tomorrow","message":"no"}}"#);
+        assert!(
+            matches!(fault, Said::Answer(Answer::Error(fault)) if fault.kind == FaultKind::Unknown)
+        );
+    }
+}
