@@ -10,8 +10,8 @@ mod scheduler;
 mod tests;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Loaded, Loop,
-    Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Game, Loaded,
+    Loop, Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
     ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
@@ -386,6 +386,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             Kind::Player { .. } => self.start_player(&program.kind, at, spec),
             Kind::Typist { .. } => self.start_typist(&program.kind, at, spec),
             Kind::Sink { .. } => self.start_sink(program, at, spec),
+            Kind::Game { .. } => self.start_game(&program.kind, at, spec),
             Kind::Audio {
                 frames,
                 rate_hz,
@@ -499,6 +500,30 @@ impl<'a, 'm> Starter<'a, 'm> {
         let asked = display.server.as_ref().filter(|_| display.work_ms > 0.0);
         let typist = self.asks(asked, Box::new(typist));
         self.begins(start_ns, id, spec, typist);
+    }
+
+    fn start_game(&mut self, kind: &Kind, (start_ns, id): (Ns, InstanceId), spec: Spec) {
+        let Kind::Game {
+            fps,
+            work_ms,
+            updates_per_s,
+            update_ms,
+            ..
+        } = kind
+        else {
+            unreachable!("asked for a game");
+        };
+        let updates = Typing {
+            keys_per_s: *updates_per_s,
+            regular: true,
+            seed: 1,
+            input_ns: vec![0],
+            work_ns: vec![from_ms(*update_ms)],
+            until_ns: Ns::MAX,
+        };
+        let frames = Player::new(self.beats_ns, *fps, each_from_ms(work_ms), None);
+        let updates = Answerer::typist(self.beats_ns, updates, None);
+        self.begins(start_ns, id, spec, Box::new(Game::new(frames, updates)));
     }
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {

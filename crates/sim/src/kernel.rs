@@ -495,6 +495,7 @@ impl Simulation for Kernel {
             instance,
             parent: None,
             paid: true,
+            thread: false,
         };
         self.at(at_ns, Event::Start(Some(Box::new(new))));
     }

@@ -212,6 +212,7 @@ impl<S: Scheduler> Machine<S> {
             instance,
             parent: None,
             paid: true,
+            thread: false,
         }));
         self.at(at_ns, Event::Start { index });
     }

@@ -63,6 +63,8 @@ pub(crate) struct NewTask {
     pub parent: Option<TaskId>,
     /// What it takes to make it is counted elsewhere.
     pub paid: bool,
+    /// It is a thread of its parent's process.
+    pub thread: bool,
 }
 
 /// What a program sees of the machine, and may do in no time.
@@ -100,7 +102,16 @@ impl World<'_> {
             instance: self.instance,
             parent: Some(self.parent),
             paid: false,
+            thread: false,
         });
+    }
+
+    /// A thread of this task's process, scheduled alike and measured with it.
+    pub fn thread(&mut self, program: impl Program + 'static) {
+        self.fork(program);
+        if let Some(new) = self.forked.last_mut() {
+            new.thread = true;
+        }
     }
 
     /// Any program, by vfork: this task is to wait until that executes it ([`Step::WaitForExec`]). What that
@@ -112,6 +123,7 @@ impl World<'_> {
             instance,
             parent: Some(self.parent),
             paid: true,
+            thread: false,
         });
     }
 }

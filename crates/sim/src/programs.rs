@@ -4,6 +4,7 @@
 mod answerer;
 mod audio;
 mod display;
+mod game;
 mod loaded;
 mod player;
 mod runner;
@@ -12,6 +13,7 @@ mod sink;
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
 pub use audio::Audio;
 pub use display::{Client, ClosedLoop, Desk, Server};
+pub use game::Game;
 pub use loaded::{Connects, Loaded};
 pub use player::Player;
 pub use runner::Runner;

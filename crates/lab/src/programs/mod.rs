@@ -13,6 +13,7 @@ mod dhrystone;
 mod disk;
 mod display;
 mod endless;
+mod game;
 mod pingpong;
 pub(crate) mod player;
 mod timed;
@@ -189,6 +190,21 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
                 display,
             };
             timed::typist(order, &typing).map_err(io_error)
+        }
+        Kind::Game {
+            fps,
+            work_ms,
+            updates_per_s,
+            update_ms,
+            ..
+        } => {
+            let game = game::Game {
+                fps: *fps,
+                work_ms,
+                updates_per_s: *updates_per_s,
+                update_ms: *update_ms,
+            };
+            game::run(order, &game).map_err(io_error)
         }
         Kind::Audio {
             frames,

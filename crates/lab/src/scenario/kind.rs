@@ -46,6 +46,19 @@ pub enum Kind {
         /// Who draws its answers.
         display: Display,
     },
+    /// A game: one thread shows frames periodically, another answers updates from elsewhere.
+    Game {
+        /// Frames per second.
+        fps: f64,
+        /// Work per frame [ms], repeated.
+        work_ms: Vec<f64>,
+        /// Updates, at even distances [1/s].
+        updates_per_s: f64,
+        /// Work per update [ms].
+        update_ms: f64,
+        /// What it says of itself.
+        says: Says,
+    },
     /// Computes sound for every period of a sound card.
     Audio {
         /// Length of a period [samples].
@@ -158,6 +171,17 @@ pub enum Kind {
     },
 }
 
+/// What a program tells Andante of itself, through its library.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Says {
+    /// Nothing.
+    Nothing,
+    /// What its threads do, in a session.
+    Session,
+    /// The same, and it asks for a promise of so much for each of its frames [ms].
+    Promise(f64),
+}
+
 /// The display server of a program, a process of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Display {
@@ -220,7 +244,7 @@ impl Kind {
     /// The time between two things that it does at even distances [s], if it does.
     pub(crate) fn beat_s(&self) -> Option<f64> {
         match self {
-            Self::Player { fps, .. } => Some(1.0 / fps),
+            Self::Player { fps, .. } | Self::Game { fps, .. } => Some(1.0 / fps),
             Self::Audio {
                 frames, rate_hz, ..
             } => Some(1.0 / Self::periods_per_s(*frames, *rate_hz)),
@@ -239,6 +263,7 @@ impl Kind {
         match self {
             Self::Player { .. } => "player",
             Self::Typist { .. } => "typist",
+            Self::Game { .. } => "game",
             Self::Audio { .. } => "audio",
             Self::Server => "server",
             Self::Client { .. } => "client",
@@ -285,6 +310,7 @@ impl Kind {
             self,
             Self::Player { .. }
                 | Self::Typist { .. }
+                | Self::Game { .. }
                 | Self::Audio { .. }
                 | Self::Server
                 | Self::Client { .. }
@@ -326,6 +352,12 @@ impl Kind {
             } => {
                 scale(work_ms);
                 scale(std::slice::from_mut(&mut display.work_ms));
+            }
+            Self::Game {
+                work_ms, update_ms, ..
+            } => {
+                scale(work_ms);
+                scale(std::slice::from_mut(update_ms));
             }
             Self::Client { work_ms, .. } => scale(std::slice::from_mut(work_ms)),
             Self::Sink { work_ms, .. }
@@ -371,9 +403,10 @@ impl Kind {
     }
 }
 
-pub(super) const KINDS: [&str; 19] = [
+pub(super) const KINDS: [&str; 20] = [
     "player",
     "typist",
+    "game",
     "audio",
     "server",
     "client",
@@ -413,6 +446,13 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
             until_s: time(section, "until_s", 0.0)?,
             seed: section.get("seed")?.unwrap_or(1),
             display: read_display(section)?,
+        },
+        "game" => Kind::Game {
+            fps: section.number("fps", 60.0, 0.1..=1000.0)?,
+            work_ms: read_times(section, "work_ms", None)?,
+            updates_per_s: section.number("updates_per_s", 30.0, 0.01..=1000.0)?,
+            update_ms: section.number("update_ms", 0.2, WORK_MS)?,
+            says: read_says(section)?,
         },
         "audio" => read_audio(section)?,
         "server" => Kind::Server,
@@ -503,6 +543,20 @@ fn read_times(
         return Err(section.error(key, "give one or more times from 0 to 60000"));
     }
     Ok(times_ms)
+}
+
+/// What it says of itself: nothing, unless `session = true`; `promise_ms` asks for a promise in it.
+fn read_says(section: &mut Section<'_>) -> Result<Says, DocumentError> {
+    let session = section.get("session")?.unwrap_or(false);
+    match section.get::<f64>("promise_ms")? {
+        None if session => Ok(Says::Session),
+        None => Ok(Says::Nothing),
+        Some(_) if !session => {
+            let message = "only a program with `session = true` asks for a promise";
+            Err(section.error("promise_ms", message))
+        }
+        Some(_) => Ok(Says::Promise(section.number("promise_ms", 0.0, WORK_MS)?)),
+    }
 }
 
 fn read_display(section: &mut Section<'_>) -> Result<Display, DocumentError> {

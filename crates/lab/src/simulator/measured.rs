@@ -123,7 +123,7 @@ impl Measured {
         let finished = inside(&record.finished_ns).len() as u64;
         let mut samples = Samples::default();
         match kind {
-            Kind::Player { fps, .. } => {
+            Kind::Player { fps, .. } | Kind::Game { fps, .. } => {
                 let frames = record.shown_ns.iter().zip(&record.released_ns);
                 let measured = || {
                     frames

@@ -13,7 +13,7 @@ impl Kernel {
             real_time: new.spec.fifo,
             flags: 0,
             affinity: [new.spec.affinity, 0, 0, 0],
-            process_of: u32::MAX,
+            process_of: parent.filter(|_| new.thread).unwrap_or(u32::MAX),
             pad: 0,
         };
         // SAFETY: `how` lives during the call.
