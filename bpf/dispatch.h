@@ -192,6 +192,15 @@ static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct plac
 		cpu_ask_again(c, cpu);
 }
 
+/* Does this task, which holds that contract and wants to go on, come before all others of the
+ * contract that are queued? */
+static __always_inline bool comes_first_of_contract(struct cpu_state *c, u32 cpu, u32 contract,
+						    const struct task_state *ts)
+{
+	return an_holder(contract)->active <= 1 || !queue_head(cpu, contract_queue(contract)) ||
+	       an_tag_diff(task_key(ts), c->head_key) <= 0;
+}
+
 /* The contracts of this CPU come first. A task of the leaf old wants to go on if ts says so. */
 static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const struct place *at,
 					 u32 old, struct task_state *ts)
@@ -205,6 +214,8 @@ static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const str
 		wanting = old;
 	if (wanting && !held)
 		goes_on = task_contract(ts, old);
+	else if (held && !comes_first_of_contract(c, cpu, held, ts))
+		goes_on = AN_NONE; /* threads of one contract take turns */
 	index = contract_continues(c) ? contract_again(c, cpu, wanting, goes_on) : AN_NONE;
 	if (!index) {
 		if (goes_on && throttled(at->tree, old)) {
