@@ -6,6 +6,7 @@
 #include "kfuncs.h"
 
 #include "../core/core.h"
+#include "../crates/app/include/andante/page.h"
 #include "intf.h"
 
 struct an_stats stats;
@@ -18,6 +19,9 @@ const volatile u32 learn_bound = 819;	      /* of each CPU, for learnt ones [1/1
 const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
+
+/* Memory that user space writes too is read once. */
+#define an_once(value) (*(const volatile typeof(value) *)&(value))
 
 /* Where the task runs, or ran last. With one CPU there is nothing to read. */
 static __always_inline u32 task_cpu(const struct task_struct *p)

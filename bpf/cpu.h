@@ -31,7 +31,8 @@ enum {
 enum {
 	SEES_TO_CONTRACTS = 1, /* it has, or may have, something to do for its contracts */
 	SEES_TO_QUOTAS = 2,    /* there are classes with a quota */
-	SEES_TO_POLICIES = 4,  /* there are, or have been, classes with a policy of their own */
+	SEES_TO_SPECIAL = 4,   /* there are, or have been, tasks in sessions, or classes with a policy
+				* of their own */
 };
 
 #define POLICY_UNKNOWN 1
@@ -63,7 +64,7 @@ struct cpu_state {
 	u32 news;	   /* one of them is more than a step of a turn that is handed on */
 	u32 handed;	   /* contract that the turn goes to next: contract_name() */
 	u32 awaited_by;	   /* the learnt contract queued last for it to serve: contract_name() */
-	u32 sees_to;	   /* SEES_TO_CONTRACTS, SEES_TO_QUOTAS, SEES_TO_POLICIES */
+	u32 sees_to;	   /* SEES_TO_CONTRACTS, SEES_TO_QUOTAS, SEES_TO_SPECIAL */
 	u32 serving;	   /* leaf whose quantum it is; AN_NONE: nobody's */
 	u32 unpicked;	   /* of that quantum: UNPICKED, SLICED, OVERDUE */
 	u32 apart;	   /* enum apart */
@@ -78,9 +79,9 @@ struct cpu_state {
 			    * policy of its own */
 	u32 asks;	   /* thread that has sent a request from here, and woken nobody since */
 	u32 event;	   /* what that task works for: enum an_learn_event */
-	/* Version of the policy that the task's class has of its own; POLICY_UNKNOWN: it has one
-	 * since lately, or has another; 0: none */
-	u32 policy;
+	/* Of the task: version of the policy that its class has of its own; POLICY_UNKNOWN: it has
+	 * one since lately, or has another; SPECIAL_IN_SESSION: it takes part in one; 0: neither */
+	u32 special;
 	u32 classmate_ns; /* service before a classmate that wakes may preempt */
 	u32 gone;	  /* it is offline, and serves no contract */
 	u32 at_once;	  /* a thread of the kernel's runs next, before everybody else */

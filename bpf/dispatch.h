@@ -287,8 +287,8 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (ts && an_node(at.tree, old)->kind != AN_LEAF)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
-	if (ts && c->policy)
-		leaf_policy_wants(ts, old, 0);
+	if (ts && c->special)
+		special_stops(c, prev, ts, old);
 	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || learn_awaited()) {
 		u32 turn = contract_turn(c, cpu, &at, old, ts);
 

@@ -25,15 +25,15 @@ static __noinline bool classmate_comes_first(const struct cpu_state *c, u64 tag,
 
 /* The contract's CPU, which serves it already or does not, is told that a task of it, of this start
  * tag, has woken. */
-static __always_inline void contract_tells(u32 index, bool served, u64 tag, u64 now_ns)
+static __always_inline void contract_tells(u32 index, bool served, u64 tag, bool ahead, u64 now_ns)
 {
 	u32 cpu = an_holder(index)->cpu;
 	struct cpu_state *c = cpu_state(cpu);
 
 	if (served) {
 		/* Its tasks take turns, as classmates do. */
-		if (now_ns - c->since_ns < in_class_wake_ns ||
-		    !classmate_comes_first(c, tag, now_ns)) {
+		if (!ahead && (now_ns - c->since_ns < in_class_wake_ns ||
+			       !classmate_comes_first(c, tag, now_ns))) {
 			cpu_check_at(c, cpu, now_ns, now_ns + quantum_ns);
 			return;
 		}
@@ -76,7 +76,7 @@ static __always_inline bool class_contract_enqueue(struct task_struct *p, struct
 	bpf_spin_unlock(lock);
 	an_kqueue(p, leaf, quantum_ns, task_wants(ts, leaf, enq_flags), enq_flags);
 	if (news || (enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		contract_tells(contract, served && !news, ts->sfq.start, now_ns);
+		contract_tells(contract, served && !news, ts->sfq.start, false, now_ns);
 	return true;
 }
 
@@ -148,15 +148,16 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		contract_wakes_later(contract, now_ns);
 	if (!takes)
 		return false;
-	an_kqueue(p, contract_queue(contract), quantum_ns, task_wants(ts, leaf, enq_flags),
-		  enq_flags);
+	an_kqueue(p, contract_queue(contract), quantum_ns,
+		  contract_key(p, ts, leaf, now_ns, enq_flags), enq_flags);
 	if (nr_cpus > 1 && !served)
 		learn_awaits(contract);
 	if (hands_on) {
 		c->handed = contract_name(contract);
 		cpu_check_at(c, an_holder(contract)->cpu, now_ns, now_ns + quantum_ns);
 	} else if (news) {
-		contract_tells(contract, contract_is_served(contract), ts->sfq.start, now_ns);
+		contract_tells(contract, contract_is_served(contract), ts->sfq.start, ts->ahead,
+			       now_ns);
 	}
 	return true;
 }
@@ -204,7 +205,7 @@ static __always_inline u64 makes_way_after(const struct cpu_state *c, u32 cpu, u
 		return class_makes_way_after(cpu_domain(cpu), serving, leaf);
 	if (now - c->since_ns < c->classmate_ns)
 		return quantum_ns;
-	if (c->policy)
+	if (c->special && cpu_policy(c))
 		return member_preempts(p, leaf, cpu) ? 0 : quantum_ns;
 	return classmate_comes_first(c, tag, now) ? 0 : quantum_ns;
 }

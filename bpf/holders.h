@@ -240,6 +240,32 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
+/* The thread contract_call.pid takes part in a session from now on, or in none. */
+static __always_inline s32 call_declare(void)
+{
+	const struct an_contract_call *call = &contract_call;
+	struct task_struct *p = bpf_task_from_pid(call->pid);
+	struct task_state *ts;
+	s32 error = -3; /* ESRCH */
+
+	if (!p)
+		return error;
+	ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	if (p->flags & PF_KTHREAD) {
+		error = -1; /* EPERM */
+	} else if (ts) {
+		ts->declared.period_ns = call->promise.period_ns;
+		ts->declared.deadline_ns = call->promise.deadline_rel_ns;
+		ts->declared.budget_ns = call->promise.budget_ns;
+		ts->declared.session = call->session;
+		task_has_policy(ts, ts->policy);
+		cpus_see_to(SEES_TO_SPECIAL, true);
+		error = 0;
+	}
+	bpf_task_release(p);
+	return error;
+}
+
 /* The learnt contract ends if its task has slept for long. True if it did. */
 static __noinline bool learnt_ends(u32 index, u64 now_ns)
 {
@@ -333,6 +359,8 @@ int andante_contract(void *ctx)
 		return call_sweep();
 	case AN_CALL_NEST:
 		return call_nest();
+	case AN_CALL_DECLARE:
+		return call_declare();
 	default:
 		return call_change();
 	}

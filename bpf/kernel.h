@@ -24,6 +24,9 @@ typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
 typedef _Bool bool;
+#define ANDANTE_KERNEL_TYPES
+/* A pointer to memory of user space that the kernel keeps at hand. */
+#define __uptr __attribute__((btf_type_tag("uptr")))
 #define true 1
 #define false 0
 #define NULL ((void *)0)

@@ -39,6 +39,12 @@ static __always_inline struct an_leaf_policy *leaf_policy(u32 leaf)
 	return &leaf_policies[an_bounded(leaf, AN_MAX_NODES)];
 }
 
+/* Version of the policy of the class whose task runs on the CPU; 0: it has none of its own. */
+static __always_inline u32 cpu_policy(const struct cpu_state *c)
+{
+	return c->special & ~SPECIAL_IN_SESSION;
+}
+
 /* What the queue of the task's class is ordered by. */
 static __always_inline u64 task_key(const struct task_state *ts)
 {
@@ -48,7 +54,7 @@ static __always_inline u64 task_key(const struct task_state *ts)
 /* The task's class is the one of this leaf, whose policy hears of what it is served from now on. */
 static __always_inline void leaf_policy_found(struct task_state *ts, u32 leaf)
 {
-	ts->policy = leaf_policy(leaf)->version;
+	task_has_policy(ts, leaf_policy(leaf)->version);
 	ts->told_ns = ts->charged_ns;
 }
 
@@ -81,7 +87,7 @@ an_global u64 leaf_policy_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
 	if (!ts)
 		return 0;
 	bpf_spin_lock(&leaf_policy_lock);
-	ts->policy = l->version;
+	task_has_policy(ts, l->version);
 	if (ts->policy) {
 		leaf_policy_knows(l, ts);
 		an_leaf_wants(l, &ts->member, woken, now_ns);
@@ -94,7 +100,7 @@ an_global u64 leaf_policy_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
  * of its own or not. */
 static __always_inline u64 task_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
 {
-	if (!ts->policy)
+	if (!ts->special || !ts->policy)
 		return ts->sfq.start;
 	return leaf_policy_wants(ts, leaf, enq_flags);
 }
@@ -109,7 +115,7 @@ an_global u64 leaf_policy_serves(struct task_state *ts, u32 leaf, u32 cpu)
 	if (!ts)
 		return run_ns;
 	bpf_spin_lock(&leaf_policy_lock);
-	ts->policy = l->version;
+	task_has_policy(ts, l->version);
 	if (ts->policy) {
 		leaf_policy_knows(l, ts);
 		an_leaf_serves(l, &ts->member, now_ns);
@@ -149,7 +155,7 @@ an_global bool leaf_policy_preempts(struct task_state *ts, u32 leaf, u32 cpu)
 	if (!ts)
 		return false;
 	bpf_spin_lock(&leaf_policy_lock);
-	if (l->version && c->policy == l->version && ts->member.version == l->version) {
+	if (l->version && cpu_policy(c) == l->version && ts->member.version == l->version) {
 		serving = leaf_served[an_bounded(cpu, AN_MAX_CPUS)];
 		preempts = an_leaf_preempts(l, &ts->member, &serving, now_ns - c->since_ns);
 	}

@@ -186,8 +186,8 @@ an_global int leaf_policy_asks(u32 leaf)
 		u32 serving = c->serving;
 
 		if (c->running && serving &&
-		    (serving == leaf || (leaf_policy(serving)->version && !c->policy))) {
-			c->policy = c->policy ?: POLICY_UNKNOWN;
+		    (serving == leaf || (leaf_policy(serving)->version && !cpu_policy(c)))) {
+			c->special |= cpu_policy(c) ?: POLICY_UNKNOWN;
 			cpu_ask(c, cpu);
 		}
 		cpu = an_opaque(cpu + 1);
@@ -237,7 +237,7 @@ static __noinline void leaf_policy_is(u32 leaf)
 
 	if (policy_call.kind != AN_SFQ)
 		version = POLICY_UNKNOWN + ++leaf_versions;
-	cpus_see_to(SEES_TO_POLICIES, true);
+	cpus_see_to(SEES_TO_SPECIAL, true);
 	bpf_spin_lock(&leaf_policy_lock);
 	an_leaf_policy_set(l, policy_call.kind, policy_call.quantum_ns,
 			   policy_call.nice_is_real_time, version);

@@ -7,38 +7,18 @@
 #define ANDANTE_BPF_LEARN_H
 
 #include "event.h"
-#include "learnt.h"
+#include "session.h"
 
-/*
- * Is the task to have no more than what others leave? So it is if it was niced, or put under
- * SCHED_IDLE or SCHED_BATCH: nothing that is learnt of it lifts it above that.
- */
-static __always_inline bool learn_is_background(const struct task_struct *p,
-						const struct task_state *ts)
-{
-	return ts->weight < AN_USUAL_WEIGHT || an_kis_batch(p);
-}
-
-static __always_inline bool learn_may(const struct task_struct *p, const struct task_state *ts)
-{
-	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
-	       !learn_is_background(p, ts);
-}
-
-/* Was its class promised something? That is better than anything learnt, which comes behind it. */
-static __always_inline bool learn_is_promised(u32 leaf)
-{
-	return contracts_of_classes && *leaf_contract(leaf);
-}
-
-/* The task, of this leaf, has done a job, and begins another. Where its class has a policy of its
- * own, somebody has said how its tasks are ordered: nothing is learnt. */
+/* The task, of this leaf, has done a job, and begins another. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
 				      u64 now_ns)
 {
-	u32 index = learnt_contract(ts);
+	u32 index;
 
-	if (ts->policy || learn_is_promised(leaf) || learn_is_background(p, ts) ||
+	if (ts->special)
+		return special_job(p, ts, leaf, now_ns);
+	index = learnt_contract(ts);
+	if (learn_is_promised(leaf) || learn_is_background(p, ts) ||
 	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {
 		if (index)
 			contract_unbind(ts);
@@ -98,6 +78,8 @@ static __always_inline void learn_ran(struct task_state *ts, u64 ran_ns)
 		return;
 	an_learn_service(&ts->learner, ran_ns);
 	if (!an_learn_goes_on(&ts->learner) || ts->answers || !learnt_contract(ts))
+		return;
+	if (ts->declared.session && !an_declared_goes_on(&ts->declared, &ts->learner))
 		return;
 	contract_unbind(ts);
 	ts->sfq.fresh = 1;

@@ -8,6 +8,36 @@
 
 #include "holders.h"
 
+/* The contract that has been learnt of the task, or AN_NONE: it holds none, or was promised one. */
+static __always_inline u32 learnt_contract(const struct task_state *ts)
+{
+	u32 index = ts->contract ? contract_named(ts->contract) : AN_NONE;
+
+	return index && an_holder(index)->kind == AN_LEARNT_OF_THREAD ? index : AN_NONE;
+}
+
+/*
+ * Is the task to have no more than what others leave? So it is if it was niced, or put under
+ * SCHED_IDLE or SCHED_BATCH: nothing that is learnt of it lifts it above that.
+ */
+static __always_inline bool learn_is_background(const struct task_struct *p,
+						const struct task_state *ts)
+{
+	return ts->weight < AN_USUAL_WEIGHT || an_kis_batch(p);
+}
+
+static __always_inline bool learn_may(const struct task_struct *p, const struct task_state *ts)
+{
+	return !contract_named(ts->contract) && !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       !learn_is_background(p, ts);
+}
+
+/* Was its class promised something? That is better than anything learnt, which comes behind it. */
+static __always_inline bool learn_is_promised(u32 leaf)
+{
+	return contracts_of_classes && *leaf_contract(leaf);
+}
+
 /* How many CPUs are looked at for room. */
 #define LEARN_SCAN_CPUS 16
 
@@ -42,20 +72,19 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 	return best;
 }
 
-/* The task is given a contract, by what is known of it. */
-static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
+/* The task, which uses this part of a CPU, is given this contract. */
+static __always_inline void learn_make(struct task_struct *p, struct task_state *ts, u32 part,
+				       struct an_promise *promise, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
-	u32 part = an_learn_part(&ts->learner), pid = p->pid, index;
-	struct an_promise promise = {};
+	u32 pid = p->pid, index;
 	s32 cpu = learn_cpu(p, part, now_ns);
 
 	if (cpu < 0)
 		return;
-	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
-	promise.cpu = cpu;
+	promise->cpu = cpu;
 	bpf_spin_lock(lock);
-	index = an_contract_create(&contracts, &promise);
+	index = an_contract_create(&contracts, promise);
 	if (index) {
 		struct an_holder *h = an_holder(index);
 
@@ -74,30 +103,47 @@ static __noinline void learn_contract(struct task_struct *p, struct task_state *
 	stats.learnt_refused += index == AN_NONE;
 }
 
-/* The promise follows what is learnt, once that has changed by so much that it matters. */
-static __noinline void learn_adjust(struct task_state *ts, u32 index)
+/* The same, by what is known of it. */
+static __noinline void learn_contract(struct task_struct *p, struct task_state *ts, u64 now_ns)
+{
+	struct an_promise promise = {};
+
+	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
+	learn_make(p, ts, an_learn_part(&ts->learner), &promise, now_ns);
+}
+
+/* The promise follows what the task is offered now, and the part that it uses, once either has
+ * changed by so much that it matters. */
+static __always_inline void learn_offer(struct task_state *ts, u32 index, u32 part,
+					struct an_promise *promise)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract *k = an_contract(&contracts, index);
 	struct an_holder *h = an_holder(index);
-	u32 part = an_learn_part(&ts->learner);
-	struct an_promise promise = {};
 
-	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
 	/* What it is sure of is an eighth above what it used then: it may not use much more. */
-	if (!an_learnt_differs(&promise, k) && part <= h->part + h->part / 16 &&
+	if (!an_learnt_differs(promise, k) && part <= h->part + h->part / 16 &&
 	    part >= h->part - h->part / 4)
 		return;
-	promise.cpu = h->cpu;
+	promise->cpu = h->cpu;
 	bpf_spin_lock(lock);
 	/* It may just have given way to others, or to what was promised to the task. */
 	if (contract_named(ts->contract) == index) {
 		cpu_state(h->cpu)->learnt += part - h->part;
 		h->part = part;
-		h->next = promise;
+		h->next = *promise;
 		h->changed = 1;
 	}
 	bpf_spin_unlock(lock);
+}
+
+/* The same, by what is learnt. */
+static __noinline void learn_adjust(struct task_state *ts, u32 index)
+{
+	struct an_promise promise = {};
+
+	an_learn_promise_for(&ts->learner, ts->event, learn_bound, &promise);
+	learn_offer(ts, index, an_learn_part(&ts->learner), &promise);
 }
 
 /* The contract is that CPU's from now on, and notes it there. With the lock held, not noted yet. */
@@ -216,14 +262,6 @@ an_global bool learn_pulls(u32 cpu)
 		from = an_opaque(from + 1);
 	}
 	return false;
-}
-
-/* The contract that has been learnt of the task, or AN_NONE: it holds none, or was promised one. */
-static __always_inline u32 learnt_contract(const struct task_state *ts)
-{
-	u32 index = ts->contract ? contract_named(ts->contract) : AN_NONE;
-
-	return index && an_holder(index)->kind == AN_LEARNT_OF_THREAD ? index : AN_NONE;
 }
 
 /* The task, which has had to make way, is queued again. */

@@ -123,7 +123,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 		ts->waits_inside = an_kwaits_inside(p);
 		ts->job_ns = 0;
 		contract_sleeps(c, ts);
-		if (c->policy)
+		if (c->special && cpu_policy(c))
 			leaf_policy_sleeps(ts);
 	} else if (c->gone) {
 		/* The kernel puts it aside for a CPU that looks no more: see cpu_declines(). */

@@ -24,14 +24,20 @@ static __always_inline void task_served(struct cpu_state *c, const struct place 
 
 /*
  * The task's class has a policy of its own, which is asked again when it says so, and says itself
- * who makes way; or that of the task before had one. The place is not handed over: clang would keep
- * it in memory for all others then.
+ * who makes way; or the task takes part in a session, and hears of events; or either was so of the
+ * task before. The place is not handed over: clang would keep it in memory for all others then.
  */
-static __noinline void member_begins(struct cpu_state *c, u32 cpu, struct task_state *ts, u64 now)
+static __noinline void special_begins(struct cpu_state *c, u32 cpu, struct task_struct *p,
+				      struct task_state *ts, u64 now)
 {
-	u64 run_ns = leaf_policy_serves(ts, c->serving, cpu);
+	u64 run_ns = AN_ENDLESS_NS;
 
-	c->policy = ts->policy;
+	if (ts->policy | cpu_policy(c))
+		run_ns = leaf_policy_serves(ts, c->serving, cpu);
+	if (ts->declared.session)
+		session_pending(p, ts, now, true);
+	ts->ahead = 0;
+	c->special = ts->special;
 	c->held |= ts->policy;
 	c->classmate_ns = ts->policy ? 0 : in_class_wake_ns;
 	if (run_ns < quantum_ns && an_node(tree_of(cpu_domain(cpu)), c->serving)->queued)
@@ -58,13 +64,24 @@ static __always_inline void service_begins(struct cpu_state *c, u32 cpu, const s
 	if (c->contract ? contract_shares(c) : an_root(at->tree)->ready)
 		cpu_check_at(c, cpu, now, now + quantum_ns - c->used_ns);
 	if (c->sees_to) {
-		if (c->sees_to & SEES_TO_POLICIES && (ts->policy | c->policy))
-			member_begins(c, cpu, ts, now);
+		if (c->sees_to & SEES_TO_SPECIAL && (ts->special | c->special))
+			special_begins(c, cpu, p, ts, now);
 		if (c->sees_to & SEES_TO_CONTRACTS && c->contract_check_ns != AN_NEVER)
 			cpu_check_at(c, cpu, now, c->contract_check_ns);
 		if (c->sees_to & SEES_TO_QUOTAS)
 			slice_begins(cpu);
 	}
+}
+
+/* The task, of this leaf, has run and wants to go on: its class's policy, or what it says in a
+ * session, may want it otherwise. */
+static __noinline void special_stops(const struct cpu_state *c, struct task_struct *p,
+				     struct task_state *ts, u32 leaf)
+{
+	if (cpu_policy(c))
+		leaf_policy_wants(ts, leaf, 0);
+	if (ts->declared.session)
+		session_stops(p, ts, an_kclock_ns());
 }
 
 /*

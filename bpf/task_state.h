@@ -26,6 +26,7 @@ struct task_state {
 	u32 event;   /* what it works for: enum an_learn_event */
 	bool waits_inside; /* it sleeps, or last slept, inside the kernel: an_kwaits_inside() */
 	u64 root_ns;	   /* when that came; 0: it is a thread of the kernel's */
+	u32 special;	   /* policy, or SPECIAL_IN_SESSION: not 0 if either is to be asked */
 	u32 policy;	   /* version of its class's own policy; 0: it has none (leaf_policy.h) */
 	s32 nice;
 	struct an_learner learner;
@@ -33,6 +34,10 @@ struct task_state {
 	u64 binding_ns;
 	struct an_leaf_member member; /* of its class's policy, if that has one of its own */
 	u64 told_ns;		      /* its charged_ns, as far as that policy has been told */
+	struct an_declared declared;  /* in a session, if it takes part in one (session.h) */
+	u32 delivered[ANDANTE_SERVICES]; /* events: how many had been raised */
+	u32 surges;			 /* that have been seen */
+	u32 ahead; /* it was queued before its siblings, for an event */
 };
 
 struct {
@@ -43,6 +48,16 @@ struct {
 } task_states SEC(".maps");
 
 const u32 weights_of_nice[AN_NICE_WEIGHTS] SEC(".rodata.weights") = AN_WEIGHTS_OF_NICE;
+
+/* The task takes part in a session. */
+#define SPECIAL_IN_SESSION (1u << 31)
+
+/* Its class's policy is of this version; 0: it has none. */
+static __always_inline void task_has_policy(struct task_state *ts, u32 version)
+{
+	ts->policy = version;
+	ts->special = version | (ts->declared.session ? SPECIAL_IN_SESSION : 0);
+}
 
 /* The task's nice value, or whether it is under SCHED_IDLE, is another. */
 static __always_inline void task_weighs(const struct task_struct *p, struct task_state *ts)

@@ -135,6 +135,17 @@ an_inline void an_contract_end(struct an_contracts *cs, u32 index, u64 now_ns)
 		an_learnt_unsure(cs, an_contract(cs, index));
 }
 
+/* The job in service of the learnt contract is due in so many ns, by its task's own word. */
+an_inline void an_contract_due_in(struct an_contracts *cs, u32 index, u64 due_ns, u64 now_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+
+	if (!c->runnable || !an_has(c, AN_LEARNT))
+		return;
+	c->job_deadline_ns = now_ns + due_ns;
+	an_contract_place(cs, index);
+}
+
 /*
  * The learnt contract's job, which has just arrived, was asked for by one that is likely to wait
  * for it: it inherits this deadline (an_learn_inherited_ns()), and is due then too if that is

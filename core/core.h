@@ -18,6 +18,7 @@
 #include "contract.h"
 #include "contract_run.h"
 #include "domains.h"
+#include "declared.h"
 #include "event.h"
 #include "hsfq.h"
 #include "leaf_policy.h"

@@ -310,11 +310,9 @@ an_inline u32 an_learn_wanted(u32 part)
 	return part + AN_LEARN_MARGIN;
 }
 
-/* The contract that it is offered. */
-an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an_promise *p)
+/* The contract that a task is offered whose jobs take so long, and which has so long for each. */
+an_inline void an_learn_promise_of(u64 service_ns, u64 own_ns, u32 bound, struct an_promise *p)
 {
-	u64 service_ns = l->largest_ns, own_ns = an_rhythm_ns(&l->rhythm) / 2;
-
 	if (service_ns < AN_LEARN_SERVICE_MIN_NS)
 		service_ns = AN_LEARN_SERVICE_MIN_NS;
 	if (own_ns > AN_LEARN_SHORT_JOBS * service_ns)
@@ -328,6 +326,12 @@ an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an
 		p->deadline_rel_ns = own_ns;
 	p->x = p->y = 0;
 	p->flags = AN_HARD | AN_LEARNT;
+}
+
+/* The one that this task is offered. */
+an_inline void an_learn_promise(const struct an_learner *l, u32 bound, struct an_promise *p)
+{
+	an_learn_promise_of(l->largest_ns, an_rhythm_ns(&l->rhythm) / 2, bound, p);
 }
 
 /* The same, while it works for this. */

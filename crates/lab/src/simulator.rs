@@ -10,11 +10,12 @@ mod scheduler;
 mod tests;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Game, Loaded,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Game, InSession,
+    Loaded,
     Loop, Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
+    ClassId, ContractId, Cycle, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
     Spec,
 };
 
@@ -237,8 +238,10 @@ struct Starter<'a, 'm> {
     desks: Vec<(String, Desk)>,
     /// Of the instance that is being started: by how much it is later than its program says,
     later_ns: Ns,
-    /// and when its beats begin.
+    /// when its beats begin,
     beats_ns: Ns,
+    /// and what it says in a session.
+    session: Option<Cycle>,
 }
 
 impl<'a, 'm> Starter<'a, 'm> {
@@ -274,6 +277,7 @@ impl<'a, 'm> Starter<'a, 'm> {
             desks,
             later_ns: 0,
             beats_ns: begin_ns,
+            session: None,
         }
     }
 
@@ -308,6 +312,15 @@ impl<'a, 'm> Starter<'a, 'm> {
         let at = |at_s: f64| ((self.begin_ns as f64) + at_s * NS_PER_S as f64).max(0.0) as Ns;
         self.later_ns = ns(program.later_s(number));
         self.beats_ns = self.begin_ns + beats_later_ns(program, number);
+        let cycle = program.kind.cycle().filter(|_| program.session);
+        self.session = cycle.map(|cycle| {
+            let period_ns = cycle.period_s.map_or(0, ns);
+            Cycle {
+                period_ns,
+                deadline_ns: period_ns,
+                budget_ns: cycle.budget_s.map_or(0, ns),
+            }
+        });
         let start_ns = program.start_s.map_or(0, at);
         let (suspend, resume, stop) = (
             program.suspend_s.map(at),
@@ -355,6 +368,10 @@ impl<'a, 'm> Starter<'a, 'm> {
     /// A program as the laboratory starts it. On a kernel it is loaded, and gets its order: those that
     /// begin with the warm-up are loaded before that.
     fn begins(&mut self, start_ns: Ns, id: InstanceId, spec: Spec, program: Box<dyn Sim>) {
+        let program: Box<dyn Sim> = match self.session {
+            None => program,
+            Some(cycle) => Box::new(InSession::new(program, cycle)),
+        };
         if !self.loads {
             return self
                 .machine
@@ -523,7 +540,14 @@ impl<'a, 'm> Starter<'a, 'm> {
         };
         let frames = Player::new(self.beats_ns, *fps, each_from_ms(work_ms), None);
         let updates = Answerer::typist(self.beats_ns, updates, None);
-        self.begins(start_ns, id, spec, Box::new(Game::new(frames, updates)));
+        let game = match self.session {
+            None => Game::new(frames, updates),
+            Some(_) => {
+                let updates = InSession::new(updates, Cycle::default());
+                Game::new(frames, updates.waiting_for_events())
+            }
+        };
+        self.begins(start_ns, id, spec, Box::new(game));
     }
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {

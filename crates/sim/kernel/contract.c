@@ -21,6 +21,23 @@ OTHERWISE int sim_contract_bind(uint32_t task, uint32_t name)
 	return REFUSED;
 }
 
+OTHERWISE int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns,
+			  uint64_t budget_ns)
+{
+	(void)task, (void)period_ns, (void)deadline_ns, (void)budget_ns;
+	return REFUSED;
+}
+
+OTHERWISE void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	(void)task, (void)service, (void)deliver_ns;
+}
+
+OTHERWISE void sim_due(uint32_t task, uint64_t deadline_ns)
+{
+	(void)task, (void)deadline_ns;
+}
+
 OTHERWISE int sim_contract_remove(uint32_t name)
 {
 	(void)name;

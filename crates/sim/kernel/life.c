@@ -201,8 +201,7 @@ void task_dead(struct task_struct *p)
 	scx_task_dead(p);
 	fair_detach(p);
 	p->cgroup->tasks--;
-	free(p->storage.value);
-	p->storage.value = NULL;
+	model_storage_free(&p->storage);
 	p->gone = true;
 }
 

@@ -29,6 +29,8 @@ typedef u32 __u32;
 typedef u64 __u64;
 typedef s32 __s32;
 typedef s64 __s64;
+#define ANDANTE_KERNEL_TYPES
+#define __uptr
 
 /* ---- what libbpf's headers say ---- */
 
@@ -89,6 +91,7 @@ struct kernfs_node {
 struct local_storage {
 	const void *map;
 	void *value;
+	struct local_storage *next; /* of another map */
 };
 
 struct cgroup {
@@ -306,6 +309,7 @@ void bpf_spin_unlock(struct bpf_spin_lock *lock);
 
 /* Maps are told by the address of their definition. */
 void *model_storage(struct local_storage *of, const void *map, u64 size, u64 flags);
+void model_storage_free(struct local_storage *of);
 void *model_map(const void *map, u32 type, u32 entries, u32 key_size, u32 value_size,
 		const void *key, bool create);
 #define bpf_task_storage_get(map, p, init, flags)                                                  \

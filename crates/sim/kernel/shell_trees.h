@@ -98,6 +98,51 @@ int sim_contract_bind(uint32_t task, uint32_t name)
 	return andante_contract(NULL);
 }
 
+/* As the daemon does, which maps the page too. */
+int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_t budget_ns)
+{
+	struct thread_page *of = bpf_task_storage_get(&thread_pages, m.tasks[task], 0,
+						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!of->page)
+		of->page = calloc(1, ANDANTE_PAGE_BYTES);
+	model_assert(of->page);
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_DECLARE;
+	contract_call.pid = m.tasks[task]->pid;
+	contract_call.session = 1;
+	contract_call.promise.period_ns = period_ns;
+	contract_call.promise.deadline_rel_ns = deadline_ns;
+	contract_call.promise.budget_ns = budget_ns;
+	return andante_contract(NULL);
+}
+
+static struct andante_page *page_of(uint32_t task)
+{
+	struct thread_page *of = bpf_task_storage_get(&thread_pages, m.tasks[task], 0, 0);
+
+	return of ? of->page : NULL;
+}
+
+void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	struct andante_page *page = page_of(task);
+
+	model_assert(service < ANDANTE_SERVICES);
+	if (!page)
+		return;
+	page->events[service].deliver_ns = deliver_ns;
+	page->events[service].raised++;
+}
+
+void sim_due(uint32_t task, uint64_t deadline_ns)
+{
+	struct andante_page *page = page_of(task);
+
+	if (page)
+		page->deadline_ns = deadline_ns;
+}
+
 int sim_contract_remove(uint32_t name)
 {
 	memset(&contract_call, 0, sizeof(contract_call));

@@ -170,6 +170,12 @@ const struct sim_stats *sim_stats(void);
  */
 uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t count, int cgroup);
 int sim_contract_bind(uint32_t task, uint32_t name);
+/* The task takes part in a session, with such a cycle [ns]; 0 each: not said. */
+int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_t budget_ns);
+/* An event of the service is raised for the task, to be delivered then; 0: at once. */
+void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
+/* The job of the task is due then, by its own word; 0: it does not say. */
+void sim_due(uint32_t task, uint64_t deadline_ns);
 int sim_contract_remove(uint32_t name);
 int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
 /* From now on there is room for so many learnt contracts, and whichever sleeps gives way. */

@@ -56,13 +56,35 @@ void bpf_rcu_read_unlock(void)
 void *model_storage(struct local_storage *of, const void *map, u64 size, u64 flags)
 {
 	kernel_call();
-	model_assert(!of->map || of->map == map);
+	while (of->map && of->map != map && of->next)
+		of = of->next;
+	if (of->map && of->map != map) {
+		if (!(flags & BPF_LOCAL_STORAGE_GET_F_CREATE))
+			return NULL;
+		of = of->next = calloc(1, sizeof(*of));
+		model_assert(of);
+	}
 	if (!of->value && flags & BPF_LOCAL_STORAGE_GET_F_CREATE) {
 		of->map = map;
 		of->value = calloc(1, size);
 		model_assert(of->value);
 	}
 	return of->value;
+}
+
+void model_storage_free(struct local_storage *of)
+{
+	struct local_storage *next = of->next;
+
+	free(of->value);
+	*of = (struct local_storage){};
+	while (next) {
+		struct local_storage *gone = next;
+
+		next = gone->next;
+		free(gone->value);
+		free(gone);
+	}
 }
 
 /* ---- maps: arrays, and hashes that forget what was used least lately ---- */

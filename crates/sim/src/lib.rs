@@ -43,7 +43,7 @@ pub use kernel::{Hardware, InCharge, Kernel, Learnt, Settings, Topology};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use object::{SHELL_VARIABLE, ShellError, check_shell};
 pub use one_class::OneClass;
-pub use program::{Program, Record, Step, World};
+pub use program::{Cycle, Program, Record, Step, World};
 pub use random::Random;
 pub use scheduler::{Delivered, Scheduler, Slice};
 pub use servers::{ServerOptions, Servers};

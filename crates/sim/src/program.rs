@@ -39,14 +39,35 @@ pub enum Step {
     WaitForExec,
     /// Executes a program: the parent that waits for that goes on.
     Exec,
+    /// Says in a session what this task does from now on.
+    Declare(Cycle),
+    /// An event for this task itself, to be delivered at this instant.
+    RaiseAt(Ns),
     /// Ends.
     Exit,
+}
+
+/// What a task declares of itself in a session [ns]; 0: not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cycle {
+    /// From one piece of work to the next.
+    pub period_ns: Ns,
+    /// Until when each is to be done.
+    pub deadline_ns: Ns,
+    /// CPU time that each takes.
+    pub budget_ns: Ns,
 }
 
 /// A program: a state machine over [`Step`]s.
 pub trait Program: Send {
     /// Its next step, the last one being finished.
     fn step(&mut self, world: &mut World<'_>) -> Step;
+}
+
+impl Program for Box<dyn Program> {
+    fn step(&mut self, world: &mut World<'_>) -> Step {
+        (**self).step(world)
+    }
 }
 
 impl<F: FnMut(&mut World<'_>) -> Step + Send> Program for F {

@@ -8,6 +8,7 @@ mod game;
 mod loaded;
 mod player;
 mod runner;
+mod session;
 mod sink;
 
 pub use answerer::{Answerer, OFF_THE_GRID, Typing, key_presses};
@@ -17,6 +18,7 @@ pub use game::Game;
 pub use loaded::{Connects, Loaded};
 pub use player::Player;
 pub use runner::Runner;
+pub use session::InSession;
 pub use sink::{Beats, Sink};
 
 use crate::Ns;

@@ -197,6 +197,8 @@ calls! {
         idle_ns: fn() -> u64;
         stolen_ns: fn() -> u64;
         contract_bind: fn(u32, u32) -> c_int;
+        declare: fn(u32, u64, u64, u64) -> c_int;
+        raise: fn(u32, u32, u64);
         contract_sweep: fn() -> c_int;
         cgroup_remove: fn(u32) -> c_int;
         class: fn(u32) -> c_int;

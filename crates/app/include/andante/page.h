@@ -16,7 +16,7 @@
 #ifndef ANDANTE_PAGE_H
 #define ANDANTE_PAGE_H
 
-#ifndef __VMLINUX_H__
+#ifndef ANDANTE_KERNEL_TYPES /* the scheduler itself has them from elsewhere */
 #include <linux/types.h>
 #endif
 

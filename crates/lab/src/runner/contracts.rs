@@ -67,6 +67,9 @@ impl Contracts {
         else {
             return Ok(());
         };
+        if contract.in_session {
+            return Ok(());
+        }
         let holder = match contract.held_by_class {
             true => Holder::Class(classes.path_of(&instance.program.class)),
             false => Holder::Process(process.pid().as_raw()),

@@ -16,6 +16,8 @@ pub struct Contract {
     pub held_by_class: bool,
     /// Whether a constant bandwidth server is soft on a kernel too, as it is in the simulator.
     pub soft: bool,
+    /// Whether the program asks for it itself, in its session.
+    pub in_session: bool,
     /// Where it runs in the simulator; none, and on a kernel: admission finds the place.
     pub cpu: Option<u32>,
     /// Instants of events from elsewhere [ns since the measurement began].
@@ -116,9 +118,31 @@ pub(super) fn read(node: &Node, path: &str, cpus: u32) -> Result<Contract, Docum
         events,
         held_by_class,
         soft,
+        in_session: false,
         cpu,
         event_ns,
     })
+}
+
+/// What a program asks for itself: so much for every cycle.
+pub(super) fn in_session(budget_ns: u64, period_ns: u64) -> Contract {
+    Contract {
+        promise: Promise {
+            budget_ns,
+            period_ns,
+            deadline_rel_ns: period_ns,
+            x: 0,
+            y: 0,
+            flags: 0,
+            cpu: 0,
+        },
+        events: false,
+        held_by_class: false,
+        soft: false,
+        in_session: true,
+        cpu: None,
+        event_ns: Vec::new(),
+    }
 }
 
 /// `[contracts]`: the part of each CPU that is left to those without any [%].

@@ -56,8 +56,6 @@ pub enum Kind {
         updates_per_s: f64,
         /// Work per update [ms].
         update_ms: f64,
-        /// What it says of itself.
-        says: Says,
     },
     /// Computes sound for every period of a sound card.
     Audio {
@@ -171,17 +169,6 @@ pub enum Kind {
     },
 }
 
-/// What a program tells Andante of itself, through its library.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Says {
-    /// Nothing.
-    Nothing,
-    /// What its threads do, in a session.
-    Session,
-    /// The same, and it asks for a promise of so much for each of its frames [ms].
-    Promise(f64),
-}
-
 /// The display server of a program, a process of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Display {
@@ -204,6 +191,15 @@ impl Display {
         exchanges: 1,
         ahead: 0,
     };
+}
+
+/// What a program says in a session that it does again and again [s]; none: it does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cycle {
+    /// From one piece of work to the next.
+    pub period_s: Option<f64>,
+    /// The most CPU time that one takes.
+    pub budget_s: Option<f64>,
 }
 
 /// The screen of an X server [pixels].
@@ -254,6 +250,21 @@ impl Kind {
                 ..
             } => Some(1.0 / keys_per_s),
             Self::Waker { interval_us } => Some(interval_us / 1e6),
+            _ => None,
+        }
+    }
+
+    /// What its work is like, as it can say of itself in a session; none: it says nothing.
+    pub fn cycle(&self) -> Option<Cycle> {
+        let largest = |work_ms: &[f64]| work_ms.iter().copied().fold(0.0, f64::max) / 1e3;
+        match self {
+            Self::Player { work_ms, .. }
+            | Self::Game { work_ms, .. }
+            | Self::Audio { work_ms, .. } => Some(Cycle {
+                period_s: self.beat_s(),
+                budget_s: Some(largest(work_ms)),
+            }),
+            Self::Typist { .. } | Self::Waker { .. } => Some(Cycle::default()),
             _ => None,
         }
     }
@@ -452,7 +463,6 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
             work_ms: read_times(section, "work_ms", None)?,
             updates_per_s: section.number("updates_per_s", 30.0, 0.01..=1000.0)?,
             update_ms: section.number("update_ms", 0.2, WORK_MS)?,
-            says: read_says(section)?,
         },
         "audio" => read_audio(section)?,
         "server" => Kind::Server,
@@ -543,20 +553,6 @@ fn read_times(
         return Err(section.error(key, "give one or more times from 0 to 60000"));
     }
     Ok(times_ms)
-}
-
-/// What it says of itself: nothing, unless `session = true`; `promise_ms` asks for a promise in it.
-fn read_says(section: &mut Section<'_>) -> Result<Says, DocumentError> {
-    let session = section.get("session")?.unwrap_or(false);
-    match section.get::<f64>("promise_ms")? {
-        None if session => Ok(Says::Session),
-        None => Ok(Says::Nothing),
-        Some(_) if !session => {
-            let message = "only a program with `session = true` asks for a promise";
-            Err(section.error("promise_ms", message))
-        }
-        Some(_) => Ok(Says::Promise(section.number("promise_ms", 0.0, WORK_MS)?)),
-    }
 }
 
 fn read_display(section: &mut Section<'_>) -> Result<Display, DocumentError> {

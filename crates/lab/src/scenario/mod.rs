@@ -53,7 +53,7 @@ pub use bandwidth::{Bandwidth, Limits};
 pub use contract::Contract;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
-pub use kind::{Clip, Display, Kind, Says, Screen};
+pub use kind::{Clip, Cycle, Display, Kind, Screen};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};

@@ -39,6 +39,8 @@ pub struct Program {
     pub tuned: Option<Tuned>,
     /// What each instance is promised; none: its class's share.
     pub contract: Option<Contract>,
+    /// Whether it says in a session what it does, through Andante's library.
+    pub session: bool,
     /// What it does.
     pub kind: Kind,
     /// So much later each instance starts, and its beats begin [s]; empty: none does. No scenario says
@@ -81,9 +83,11 @@ pub(super) fn read(
         None => None,
         Some(node) => Some(tuned::read(node, &join(path, "tuned"))?),
     };
+    let (session, asked) = read_session(&kind, &mut section)?;
     let program = Program {
         name: name.to_owned(),
-        contract,
+        session,
+        contract: contract.or(asked),
         tuned,
         class,
         count,
@@ -107,6 +111,30 @@ pub(super) fn read(
     check_affinity(&program, cpus, &section)?;
     section.finish()?;
     Ok(program)
+}
+
+/// Whether the program opens a session (`session`), and the contract that it asks for there: so much for
+/// each of its cycles (`promise_ms`).
+fn read_session(
+    kind: &Kind,
+    section: &mut Section<'_>,
+) -> Result<(bool, Option<Contract>), DocumentError> {
+    let session = section.get("session")?.unwrap_or(false);
+    if session && kind.cycle().is_none() {
+        let message = format!("a program of kind `{}` opens no session", kind.name());
+        return Err(section.error("session", message));
+    }
+    if section.get::<f64>("promise_ms")?.is_none() {
+        return Ok((session, None));
+    }
+    let (true, Some(beat_s)) = (session, kind.beat_s()) else {
+        let message = "only a program with `session = true` and a beat asks for a promise";
+        return Err(section.error("promise_ms", message));
+    };
+    let promise_ms = section.number("promise_ms", 0.0, 0.001..=beat_s * 1e3)?;
+    let budget_ns = (promise_ms * 1e6).round() as u64;
+    let period_ns = (beat_s * 1e9).round() as u64;
+    Ok((session, Some(contract::in_session(budget_ns, period_ns))))
 }
 
 /// The number of instances: `count`, or so many for each CPU with `per_cpu`.

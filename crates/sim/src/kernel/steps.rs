@@ -1,7 +1,7 @@
 //! What tasks do: the steps of their programs, in the context of the CPU that the model names.
 
 use super::*;
-use crate::program::{Step, World};
+use crate::program::{Cycle, Step, World};
 
 impl Kernel {
     /// A new task, forked by the one that runs here, or by the laboratory.
@@ -211,6 +211,20 @@ impl Kernel {
             Step::WaitForExec => self.block(task, Wait::Exec),
             Step::Exec => {
                 self.executes(task);
+                false
+            }
+            Step::Declare(cycle) => {
+                // Whoever has no sessions refuses, and the program goes on without.
+                let Cycle {
+                    period_ns,
+                    deadline_ns,
+                    budget_ns,
+                } = cycle;
+                (self.shell.declare)(task, period_ns, deadline_ns, budget_ns);
+                false
+            }
+            Step::RaiseAt(at_ns) => {
+                (self.shell.raise)(task, 0, at_ns);
                 false
             }
             Step::Exit => {

@@ -1,21 +1,21 @@
 //! A game: frames, and updates from elsewhere that are answered beside them.
 
-use super::{Answerer, Player};
+use super::Player;
 use crate::program::{Program, Step, World};
 
 /// Shows frames like a [`Player`], while another of its threads answers updates.
 pub struct Game {
     frames: Player,
     /// The other thread, until it has been started.
-    updates: Option<Answerer>,
+    updates: Option<Box<dyn Program>>,
 }
 
 impl Game {
     /// The two threads.
-    pub fn new(frames: Player, updates: Answerer) -> Self {
+    pub fn new(frames: Player, updates: impl Program + 'static) -> Self {
         Self {
             frames,
-            updates: Some(updates),
+            updates: Some(Box::new(updates)),
         }
     }
 }
