@@ -31,8 +31,8 @@ enum {
 enum {
 	SEES_TO_CONTRACTS = 1, /* it has, or may have, something to do for its contracts */
 	SEES_TO_QUOTAS = 2,    /* there are classes with a quota */
-	SEES_TO_SPECIAL = 4,   /* there are, or have been, tasks in sessions, or classes with a policy
-				* of their own */
+	SEES_TO_SPECIAL = 4, /* there are, or have been, tasks in sessions, or classes with a policy
+			      * of their own */
 };
 
 #define POLICY_UNKNOWN 1

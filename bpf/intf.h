@@ -57,8 +57,9 @@ enum an_call {
 	AN_CALL_BIND = 4,   /* pid holds name from now on; name 0: none */
 	AN_CALL_SWEEP = 5,  /* frees what has ended; every second or so */
 	AN_CALL_NEST = 6,   /* what name runs is charged to around as well; around 0: to none */
-	AN_CALL_DECLARE = 7, /* pid takes part in session, with this cycle: promise's budget_ns,
-			      * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none */
+	AN_CALL_DECLARE =
+		7, /* pid takes part in session, with this cycle: promise's budget_ns,
+		    * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none */
 };
 
 /* What the program andante_class answers, beside 0. */

@@ -32,12 +32,12 @@ struct task_state {
 	struct an_learner learner;
 	struct an_binding binding; /* the classes that it has served lately */
 	u64 binding_ns;
-	struct an_leaf_member member; /* of its class's policy, if that has one of its own */
-	u64 told_ns;		      /* its charged_ns, as far as that policy has been told */
-	struct an_declared declared;  /* in a session, if it takes part in one (session.h) */
+	struct an_leaf_member member;	 /* of its class's policy, if that has one of its own */
+	u64 told_ns;			 /* its charged_ns, as far as that policy has been told */
+	struct an_declared declared;	 /* in a session, if it takes part in one (session.h) */
 	u32 delivered[ANDANTE_SERVICES]; /* events: how many had been raised */
 	u32 surges;			 /* that have been seen */
-	u32 ahead; /* it was queued before its siblings, for an event */
+	u32 ahead;			 /* it was queued before its siblings, for an event */
 };
 
 struct {

@@ -55,6 +55,11 @@ pub trait Host {
     fn thread(&self, tid: i32) -> Option<Thread>;
     /// The threads of a process, so many at most.
     fn threads(&self, pid: i32, most: usize) -> Vec<i32>;
+    /// The thread of a process that has this number where the process is, in a container or not.
+    fn thread_of(&self, pid: i32, seen: i32) -> Option<i32> {
+        let thread = self.thread(seen)?;
+        (thread.pid == pid).then_some(seen)
+    }
     /// The name of a thread, and when it was started; none if there is none.
     fn name(&self, tid: i32) -> Option<(String, u64)> {
         self.thread(tid).map(|thread| (thread.name, thread.started))
@@ -138,6 +143,13 @@ impl Host for LinuxHost {
         entries.flatten().filter_map(tid).take(most).collect()
     }
 
+    fn thread_of(&self, pid: i32, seen: i32) -> Option<i32> {
+        let sees = |tid: &i32| number_seen(pid, *tid) == Some(seen);
+        // So it is for all that live where we do; in a container threads have other numbers for us.
+        let same = Some(seen).filter(sees);
+        same.or_else(|| self.threads(pid, MAX_THREADS_SEEN).into_iter().find(sees))
+    }
+
     fn policy(&self, path: &ClassPath) -> Option<LeafPolicy> {
         LeafPolicy::of(&self.tree.directory(path))
     }
@@ -163,6 +175,19 @@ impl Host for LinuxHost {
                 .unwrap_or(CpuMask::MAX),
         })
     }
+}
+
+/// Threads of a process that are looked through for one that has another number there, some 20 µs each.
+const MAX_THREADS_SEEN: usize = 1024;
+
+/// The number that a thread of a process has in its own pid namespace.
+fn number_seen(pid: i32, tid: i32) -> Option<i32> {
+    let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().next_back()?.parse().ok()
 }
 
 /// Reads a list of CPUs such as `0-3,8`; those above 63 are left out. None for the empty list.

@@ -4,6 +4,7 @@
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::session::Declared;
 use andante_sched::{LeafPolicy, PolicyError, Scheduler};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
@@ -42,6 +43,24 @@ pub trait Kernel {
     /// # Errors
     /// There is no such thread, it is the kernel's, or the contract has ended.
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError>;
+
+    /// Lets a thread hold none.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    fn unbind(&mut self, tid: i32) -> Result<(), CallError>;
+
+    /// Says what a thread does in a session; none: it takes part in none.
+    ///
+    /// # Errors
+    /// There is no such thread, or it is the kernel's.
+    fn declare(&mut self, tid: i32, declared: Option<Declared>) -> Result<(), CallError>;
+
+    /// Lets the scheduler read what a thread says in the page that is mapped there.
+    ///
+    /// # Errors
+    /// There is no such thread, or the kernel cannot keep the page at hand.
+    fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError>;
 
     /// Frees what has ended.
     ///
@@ -90,6 +109,18 @@ impl Kernel for Scheduler {
 
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {
         self.contract_bind(tid, name)
+    }
+
+    fn unbind(&mut self, tid: i32) -> Result<(), CallError> {
+        self.contract_unbind(tid)
+    }
+
+    fn declare(&mut self, tid: i32, declared: Option<Declared>) -> Result<(), CallError> {
+        Self::declare(self, tid, declared)
+    }
+
+    fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
+        Self::share_page(self, tid, page)
     }
 
     fn sweep(&mut self) -> Result<(), CallError> {

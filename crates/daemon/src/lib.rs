@@ -42,6 +42,7 @@ mod host;
 mod kernel;
 mod protocol;
 mod server;
+mod sessions;
 mod terms;
 
 #[doc(hidden)]
@@ -53,7 +54,7 @@ pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;
 pub use protocol::{
     Ask, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed, MachineSeen,
-    Refused, Reply, Request, Reserved,
+    Refused, Reply, Request, Reserved, SessionSeen,
 };
 pub use server::{Daemon, Socket, socket_path};
 pub use terms::{LEAST_BUDGET_NS, LEAST_PERIOD_NS, Terms, TermsError};

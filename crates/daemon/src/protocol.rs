@@ -60,6 +60,8 @@ pub enum Holder {
     Thread(i32),
     /// The tasks of a class (a cgroup), by its path below the cgroup root.
     Class(String),
+    /// Threads of this process, which take part in a session. Only the session itself asks for it.
+    Session(i32),
 }
 
 /// The reply to a request.
@@ -178,6 +180,7 @@ impl std::fmt::Display for HolderSeen {
             Holder::Process(pid) => write!(f, "{} ({pid})", shown(&self.command)),
             Holder::Thread(tid) => write!(f, "{} (thread {tid})", shown(&self.command)),
             Holder::Class(path) => write!(f, "class {}", shown(path)),
+            Holder::Session(pid) => write!(f, "session of {} ({pid})", shown(&self.command)),
         }
     }
 }
@@ -194,6 +197,30 @@ pub struct List {
     /// Who came to ask, and who was turned away.
     #[serde(default)]
     pub door: DoorSeen,
+    /// The sessions of applications.
+    #[serde(default)]
+    pub sessions: Vec<SessionSeen>,
+}
+
+/// A session of an application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSeen {
+    /// Its number.
+    pub session: u32,
+    /// The process that has opened it; 0: it cannot be seen from here.
+    pub pid: i32,
+    /// Its user.
+    pub uid: u32,
+    /// What the program calls it.
+    pub name: Option<String>,
+    /// What sort of program it is.
+    pub role: String,
+    /// Threads that take part.
+    pub threads: u32,
+    /// Whether it says that it has its user's attention.
+    pub foreground: bool,
+    /// The contract that it holds.
+    pub promised: Option<String>,
 }
 
 /// What contracts share.

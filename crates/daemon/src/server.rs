@@ -16,13 +16,15 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use andante_session::Said;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 
 use self::connection::Connection;
 pub use self::door::DoorSeen;
 use self::door::{Door, Verdict};
-use self::peer::Peer;
+pub(crate) use self::peer::Peer;
 pub use self::socket::{Socket, socket_path};
 use self::turns::Turns;
 use crate::accounts::{AccountFiles, Accounts};
@@ -31,6 +33,7 @@ use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Reply, Request};
+use crate::sessions::{self, Answering};
 
 /// How often the books are compared with the kernel and the machine.
 const LOOK: Duration = Duration::from_secs(1);
@@ -65,6 +68,8 @@ pub struct Daemon<H> {
     deaf_since: Option<Instant>,
     looked: Instant,
     accounts_looked: Instant,
+    /// Of the session that was opened last.
+    session: u32,
     /// Whether the scheduler knows what policies classes were given before it was loaded.
     policies_told: bool,
 }
@@ -77,6 +82,7 @@ impl<H: Host> Daemon<H> {
     /// The settings leave nothing to contracts.
     pub fn new(socket: Socket, settings: Settings, host: H) -> Result<Self, Fault> {
         let (files, accounts) = AccountFiles::open();
+        as_many_files_as_there_may_be();
         Ok(Self {
             books: Books::new(settings, &host)?,
             socket,
@@ -90,6 +96,7 @@ impl<H: Host> Daemon<H> {
             deaf_since: None,
             looked: Instant::now(),
             accounts_looked: Instant::now(),
+            session: 0,
             policies_told: false,
         })
     }
@@ -103,14 +110,52 @@ impl<H: Host> Daemon<H> {
         }
         let knocked = self.wait(patience);
         self.answer_one(kernel);
-        self.connections.retain(|connection| !connection.is_over());
+        self.close_those_over(kernel);
         if knocked {
-            self.accept();
+            self.accept(kernel);
         }
         if self.looked.elapsed() >= LOOK {
             self.look(kernel);
         }
         self.books.take_events()
+    }
+
+    /// Connections that are over go, and their sessions with them.
+    fn close_those_over(&mut self, kernel: &mut dyn Kernel) {
+        let mut at = 0;
+        while at < self.connections.len() {
+            if !self.connections[at].is_over() {
+                at += 1;
+                continue;
+            }
+            // In their order: turns go by it.
+            let connection = self.connections.remove(at);
+            self.end_session(kernel, connection);
+        }
+    }
+
+    fn end_session(&mut self, kernel: &mut dyn Kernel, mut connection: Connection) {
+        if let Some(session) = connection.session.take() {
+            session.end(&mut self.books, &self.host, kernel, connection.peer);
+        }
+    }
+
+    /// Sessions are told what has become of what they were promised.
+    fn notify(&mut self, kernel: &dyn Kernel) {
+        let live = kernel.contracts();
+        for connection in &mut self.connections {
+            let caller = connection.peer.caller;
+            if connection.has_more_to_send() {
+                continue; // it is told later, of all that has happened until then
+            }
+            let Some(session) = &mut connection.session else {
+                continue;
+            };
+            let standing = |name: &str| self.books.standing(&live, caller, name);
+            if let Some(notice) = session.notice(standing) {
+                connection.say(&Said::Notice { notice }, None);
+            }
+        }
     }
 
     /// What is due every second.
@@ -129,9 +174,14 @@ impl<H: Host> Daemon<H> {
             let silent_for = now.saturating_duration_since(connection.heard());
             connection.has_more_to_send() && silent_for > UNREAD
         };
-        let before = self.connections.len();
-        self.connections.retain(|connection| !stuck(connection));
-        self.door.seen.let_go += (before - self.connections.len()) as u64;
+        for connection in self.connections.iter_mut().filter(|one| stuck(one)) {
+            connection.let_go();
+            self.door.seen.let_go += 1;
+        }
+        self.close_those_over(kernel);
+        if self.connections.iter().any(|one| one.session.is_some()) {
+            self.notify(kernel);
+        }
     }
 
     /// Waits until there is something to do, and exchanges with clients what can be. Whether somebody wants
@@ -200,15 +250,42 @@ impl<H: Host> Daemon<H> {
         let Some(line) = connection.next_line() else {
             return;
         };
+        if let Some(request) = sessions::parse(&line) {
+            let account = peer.caller.account;
+            let mut others = [0, 0];
+            for one in self.connections.iter().filter(|one| one.session.is_some()) {
+                others[0] += usize::from(one.peer.caller.account == account);
+                others[1] += 1;
+            }
+            let mut with = Answering {
+                others,
+                books: &mut self.books,
+                host: &self.host,
+                kernel: &mut *kernel,
+                peer,
+                number: &mut self.session,
+            };
+            let connection = &mut self.connections[at];
+            let (answer, fd) = sessions::answer(&mut connection.session, request, &mut with);
+            connection.say(&Said::Answer(answer), fd);
+            return self.answered(at, used);
+        }
         let mut reply = answer(&mut self.books, &self.host, kernel, &peer, &line);
         if let Reply::Contracts(list) = &mut reply {
             list.door = DoorSeen {
                 connected: self.connections.len() as u32,
                 ..self.door.seen
             };
+            let opened = |one: &Connection| Some(one.session.as_ref()?.seen(one.peer));
+            list.sessions = self.connections.iter().filter_map(opened).collect();
         }
         self.connections[at].send(&reply);
-        // The next of the same rank comes first then.
+        self.answered(at, used);
+    }
+
+    /// One has been answered: the next of the same rank comes first then.
+    fn answered(&mut self, at: usize, used: Duration) {
+        let peer = self.connections[at].peer;
         self.connections[at..].rotate_left(1);
         if !peer.caller.privileged {
             // What it took of the CPU: that others had this meanwhile is not the user's doing.
@@ -218,12 +295,12 @@ impl<H: Host> Daemon<H> {
     }
 
     /// Lets one in, and turns away as many as come before.
-    fn accept(&mut self) {
+    fn accept(&mut self, kernel: &mut dyn Kernel) {
         self.deaf_since = None;
         for _ in 0..REFUSALS {
             match self.socket.accept() {
                 Ok(Some(stream)) => {
-                    if self.let_in(stream) {
+                    if self.let_in(stream, kernel) {
                         return;
                     }
                 }
@@ -236,7 +313,7 @@ impl<H: Host> Daemon<H> {
         }
     }
 
-    fn let_in(&mut self, stream: UnixStream) -> bool {
+    fn let_in(&mut self, stream: UnixStream, kernel: &mut dyn Kernel) -> bool {
         if self.accounts_looked.elapsed() >= ACCOUNTS {
             self.accounts_looked = Instant::now();
             if let Some(accounts) = self.files.changed() {
@@ -254,7 +331,8 @@ impl<H: Host> Daemon<H> {
             Ok(Verdict::Instead(at)) => {
                 let message = "this connection was silent, and its place was needed: connect again";
                 self.connections[at].dismiss(Fault::new(FaultKind::Busy, message));
-                self.connections[at] = connection;
+                let old = std::mem::replace(&mut self.connections[at], connection);
+                self.end_session(kernel, old);
             }
             Err(fault) => {
                 connection.dismiss(fault);
@@ -285,6 +363,13 @@ fn answer(
         return Reply::Error(Fault::new(FaultKind::NotPermitted, message));
     }
     books.answer(kernel, host, peer.caller, &request, monotonic_ns())
+}
+
+/// Every session is a connection that stays. Where that is refused there are fewer.
+fn as_many_files_as_there_may_be() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }
 
 /// CPU time of this thread.

@@ -26,6 +26,7 @@ use andante_daemon::{
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::session::Declared;
 use andante_sched::{LeafPolicy, PolicyError};
 
 const CPUS: u32 = 4;
@@ -104,6 +105,21 @@ impl Kernel for Moody<'_> {
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {
         self.ask()?;
         self.kernel.bind(tid, name)
+    }
+
+    fn unbind(&mut self, tid: i32) -> Result<(), CallError> {
+        self.ask()?;
+        self.kernel.unbind(tid)
+    }
+
+    fn declare(&mut self, tid: i32, declared: Option<Declared>) -> Result<(), CallError> {
+        self.ask()?;
+        self.kernel.declare(tid, declared)
+    }
+
+    fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
+        self.ask()?;
+        self.kernel.share_page(tid, page)
     }
 
     fn sweep(&mut self) -> Result<(), CallError> {

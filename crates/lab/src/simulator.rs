@@ -10,13 +10,12 @@ mod scheduler;
 mod tests;
 
 use andante_sim::programs::{
-    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Game, InSession,
-    Loaded,
-    Loop, Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
+    Answerer, Audio, Batch, Beats, Client, ClosedLoop, Connects, Desk, Disk, FORK_NS, Game,
+    InSession, Loaded, Loop, Pingpong, Player, Runner, Server as DisplayServer, Sink, Typing,
 };
 use andante_sim::{
-    ClassId, ContractId, Cycle, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim, Simulation,
-    Spec,
+    ClassId, ContractId, Cycle, Delivered, InstanceId, Kept, NS_PER_S, Ns, Program as Sim,
+    Simulation, Spec,
 };
 
 use crate::choice::{ByHand, Choice};

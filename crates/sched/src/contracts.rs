@@ -12,6 +12,7 @@ use libbpf_rs::ProgramInput;
 use thiserror::Error;
 
 use crate::loader::Scheduler;
+use crate::session::Declared;
 use crate::skel::types;
 use crate::state::{LEAF, ROOT};
 
@@ -40,6 +41,7 @@ mod call {
     pub const BIND: u32 = 4;
     pub const SWEEP: u32 = 5;
     pub const NEST: u32 = 6;
+    pub const DECLARE: u32 = 7;
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
@@ -329,6 +331,31 @@ impl Scheduler {
         })
     }
 
+    /// Lets a thread hold no contract that was made for it.
+    ///
+    /// # Errors
+    /// There is no such thread, or it is the kernel's.
+    pub fn contract_unbind(&mut self, tid: i32) -> Result<(), CallError> {
+        let mut call = named(call::BIND, ContractName(0));
+        call.pid = tid;
+        self.call(call).map(|_| ())
+    }
+
+    /// Says what a thread does in a session; none: it takes part in none.
+    ///
+    /// # Errors
+    /// There is no such thread, or it is the kernel's.
+    pub fn declare(&mut self, tid: i32, declared: Option<Declared>) -> Result<(), CallError> {
+        let declared = declared.unwrap_or_default();
+        let mut call = named(call::DECLARE, ContractName(0));
+        call.pid = tid;
+        call.session = declared.session;
+        call.promise.period_ns = declared.period_ns.into();
+        call.promise.deadline_rel_ns = declared.deadline_ns.into();
+        call.promise.budget_ns = declared.budget_ns.into();
+        self.call(call).map(|_| ())
+    }
+
     /// Runs the call; the structure as it is afterwards.
     fn call(
         &mut self,
@@ -353,7 +380,7 @@ impl Scheduler {
             -17 => Err(CallError::ClassHasOne),
             -3 => Err(CallError::NoThread),
             -2 => Err(CallError::Ended),
-            -1 if call.op == call::BIND => Err(CallError::KernelThread),
+            -1 if matches!(call.op, call::BIND | call::DECLARE) => Err(CallError::KernelThread),
             other => Err(CallError::Other(format!("status {other}"))),
         }
     }

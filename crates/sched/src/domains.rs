@@ -103,6 +103,14 @@ impl Object {
         })
     }
 
+    /// What is kept of the pages of threads in sessions.
+    pub fn thread_pages(&self) -> &libbpf_rs::MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.thread_pages,
+            Self::Several(skel) => &skel.maps.thread_pages,
+        }
+    }
+
     /// The program that gives a cgroup which shares its parent's class one of its own.
     pub fn class_program(&self) -> &ProgramMut<'static> {
         match self {

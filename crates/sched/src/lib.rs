@@ -12,6 +12,7 @@ mod learnt;
 pub mod loader;
 mod maps;
 pub mod programs;
+pub mod session;
 mod sharing;
 pub mod snapshot;
 pub mod state;

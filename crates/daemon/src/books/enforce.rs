@@ -94,7 +94,7 @@ pub fn make(
 ) -> Result<ContractName, Fault> {
     let held_by = match by.holder {
         Holder::Process(_) => HeldBy::Process,
-        Holder::Thread(_) => HeldBy::Thread,
+        Holder::Thread(_) | Holder::Session(_) => HeldBy::Thread,
         Holder::Class(_) => {
             let leaf = kernel.class_leaf(by.identity);
             HeldBy::Class(leaf.ok_or_else(|| gone(by))?)
@@ -107,6 +107,7 @@ pub fn make(
     let bound = match by.holder {
         Holder::Process(pid) => bind_process(kernel, host, pid, by.most_threads, name),
         Holder::Thread(tid) => kernel.bind(tid, name),
+        Holder::Session(_) => bind_members(kernel, &by.members, name),
         // The leaf may have become another class's while the contract was made.
         Holder::Class(_) => match kernel.class_leaf(by.identity) {
             Some(leaf) if HeldBy::Class(leaf) == held_by => Ok(()),
@@ -125,6 +126,23 @@ pub fn make(
             Err(failed(by, &error))
         }
     }
+}
+
+/// Binds the threads of a session; that some have just exited is as good.
+fn bind_members(
+    kernel: &mut dyn Kernel,
+    members: &[i32],
+    name: ContractName,
+) -> Result<(), CallError> {
+    let mut bound = Err(CallError::NoThread);
+    for tid in members {
+        match kernel.bind(*tid, name) {
+            Err(CallError::NoThread) => {}
+            Err(error) => return Err(error),
+            Ok(()) => bound = Ok(()),
+        }
+    }
+    bound
 }
 
 /// Binds all threads of a process. Those that it starts from then on inherit the contract.

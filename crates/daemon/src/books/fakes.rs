@@ -8,6 +8,7 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
+use andante_sched::session::Declared;
 use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
@@ -46,6 +47,8 @@ pub struct FakeKernel {
     /// By cgroup; and cgroups that have children.
     pub policies: BTreeMap<u64, LeafPolicy>,
     pub inner: Vec<u64>,
+    /// What was declared of threads.
+    pub declared: BTreeMap<i32, Declared>,
     uses: u32,
 }
 
@@ -105,6 +108,34 @@ impl Kernel for FakeKernel {
     fn nest(&mut self, name: ContractName, around: Option<ContractName>) -> Result<(), CallError> {
         self.find(name)?.around = around;
         Ok(())
+    }
+
+    fn unbind(&mut self, tid: i32) -> Result<(), CallError> {
+        for made in &mut self.made {
+            made.bound.retain(|bound| *bound != tid);
+        }
+        self.made
+            .retain(|made| !made.bound.is_empty() || !holds_threads(made));
+        Ok(())
+    }
+
+    fn declare(&mut self, tid: i32, declared: Option<Declared>) -> Result<(), CallError> {
+        if self.dead.contains(&tid) {
+            return Err(CallError::NoThread);
+        }
+        match declared {
+            Some(declared) => self.declared.insert(tid, declared),
+            None => self.declared.remove(&tid),
+        };
+        Ok(())
+    }
+
+    fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
+        assert!(!page.is_null());
+        match self.dead.contains(&tid) {
+            true => Err(CallError::NoThread),
+            false => Ok(()),
+        }
     }
 
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {

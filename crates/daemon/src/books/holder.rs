@@ -35,6 +35,8 @@ pub struct Resolved {
     pub notes: Vec<String>,
     /// Threads of it that are bound to the contract one by one; later ones inherit it.
     pub most_threads: usize,
+    /// Those of a session, which are all that hold it.
+    pub members: Vec<i32>,
 }
 
 impl Resolved {
@@ -51,7 +53,9 @@ impl Resolved {
     /// Whether a user means it by this text.
     pub fn is_called(&self, text: &str) -> bool {
         match &self.holder {
-            Holder::Process(id) | Holder::Thread(id) => text.parse() == Ok(*id),
+            Holder::Process(id) | Holder::Thread(id) | Holder::Session(id) => {
+                text.parse() == Ok(*id)
+            }
             Holder::Class(path) => {
                 ClassPath::parse(text).is_ok_and(|given| given.to_text() == *path)
             }
@@ -61,7 +65,7 @@ impl Resolved {
     /// Whether it is still there.
     pub fn is_alive(&self, host: &dyn Host) -> bool {
         match self.holder {
-            Holder::Process(id) | Holder::Thread(id) => host
+            Holder::Process(id) | Holder::Thread(id) | Holder::Session(id) => host
                 .thread(id)
                 .is_some_and(|thread| thread.started == self.identity),
             Holder::Class(_) => host
@@ -78,6 +82,10 @@ impl Resolved {
                 common_mask(tids.filter_map(|tid| host.affinity(tid)))
             }
             Holder::Thread(tid) => host.affinity(tid),
+            Holder::Session(_) => {
+                let tids = self.members.iter().take(threads);
+                common_mask(tids.filter_map(|tid| host.affinity(*tid)))
+            }
             Holder::Class(_) => host.class(&self.class).map(|class| class.allowed),
         }
     }
@@ -92,7 +100,7 @@ impl Resolved {
 
     /// Finds out how it is called now.
     pub fn look_at_name(&mut self, host: &dyn Host) {
-        if let Holder::Process(id) | Holder::Thread(id) = self.holder
+        if let Holder::Process(id) | Holder::Thread(id) | Holder::Session(id) = self.holder
             && let Some((name, started)) = host.name(id)
             && started == self.identity
         {
@@ -106,13 +114,23 @@ impl Resolved {
             Holder::Process(pid) => format!("process {pid} ({})", shown(&self.command)),
             Holder::Thread(tid) => format!("thread {tid} ({})", shown(&self.command)),
             Holder::Class(path) => format!("class {}", shown(path)),
+            Holder::Session(pid) => {
+                format!("the session of process {pid} ({})", shown(&self.command))
+            }
         }
+    }
+
+    /// Whether it is a session.
+    pub fn is_session(&self) -> bool {
+        matches!(self.holder, Holder::Session(_))
     }
 
     /// What its contract is called unless the user says otherwise; `command` is its own name.
     pub fn name_as(&self, command: &str) -> String {
         match &self.holder {
-            Holder::Process(id) | Holder::Thread(id) => name_after(command, *id),
+            Holder::Process(id) | Holder::Thread(id) | Holder::Session(id) => {
+                name_after(command, *id)
+            }
             Holder::Class(path) => path.clone(),
         }
     }
@@ -142,7 +160,40 @@ pub fn resolve(
         Holder::Process(pid) => resolve_process(*pid, caller, host),
         Holder::Thread(tid) => resolve_thread(*tid, caller, host),
         Holder::Class(path) => resolve_class(path, caller, host, kernel),
+        Holder::Session(pid) => {
+            let message = format!(
+                "what a session is promised it asks for itself: reserve for process {pid} instead"
+            );
+            Err(Fault::new(FaultKind::BadTerms, message))
+        }
     }
+}
+
+/// The threads of a process that take part in its session.
+///
+/// # Errors
+/// With the sentence to tell.
+pub fn resolve_session(pid: i32, members: Vec<i32>, host: &dyn Host) -> Result<Resolved, Fault> {
+    let Some(leader) = host.thread(pid) else {
+        let message = "the process of the session has ended";
+        return Err(Fault::new(FaultKind::NoProcess, message));
+    };
+    let masks = members.iter().filter_map(|tid| host.affinity(*tid));
+    let Some(allowed) = common_mask(masks).filter(|mask| *mask != 0) else {
+        let message = "the threads of the session are bound to different CPUs, and a promise for all of them \
+                       has one place: let those on one CPU have a session of their own";
+        return Err(Fault::new(FaultKind::Unschedulable, message));
+    };
+    Ok(Resolved {
+        holder: Holder::Session(pid),
+        identity: leader.started,
+        class: host.class_of(pid).unwrap_or_else(ClassPath::root),
+        allowed,
+        command: leader.name,
+        notes: Vec::new(),
+        most_threads: members.len(),
+        members,
+    })
 }
 
 fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved, Fault> {
@@ -200,6 +251,7 @@ fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved
         command: leader.name,
         notes,
         most_threads,
+        members: Vec::new(),
     })
 }
 
@@ -220,6 +272,7 @@ fn resolve_thread(tid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved,
         command: thread.name,
         notes: Vec::new(),
         most_threads: 1,
+        members: Vec::new(),
     })
 }
 
@@ -260,6 +313,7 @@ fn resolve_class(
         command: String::new(),
         notes,
         most_threads: 0,
+        members: Vec::new(),
     })
 }
 

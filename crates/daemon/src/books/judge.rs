@@ -188,7 +188,10 @@ impl Books {
     fn limits(&self, contract: &Contract, question: &Question<'_>) -> Vec<Limit> {
         let asked = utilisation(contract.budget_ns, contract.period_ns);
         let limits = [
-            question.caller.and_then(|caller| self.quota(asked, caller)),
+            question
+                .caller
+                .filter(|_| !question.by.is_session())
+                .and_then(|caller| self.quota(asked, caller)),
             question
                 .caller
                 .and_then(|caller| self.users_quota(asked, caller)),

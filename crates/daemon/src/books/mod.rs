@@ -32,8 +32,8 @@ use self::holder::Resolved;
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{
-    Ask, DoorSeen, Fault, FaultKind, Kept, List, Listed, MachineSeen, Refused, Reply, Request,
-    Reserved,
+    Ask, DoorSeen, Fault, FaultKind, Holder, Kept, List, Listed, MachineSeen, Refused, Reply,
+    Request, Reserved,
 };
 use crate::terms::Terms;
 
@@ -211,6 +211,18 @@ impl Books {
             return Err(Fault::new(FaultKind::NotPermitted, message));
         }
         let by = holder::resolve(&ask.holder, caller, host, kernel)?;
+        self.ask_for(by, caller, ask)
+    }
+
+    /// The same for a holder that was found.
+    #[allow(clippy::type_complexity)]
+    fn ask_for(
+        &self,
+        by: Resolved,
+        caller: Caller,
+        ask: &Ask,
+    ) -> Result<Result<(Resolved, Reserved, Admission), Refused>, Fault> {
+        let terms = ask.terms;
         let name = self.name_for(caller, ask, &by)?;
         self.check_room(caller)?;
         let contract = terms.contract(&key_of(caller.account, &name));
@@ -242,7 +254,20 @@ impl Books {
         caller: Caller,
         ask: &Ask,
     ) -> Result<Reply, Fault> {
-        let (by, reserved, admission) = match self.ask(kernel, host, caller, ask)? {
+        let asked = self.ask(kernel, host, caller, ask)?;
+        self.enter(kernel, host, caller, ask, asked)
+    }
+
+    /// What was asked for is entered in the books, and made, if it was admitted.
+    fn enter(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        host: &dyn Host,
+        caller: Caller,
+        ask: &Ask,
+        asked: Result<(Resolved, Reserved, Admission), Refused>,
+    ) -> Result<Reply, Fault> {
+        let (by, reserved, admission) = match asked {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Reply::Refused(Box::new(refused))),
         };
@@ -272,6 +297,74 @@ impl Books {
         });
         self.nest(kernel);
         Ok(Reply::Reserved(Box::new(reserved)))
+    }
+
+    /// A contract for these threads, which take part in a session of the process that `ask` names.
+    ///
+    /// # Errors
+    /// As for any contract.
+    pub fn promise(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        host: &dyn Host,
+        caller: Caller,
+        ask: &Ask,
+        members: Vec<i32>,
+    ) -> Result<Reply, Fault> {
+        self.catch_up(kernel, host);
+        let Holder::Session(pid) = ask.holder else {
+            unreachable!("asked for by sessions alone");
+        };
+        ask.terms
+            .check()
+            .map_err(|error| Fault::new(FaultKind::BadTerms, error.to_string()))?;
+        let by = holder::resolve_session(pid, members, host)?;
+        let asked = self.ask_for(by, caller, ask)?;
+        self.enter(kernel, host, caller, ask, asked)
+    }
+
+    /// One more thread holds the contract of its session.
+    pub fn takes_part(&mut self, kernel: &mut dyn Kernel, caller: Caller, name: &str, tid: i32) {
+        if let Some(held) = self.of_session(caller, name) {
+            held.by.members.push(tid);
+            if let Some(place) = &held.place {
+                // One that has just exited holds none.
+                let _ = kernel.bind(tid, place.kernel);
+            }
+        }
+    }
+
+    /// A thread holds the contract of its session no more.
+    pub fn leaves(&mut self, kernel: &mut dyn Kernel, caller: Caller, name: &str, tid: i32) {
+        if let Some(held) = self.of_session(caller, name) {
+            held.by.members.retain(|member| *member != tid);
+            let _ = kernel.unbind(tid);
+        }
+    }
+
+    /// A session needs its contract no more.
+    pub fn withdraw(
+        &mut self,
+        kernel: &mut dyn Kernel,
+        host: &dyn Host,
+        caller: Caller,
+        name: &str,
+    ) {
+        if self.of_session(caller, name).is_some() {
+            let _ = self.release(kernel, host, caller, name);
+        }
+    }
+
+    /// How the contract of a session stands; none: it is no more.
+    pub fn standing(&self, kernel: &[KernelContract], caller: Caller, name: &str) -> Option<Kept> {
+        let held = self.held.iter().find(|held| is_of(held, caller, name))?;
+        let place = held.place.as_ref();
+        let live = |place: &Place| kernel.iter().find(|live| live.name == place.kernel);
+        Some(place.and_then(live).map(kept).unwrap_or_default())
+    }
+
+    fn of_session(&mut self, caller: Caller, name: &str) -> Option<&mut Held> {
+        self.held.iter_mut().find(|held| is_of(held, caller, name))
     }
 
     /// Whether the tables have room for one more of this caller.
@@ -433,6 +526,7 @@ impl Books {
             },
             contracts: self.held.iter().map(listed).collect(),
             door: DoorSeen::default(),
+            sessions: Vec::new(),
         }
     }
 
@@ -451,6 +545,11 @@ impl Books {
             None => key.to_owned(),
         }
     }
+}
+
+/// Whether a session of this caller holds it, under this name.
+fn is_of(held: &Held, caller: Caller, name: &str) -> bool {
+    held.by.is_session() && held.account == caller.account && held.name == name
 }
 
 /// What admission calls a contract of this account and name: an account's names are its own.

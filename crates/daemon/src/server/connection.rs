@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One client: lines in, lines out, without ever waiting for it.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use nix::poll::PollFlags;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use serde::Serialize;
 
 use super::peer::Peer;
 use crate::protocol::{Fault, FaultKind, Reply};
+use crate::sessions::Session;
 
 /// Longest request [bytes].
 const MAX_LINE: usize = 16 << 10;
@@ -23,8 +26,12 @@ pub struct Connection {
     pub peer: Peer,
     /// Whether its request was found to have to wait for its user's turn.
     pub delayed: bool,
+    /// What it has opened, if anything.
+    pub session: Option<Session>,
     received: Vec<u8>,
     unsent: Vec<u8>,
+    /// To be passed with the first byte of what is unsent.
+    passing: Option<OwnedFd>,
     heard: Instant,
     /// It sends nothing more, and may still read.
     ended: bool,
@@ -39,8 +46,10 @@ impl Connection {
             peer,
             stream,
             delayed: false,
+            session: None,
             received: Vec::new(),
             unsent: Vec::new(),
+            passing: None,
             heard: Instant::now(),
             ended: false,
             over: false,
@@ -114,8 +123,15 @@ impl Connection {
 
     /// Sends a reply, or as much of it as the client takes now.
     pub fn send(&mut self, reply: &Reply) {
+        self.say(reply, None);
+    }
+
+    /// The same of a line of a session, with a descriptor that goes along. Nothing may be unsent then.
+    pub fn say(&mut self, line: &impl Serialize, fd: Option<OwnedFd>) {
+        debug_assert!(fd.is_none() || self.unsent.is_empty());
+        self.passing = fd;
         // Nothing in a reply can fail to be written as JSON.
-        let _ = serde_json::to_writer(&mut self.unsent, reply);
+        let _ = serde_json::to_writer(&mut self.unsent, line);
         self.unsent.push(b'\n');
         self.flush();
         self.over |= self.unsent.len() > MAX_UNSENT;
@@ -127,11 +143,35 @@ impl Connection {
         self.over = true;
     }
 
+    /// It reads nothing, and is over.
+    pub fn let_go(&mut self) {
+        self.over = true;
+    }
+
+    /// Sends some of it, with the descriptor if there is one.
+    fn write(&mut self) -> io::Result<usize> {
+        let Some(fd) = &self.passing else {
+            return self.stream.write(&self.unsent);
+        };
+        let fds = [fd.as_raw_fd()];
+        let along = [ControlMessage::ScmRights(&fds)];
+        let bytes = [IoSlice::new(&self.unsent)];
+        let to = self.stream.as_raw_fd();
+        Ok(sendmsg::<()>(
+            to,
+            &bytes,
+            &along,
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        )?)
+    }
+
     fn flush(&mut self) {
         while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
+            match self.write() {
                 Ok(0) => break,
                 Ok(sent) => {
+                    self.passing = None;
                     self.heard = Instant::now();
                     drop(self.unsent.drain(..sent));
                 }

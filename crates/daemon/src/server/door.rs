@@ -124,7 +124,10 @@ impl Door {
 }
 
 fn place_of_privileged(connections: &[Connection]) -> Verdict {
-    let own = |at: &usize| connections[*at].peer.caller.privileged;
+    let own = |at: &usize| {
+        let connection = &connections[*at];
+        connection.peer.caller.privileged && connection.session.is_none()
+    };
     let all = || (0..connections.len()).filter(own);
     if all().count() < MAX_PRIVILEGED {
         return Verdict::Enter;
@@ -135,7 +138,8 @@ fn place_of_privileged(connections: &[Connection]) -> Verdict {
 
 fn place_of_user(account: u32, connections: &[Connection], now: Instant) -> Result<Verdict, Fault> {
     let mut counts: HashMap<u32, usize> = HashMap::new();
-    for connection in connections {
+    // Sessions are silent for hours, and have limits of their own.
+    for connection in connections.iter().filter(|one| one.session.is_none()) {
         let caller = &connection.peer.caller;
         if !caller.privileged {
             *counts.entry(caller.account).or_default() += 1;
@@ -149,6 +153,7 @@ fn place_of_user(account: u32, connections: &[Connection], now: Instant) -> Resu
             let silent_for = now.saturating_duration_since(connection.heard());
             !caller.privileged
                 && caller.account == account
+                && connection.session.is_none()
                 && !connection.has_line()
                 && silent_for >= silent
         };

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Sessions: what programs declare of their threads, and are promised for them.
+//!
+//! A session belongs to its connection, and ends with it. Its threads are those of the process that has
+//! connected, by the kernel's word; so nobody declares anything of another's, and no privilege is asked for:
+//! what is declared stays under the bound of all that is learnt (`core/declared.h`). A promise is another
+//! matter, and judged like every contract; the threads of the session hold it together.
+
+mod page;
+mod terms;
+
+use std::os::fd::OwnedFd;
+
+use andante_sched::contracts::CallError;
+use andante_session::{
+    Answer, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
+};
+
+use crate::books::Books;
+use crate::host::{Host, Thread};
+use crate::kernel::Kernel;
+use crate::protocol::{Kept, Reply, SessionSeen};
+use crate::server::Peer;
+
+/// Threads of a session: as many as somebody without privilege may reserve for.
+const MAX_THREADS: usize = 1024;
+/// Sessions of a user: more programs than anybody plays or watches at once.
+const MAX_OF_USER: usize = 256;
+/// Sessions of all: with the other connections they stay below what a process may open at most.
+const MAX_OF_ALL: usize = 4096;
+/// Longest name of a session [bytes].
+const MAX_NAME: usize = 64;
+
+/// A thread that takes part.
+#[derive(Debug)]
+struct Member {
+    /// Within the session.
+    number: u32,
+    tid: i32,
+    started: u64,
+}
+
+/// One program's.
+#[derive(Debug)]
+pub struct Session {
+    number: u32,
+    wish: Wish,
+    /// When its process was started: with its number that tells it from another one.
+    started: u64,
+    members: Vec<Member>,
+    joined: u32,
+    foreground: bool,
+    /// The name of its contract, and how often that was exhausted when it was last told.
+    promised: Option<(String, u64)>,
+}
+
+/// What a request is answered with.
+pub struct Answering<'a> {
+    pub books: &'a mut Books,
+    pub host: &'a dyn Host,
+    pub kernel: &'a mut dyn Kernel,
+    pub peer: Peer,
+    /// Of the next session.
+    pub number: &'a mut u32,
+    /// Sessions that the user has, and that all have.
+    pub others: [usize; 2],
+}
+
+/// The answer, and what is passed along with it.
+type Answered = Result<(Answer, Option<OwnedFd>), Fault>;
+
+/// Whether the line asks for something of a session.
+pub fn parse(line: &[u8]) -> Option<Request> {
+    serde_json::from_slice(line).ok()
+}
+
+/// Answers a request of the connection that has, or opens, this session.
+pub fn answer(
+    session: &mut Option<Session>,
+    request: Request,
+    with: &mut Answering<'_>,
+) -> (Answer, Option<OwnedFd>) {
+    let answered = match (session.as_mut(), request) {
+        (None, Request::Open(wish)) => open(wish, with).map(|opened| {
+            let number = opened.number;
+            *session = Some(opened);
+            let version = VERSION;
+            let answer = Answer::Opened(Opened {
+                version,
+                session: number,
+            });
+            (answer, None)
+        }),
+        (Some(_), Request::Open(_)) => Err(fault(
+            FaultKind::NoSession,
+            "this connection has a session already: open another connection for another session",
+        )),
+        (None, _) => Err(fault(
+            FaultKind::NoSession,
+            "there is no session yet: send `open` first",
+        )),
+        (Some(session), request) => session.answer(request, with),
+    };
+    answered.unwrap_or_else(|fault| (Answer::Error(fault), None))
+}
+
+fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
+    if wish.version != VERSION {
+        let message = format!(
+            "the program speaks version {} of Andante's sessions, and this daemon version {VERSION}: \
+             install the library that belongs to it",
+            wish.version
+        );
+        return Err(fault(FaultKind::Version, message));
+    }
+    let [own, all] = with.others;
+    if all >= MAX_OF_ALL || (own >= MAX_OF_USER && !with.peer.caller.privileged) {
+        let message = format!("you have {own} sessions, and all have {all}: close one first");
+        return Err(fault(FaultKind::Full, message));
+    }
+    terms::check(&wish.cycle)?;
+    let named = |name: &String| {
+        name.is_empty() || name.len() > MAX_NAME || name.contains(|c: char| c.is_whitespace())
+    };
+    if wish.name.as_ref().is_some_and(named) {
+        let message = format!("the name of a session is 1 to {MAX_NAME} letters without spaces");
+        return Err(fault(FaultKind::BadTerms, message));
+    }
+    let Some(process) = with.host.thread(with.peer.pid) else {
+        let message =
+            "your process cannot be seen from here: it has ended, or is hidden from Andante";
+        return Err(fault(FaultKind::NotPermitted, message));
+    };
+    *with.number = with.number.checked_add(1).unwrap_or(1);
+    Ok(Session {
+        number: *with.number,
+        wish,
+        started: process.started,
+        members: Vec::new(),
+        joined: 0,
+        foreground: false,
+        promised: None,
+    })
+}
+
+impl Session {
+    fn answer(&mut self, request: Request, with: &mut Answering<'_>) -> Answered {
+        let done = |()| (Answer::Done {}, None);
+        match request {
+            Request::Open(_) => unreachable!("answered before"),
+            Request::Join { thread, cycle } => self.join(thread, cycle, with),
+            Request::Leave { thread } => self.leave(thread, with).map(done),
+            Request::Foreground { on } => {
+                self.foreground = on;
+                Ok(done(()))
+            }
+            Request::Promise { terms } => {
+                self.withdraw(with.books, with.host, with.kernel, with.peer);
+                self.promise(&terms, with).map(|answer| (answer, None))
+            }
+            Request::Withdraw => {
+                self.withdraw(with.books, with.host, with.kernel, with.peer);
+                Ok(done(()))
+            }
+        }
+    }
+
+    fn join(&mut self, seen: i32, cycle: Option<Cycle>, with: &mut Answering<'_>) -> Answered {
+        let cycle = cycle.unwrap_or(self.wish.cycle);
+        terms::check(&cycle)?;
+        let thread = self.find(seen, with)?;
+        self.members.retain(|member| {
+            let now = with.host.name(member.tid);
+            now.is_some_and(|(_, started)| started == member.started)
+        });
+        if self.members.iter().any(|member| member.tid == thread.tid) {
+            let message = format!("thread {seen} takes part already: let it leave first");
+            return Err(fault(FaultKind::Taken, message));
+        }
+        if self.members.len() >= MAX_THREADS {
+            let message = format!(
+                "{MAX_THREADS} threads take part already: only those that somebody waits for should"
+            );
+            return Err(fault(FaultKind::Full, message));
+        }
+        let number = self.joined + 1;
+        let page = page::make(self.number, number).map_err(|error| {
+            fault(
+                FaultKind::Failed,
+                format!("no page can be made for the thread: {error}"),
+            )
+        })?;
+        let shared = with.kernel.share_page(thread.tid, page.address());
+        shared.map_err(|error| failed(seen, &error))?;
+        let declared = terms::declared(self.number, &cycle);
+        let declared = with.kernel.declare(thread.tid, Some(declared));
+        declared.map_err(|error| failed(seen, &error))?;
+        if let Some((name, _)) = &self.promised {
+            with.books
+                .takes_part(with.kernel, with.peer.caller, name, thread.tid);
+        }
+        self.joined = number;
+        self.members.push(Member {
+            number,
+            tid: thread.tid,
+            started: thread.started,
+        });
+        let joined = Answer::Joined(Joined { thread: number });
+        Ok((joined, Some(page.into_fd())))
+    }
+
+    /// The thread that the program calls so.
+    fn find(&self, seen: i32, with: &Answering<'_>) -> Result<Thread, Fault> {
+        let process = with.host.thread(with.peer.pid);
+        if process.is_none_or(|process| process.started != self.started) {
+            let message =
+                "the process that has opened this session has ended: open one of your own";
+            return Err(fault(FaultKind::NotYours, message));
+        }
+        let found = with.host.thread_of(with.peer.pid, seen);
+        let Some(thread) = found.and_then(|tid| with.host.thread(tid)) else {
+            let (kind, message) = match with.host.thread(seen) {
+                Some(other) => (
+                    FaultKind::NotYours,
+                    format!(
+                        "{seen} is a thread of process {}, not of the one that has opened this session",
+                        other.pid
+                    ),
+                ),
+                None => (
+                    FaultKind::NoThread,
+                    format!("there is no thread {seen}: give what gettid() returns"),
+                ),
+            };
+            return Err(fault(kind, message));
+        };
+        if thread.realtime {
+            let message = format!(
+                "thread {seen} runs at real-time priority, before everything that Andante schedules: \
+                 give that up, or leave it out of the session"
+            );
+            return Err(fault(FaultKind::Unschedulable, message));
+        }
+        Ok(thread)
+    }
+
+    fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let at = self.members.iter().position(|m| m.number == number);
+        let Some(at) = at else {
+            let message = format!("no thread of number {number} takes part in this session");
+            return Err(fault(FaultKind::NoThread, message));
+        };
+        let member = self.members.swap_remove(at);
+        self.lets_go(&member, with.books, with.kernel, with.peer);
+        Ok(())
+    }
+
+    /// A thread takes part no more. That it may have ended meanwhile is as good.
+    fn lets_go(&self, member: &Member, books: &mut Books, kernel: &mut dyn Kernel, peer: Peer) {
+        let _ = kernel.declare(member.tid, None);
+        if let Some((name, _)) = &self.promised {
+            books.leaves(kernel, peer.caller, name, member.tid);
+        }
+    }
+
+    fn promise(
+        &mut self,
+        asked: &andante_session::Terms,
+        with: &mut Answering<'_>,
+    ) -> Result<Answer, Fault> {
+        if self.members.is_empty() {
+            let message = "no thread takes part in this session that could hold a promise: let one join first";
+            return Err(fault(FaultKind::NoThread, message));
+        }
+        let ask = terms::ask(asked, &self.wish, with.peer.pid);
+        let tids = self.members.iter().map(|member| member.tid).collect();
+        let reply = with
+            .books
+            .promise(with.kernel, with.host, with.peer.caller, &ask, tids);
+        let reply = reply.unwrap_or_else(Reply::Error);
+        let answer = terms::answer(asked, reply);
+        if let Answer::Granted(Granted { name, .. }) = &answer {
+            self.promised = Some((name.clone(), 0));
+        }
+        Ok(answer)
+    }
+
+    fn withdraw(
+        &mut self,
+        books: &mut Books,
+        host: &dyn Host,
+        kernel: &mut dyn Kernel,
+        peer: Peer,
+    ) {
+        if let Some((name, _)) = self.promised.take() {
+            books.withdraw(kernel, host, peer.caller, &name);
+        }
+    }
+
+    /// How it is told of.
+    pub fn seen(&self, peer: Peer) -> SessionSeen {
+        SessionSeen {
+            session: self.number,
+            pid: peer.pid,
+            uid: peer.caller.uid,
+            name: self.wish.name.clone(),
+            role: self.wish.role.name().to_owned(),
+            threads: self.members.len() as u32,
+            foreground: self.foreground,
+            promised: self.promised.as_ref().map(|(name, _)| name.clone()),
+        }
+    }
+
+    /// The connection is gone.
+    pub fn end(mut self, books: &mut Books, host: &dyn Host, kernel: &mut dyn Kernel, peer: Peer) {
+        for member in &self.members {
+            // Its number may be another thread's by now.
+            let still = host.name(member.tid);
+            if still.is_some_and(|(_, started)| started == member.started) {
+                let _ = kernel.declare(member.tid, None);
+            }
+        }
+        self.withdraw(books, host, kernel, peer);
+    }
+
+    /// What has become of its promise since it was last told, by the accounts of contracts.
+    pub fn notice(&mut self, standing: impl Fn(&str) -> Option<Kept>) -> Option<Notice> {
+        let (name, told) = self.promised.as_mut()?;
+        match standing(name) {
+            None => {
+                self.promised = None;
+                let reason = "its threads have ended, or somebody has released it".to_owned();
+                Some(Notice::Ended { reason })
+            }
+            Some(kept) => {
+                let times = kept.exhaustions.saturating_sub(*told);
+                *told = kept.exhaustions;
+                (times > 0).then_some(Notice::Exhausted { times })
+            }
+        }
+    }
+}
+
+fn fault(kind: FaultKind, message: impl Into<String>) -> Fault {
+    Fault {
+        kind,
+        message: message.into(),
+    }
+}
+
+fn failed(thread: i32, error: &CallError) -> Fault {
+    let kind = match error {
+        CallError::NoThread => FaultKind::NoThread,
+        CallError::KernelThread => FaultKind::NotYours,
+        _ => FaultKind::Failed,
+    };
+    fault(kind, format!("thread {thread} cannot take part: {error}"))
+}

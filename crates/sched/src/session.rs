@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Threads of sessions: what is declared of them, and the page that each shares with the scheduler
+//! (`bpf/session.h`).
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libbpf_rs::{MapCore, MapFlags};
+
+use crate::contracts::CallError;
+use crate::loader::Scheduler;
+
+/// What a thread does again and again [ns]; 0: not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Declared {
+    /// Number of the session, not 0.
+    pub session: u32,
+    /// From one piece of work to the next.
+    pub period_ns: u32,
+    /// Until when each is to be done.
+    pub deadline_ns: u32,
+    /// CPU time that each takes.
+    pub budget_ns: u32,
+}
+
+impl Scheduler {
+    /// Lets the scheduler read what the thread says in the memory at `page`, which this process has mapped:
+    /// one page, shared, which may be unmapped afterwards.
+    ///
+    /// # Errors
+    /// There is no such thread, or the kernel cannot keep the page at hand.
+    pub fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
+        let thread = open_thread(tid)?;
+        let key = thread.as_raw_fd().to_ne_bytes();
+        let value = (page as u64).to_ne_bytes();
+        let update = self
+            .object
+            .thread_pages()
+            .update(&key, &value, MapFlags::ANY);
+        update.map_err(|error| CallError::Other(format!("its page cannot be shared: {error}")))
+    }
+}
+
+/// A descriptor of the thread, by which the kernel finds what it keeps of it.
+fn open_thread(tid: i32) -> Result<OwnedFd, CallError> {
+    /// `PIDFD_THREAD` of the kernel's `uapi/linux/pidfd.h`.
+    const PIDFD_THREAD: i32 = libc::O_EXCL;
+    // SAFETY: the call takes two numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, tid, PIDFD_THREAD) };
+    match i32::try_from(fd) {
+        // SAFETY: the kernel has just opened it for us.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(CallError::NoThread),
+    }
+}
