@@ -2,6 +2,7 @@
 //! Clients over a socket: what each gets while others do their worst.
 
 mod floods;
+mod sessions;
 
 use std::io::Write;
 use std::sync::mpsc;

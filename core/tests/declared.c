@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What programs declare of their threads (declared.h). */
+#include "contract_fixture.h"
+
+#define MS 1000000ULL
+#define BOUND 819u
+
+static const struct an_declared game = {
+	.period_ns = 16666667, .deadline_ns = 16666667, .budget_ns = 9 * MS, .session = 1};
+
+/* So many jobs of this service, one in every period of the game. */
+static struct an_learner seen(u32 jobs, u64 service_ns)
+{
+	struct an_learner l;
+	u64 now_ns = 1000 * MS;
+
+	an_learn_begin(&l, now_ns);
+	while (jobs--) {
+		an_learn_service(&l, service_ns);
+		now_ns += game.period_ns;
+		an_learn_wake(&l, now_ns);
+	}
+	return l;
+}
+
+TEST(what_is_declared_is_believed_until_it_has_been_seen)
+{
+	struct an_learner begins = seen(0, 0), known = seen(AN_LEARN_AVERAGED, 2 * MS);
+
+	CHECK_EQ(an_declared_service_ns(&game, &begins), 9 * MS);
+	CHECK_EQ(an_declared_part(&game, &begins), 9 * MS * 1024 / game.period_ns);
+	CHECK_EQ(an_declared_service_ns(&game, &known), 2 * MS);
+	CHECK_EQ(an_declared_part(&game, &known), an_learn_part(&known));
+}
+
+TEST(who_takes_more_than_it_declares_is_taken_for_what_it_takes)
+{
+	struct an_learner greedy = seen(AN_LEARN_ENOUGH, 14 * MS);
+
+	CHECK_EQ(an_declared_service_ns(&game, &greedy), 14 * MS);
+	CHECK(an_declared_part(&game, &greedy) > 9 * MS * 1024 / game.period_ns);
+}
+
+TEST(a_declared_job_is_due_when_its_program_says_at_the_latest)
+{
+	struct an_learner begins = seen(0, 0), known = seen(AN_LEARN_AVERAGED, 9 * MS);
+	struct an_promise p;
+
+	an_declared_promise(&game, &begins, BOUND, 0, &p);
+	CHECK(p.deadline_rel_ns <= game.deadline_ns && p.deadline_rel_ns >= 9 * MS);
+	CHECK(an_promise_valid(&p));
+	CHECK(!(p.flags & AN_UNAWAITED));
+	/* Sooner, by its own word for this job. */
+	an_declared_promise(&game, &known, BOUND, 10 * MS, &p);
+	CHECK_EQ(p.deadline_rel_ns, 10 * MS);
+	/* Who takes little is served soon, whatever it has time for. */
+	known = seen(AN_LEARN_AVERAGED, MS / 2);
+	an_declared_promise(&game, &known, BOUND, 0, &p);
+	CHECK(p.deadline_rel_ns <= AN_LEARN_SHORT_JOBS * MS / 2);
+}
+
+TEST(who_declares_nothing_but_that_it_is_there_is_due_like_any_other)
+{
+	const struct an_declared there = {.session = 1};
+	struct an_learner begins = seen(0, 0), known = seen(AN_LEARN_AVERAGED, 2 * MS);
+	struct an_promise p, learnt;
+
+	an_declared_promise(&there, &begins, BOUND, 0, &p);
+	CHECK(p.deadline_rel_ns <= MS);
+	known.rhythm = (struct an_rhythm){};
+	an_declared_promise(&there, &known, BOUND, 0, &p);
+	an_learn_promise(&known, BOUND, &learnt);
+	CHECK_EQ(p.deadline_rel_ns, learnt.deadline_rel_ns);
+	CHECK_EQ(p.budget_ns, learnt.budget_ns);
+}
+
+TEST(a_declared_job_may_be_as_long_as_its_period)
+{
+	const struct an_declared robot = {.period_ns = 100 * MS, .session = 1};
+	struct an_learner l = seen(0, 0);
+
+	an_learn_service(&l, 60 * MS);
+	CHECK(an_learn_goes_on(&l) && !an_declared_goes_on(&robot, &l));
+	CHECK(an_declared_goes_on(&game, &l));
+	an_learn_service(&l, 60 * MS);
+	CHECK(an_declared_goes_on(&robot, &l));
+}
+
+TEST(a_surge_doubles_what_is_expected_for_a_while)
+{
+	struct an_learner l = seen(AN_LEARN_AVERAGED, 5 * MS);
+
+	an_declared_surge(&l);
+	CHECK_EQ(an_declared_service_ns(&game, &l), 10 * MS);
+	for (u32 i = 0; i < 5; i++)
+		an_declared_surge(&l);
+	CHECK(an_declared_service_ns(&game, &l) <= AN_LEARN_SERVICE_MAX_NS);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Sessions over a socket: what programs declare, and what becomes of it when they go.
+
+use std::io::{BufRead, BufReader, IoSliceMut};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use andante_session::{Answer, Cycle, Request as Ask, Role, Terms, VERSION, Wish, page};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+
+use super::*;
+
+/// A daemon in a thread of its own, with this process and one more.
+struct Served {
+    path: std::path::PathBuf,
+    _folder: tempfile::TempDir,
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<FakeKernel>,
+}
+
+/// Threads of this process, as the machine has them.
+const OWN_THREADS: [i32; 2] = [501, 502];
+const OF_ANOTHER: i32 = 100;
+
+impl Served {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let mut host = World::new(4).host;
+        host.process(OF_ANOTHER, "mpv", &[]);
+        host.process(pid, "game", &OWN_THREADS);
+        let uid = nix::unistd::geteuid().as_raw();
+        for tid in [pid, OWN_THREADS[0], OWN_THREADS[1]] {
+            host.change(tid).uids = [uid; 3];
+        }
+        let socket = Socket::bind(&path).unwrap();
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut daemon = Daemon::new(socket, Settings::default(), host).unwrap();
+            let mut kernel = FakeKernel::default();
+            while stopped.try_recv().is_err() {
+                daemon.turn(&mut kernel, Duration::from_millis(5));
+            }
+            // What went before the end is seen to.
+            for _ in 0..20 {
+                daemon.turn(&mut kernel, Duration::from_millis(1));
+            }
+            kernel
+        });
+        Self {
+            path,
+            _folder: folder,
+            stop,
+            thread,
+        }
+    }
+
+    fn connect(&self) -> Program {
+        let stream = UnixStream::connect(&self.path).unwrap();
+        Program {
+            lines: BufReader::new(stream),
+        }
+    }
+
+    fn end(self) -> FakeKernel {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap()
+    }
+}
+
+struct Program {
+    lines: BufReader<UnixStream>,
+}
+
+impl Program {
+    fn ask(&mut self, request: &Ask) -> Answer {
+        let mut line = serde_json::to_vec(request).unwrap();
+        line.push(b'\n');
+        self.lines.get_mut().write_all(&line).unwrap();
+        let mut answer = String::new();
+        self.lines.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{answer}: {error}"))
+    }
+
+    /// The same with the descriptor that comes along.
+    fn join(&mut self, thread: i32) -> Result<OwnedFd, andante_session::Fault> {
+        let request = Ask::Join {
+            thread,
+            cycle: None,
+        };
+        let mut line = serde_json::to_vec(&request).unwrap();
+        line.push(b'\n');
+        self.lines.get_mut().write_all(&line).unwrap();
+        let mut bytes = [0; 4096];
+        let mut room = nix::cmsg_space!([RawFd; 1]);
+        let mut slices = [IoSliceMut::new(&mut bytes)];
+        let from = self.lines.get_ref().as_raw_fd();
+        let got = recvmsg::<()>(from, &mut slices, Some(&mut room), MsgFlags::empty()).unwrap();
+        let fds: Vec<RawFd> = got
+            .cmsgs()
+            .unwrap()
+            .filter_map(|message| match message {
+                ControlMessageOwned::ScmRights(fds) => Some(fds),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let length = got.bytes;
+        match serde_json::from_slice(&bytes[..length]).unwrap() {
+            Answer::Joined(_) => {
+                assert_eq!(fds.len(), 1);
+                // SAFETY: it was just received, and nobody else has it.
+                Ok(unsafe { OwnedFd::from_raw_fd(fds[0]) })
+            }
+            Answer::Error(fault) => Err(fault),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn open(version: u32) -> Ask {
+    Ask::Open(Wish {
+        version,
+        role: Role::Game,
+        cycle: Cycle {
+            period_ns: Some(16_666_667),
+            budget_ns: Some(9_000_000),
+            ..Cycle::default()
+        },
+        name: None,
+    })
+}
+
+fn kind_of(answer: Answer) -> andante_session::FaultKind {
+    match answer {
+        Answer::Error(fault) => fault.kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn threads_are_declared_and_get_a_page_each() {
+    let served = Served::new();
+    let mut program = served.connect();
+    assert!(matches!(program.ask(&open(VERSION)), Answer::Opened(_)));
+    let fd = program.join(OWN_THREADS[0]).unwrap();
+    let length = std::fs::File::from(fd).metadata().unwrap().len();
+    assert_eq!(length, page::BYTES as u64);
+    program.join(OWN_THREADS[1]).unwrap();
+    assert_eq!(program.ask(&Ask::Leave { thread: 2 }), Answer::Done {});
+    let kernel = served.end();
+    let declared = &kernel.declared[&OWN_THREADS[0]];
+    assert_eq!(
+        (declared.period_ns, declared.budget_ns),
+        (16_666_667, 9_000_000)
+    );
+    assert!(!kernel.declared.contains_key(&OWN_THREADS[1]));
+}
+
+#[test]
+fn what_makes_no_sense_is_told_apart() {
+    use andante_session::FaultKind as Kind;
+    let served = Served::new();
+    let mut program = served.connect();
+    let first = Ask::Join {
+        thread: OWN_THREADS[0],
+        cycle: None,
+    };
+    assert_eq!(kind_of(program.ask(&first)), Kind::NoSession);
+    assert_eq!(kind_of(program.ask(&open(VERSION + 1))), Kind::Version);
+    assert!(matches!(program.ask(&open(VERSION)), Answer::Opened(_)));
+    assert_eq!(kind_of(program.ask(&open(VERSION))), Kind::NoSession);
+    assert_eq!(program.join(OF_ANOTHER).unwrap_err().kind, Kind::NotYours);
+    assert_eq!(program.join(99_999).unwrap_err().kind, Kind::NoThread);
+    program.join(OWN_THREADS[0]).unwrap();
+    assert_eq!(program.join(OWN_THREADS[0]).unwrap_err().kind, Kind::Taken);
+    let leave = Ask::Leave { thread: 9 };
+    assert_eq!(kind_of(program.ask(&leave)), Kind::NoThread);
+    let bad = Ask::Join {
+        thread: OWN_THREADS[1],
+        cycle: Some(Cycle {
+            period_ns: Some(1),
+            budget_ns: Some(2),
+            ..Cycle::default()
+        }),
+    };
+    assert_eq!(kind_of(program.ask(&bad)), Kind::BadTerms);
+    served.end();
+}
+
+#[test]
+fn a_promise_is_its_threads_and_ends_with_the_connection() {
+    let served = Served::new();
+    let mut program = served.connect();
+    program.ask(&open(VERSION));
+    let terms = Terms {
+        budget_ns: 9_500_000,
+        period_ns: 16_666_667,
+        deadline_ns: None,
+        losses: 0,
+        window: 0,
+    };
+    let promise = Ask::Promise { terms };
+    let nobody = kind_of(program.ask(&promise));
+    assert_eq!(nobody, andante_session::FaultKind::NoThread);
+    program.join(OWN_THREADS[0]).unwrap();
+    assert!(matches!(program.ask(&promise), Answer::Granted(_)));
+    program.join(OWN_THREADS[1]).unwrap();
+    let list = |path: &std::path::Path| match Client::connect(path).unwrap().request(&Request::List)
+    {
+        Ok(Reply::Contracts(list)) => list,
+        other => panic!("{other:?}"),
+    };
+    let while_open = list(&served.path);
+    assert_eq!(while_open.contracts.len(), 1);
+    assert_eq!(while_open.sessions[0].threads, 2);
+    assert!(while_open.sessions[0].promised.is_some());
+    drop(program);
+    let gone = Instant::now();
+    while !list(&served.path).sessions.is_empty() {
+        assert!(gone.elapsed() < Duration::from_secs(5), "it never ends");
+    }
+    let kernel = served.end();
+    assert!(kernel.made.is_empty() && kernel.declared.is_empty());
+}
+
+#[test]
+fn what_cannot_be_promised_is_answered_with_what_can() {
+    let served = Served::new();
+    let mut program = served.connect();
+    program.ask(&open(VERSION));
+    program.join(OWN_THREADS[0]).unwrap();
+    let terms = Terms {
+        budget_ns: 16_000_000,
+        period_ns: 16_666_667,
+        deadline_ns: None,
+        losses: 0,
+        window: 0,
+    };
+    let Answer::Offer(offer) = program.ask(&Ask::Promise { terms }) else {
+        panic!("four fifths of a CPU are for contracts");
+    };
+    let nearest = offer.terms.expect("four CPUs are free");
+    assert!(nearest.budget_ns > 12_000_000 && nearest.budget_ns < 16_000_000);
+    assert!(matches!(
+        program.ask(&Ask::Promise { terms: nearest }),
+        Answer::Granted(_)
+    ));
+    served.end();
+}
