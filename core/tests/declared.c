@@ -44,7 +44,7 @@ TEST(who_takes_more_than_it_declares_is_taken_for_what_it_takes)
 TEST(a_declared_job_is_due_when_its_program_says_at_the_latest)
 {
 	struct an_learner begins = seen(0, 0), known = seen(AN_LEARN_AVERAGED, 9 * MS);
-	struct an_promise p;
+	struct an_promise p = {0};
 
 	an_declared_promise(&game, &begins, BOUND, 0, &p);
 	CHECK(p.deadline_rel_ns <= game.deadline_ns && p.deadline_rel_ns >= 9 * MS);
@@ -63,7 +63,7 @@ TEST(who_declares_nothing_but_that_it_is_there_is_due_like_any_other)
 {
 	const struct an_declared there = {.session = 1};
 	struct an_learner begins = seen(0, 0), known = seen(AN_LEARN_AVERAGED, 2 * MS);
-	struct an_promise p, learnt;
+	struct an_promise p = {0}, learnt = {0};
 
 	an_declared_promise(&there, &begins, BOUND, 0, &p);
 	CHECK(p.deadline_rel_ns <= MS);
