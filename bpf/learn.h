@@ -15,8 +15,10 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 {
 	u32 index;
 
-	if (ts->special)
-		return special_job(p, ts, leaf, now_ns);
+	if (ts->special) {
+		special_job(p, ts, leaf, now_ns);
+		return;
+	}
 	index = learnt_contract(ts);
 	if (learn_is_promised(leaf) || learn_is_background(p, ts) ||
 	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {

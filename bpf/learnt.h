@@ -73,15 +73,15 @@ static __noinline s32 learn_cpu(struct task_struct *p, u32 part, u64 now_ns)
 }
 
 /* The task, which uses this part of a CPU, is given this contract. */
-static __always_inline void learn_make(struct task_struct *p, struct task_state *ts, u32 part,
-				       struct an_promise *promise, u64 now_ns)
+an_global int learn_make(struct task_struct *p __arg_trusted, struct task_state *ts, u32 part,
+			 struct an_promise *promise, u64 now_ns)
 {
 	struct bpf_spin_lock *lock = contracts_lock();
 	u32 pid = p->pid, index;
 	s32 cpu = learn_cpu(p, part, now_ns);
 
-	if (cpu < 0)
-		return;
+	if (cpu < 0 || !ts || !promise)
+		return 0;
 	promise->cpu = cpu;
 	bpf_spin_lock(lock);
 	index = an_contract_create(&contracts, promise);
@@ -101,6 +101,7 @@ static __always_inline void learn_make(struct task_struct *p, struct task_state 
 	bpf_spin_unlock(lock);
 	stats.learnt += index != AN_NONE;
 	stats.learnt_refused += index == AN_NONE;
+	return 0;
 }
 
 /* The same, by what is known of it. */

@@ -52,14 +52,14 @@ static __always_inline u64 session_due_ns(const struct andante_page *page, u64 n
 }
 
 /* Is an event pending for the thread? All that are due are delivered, if it is put into service. */
-static __noinline bool session_pending(struct task_struct *p, struct task_state *ts, u64 now_ns,
-				       bool delivers)
+an_global bool session_pending(struct task_struct *p __arg_trusted, struct task_state *ts,
+			       u64 now_ns, bool delivers)
 {
 	struct andante_page *page = session_page(p);
 	bool pending = false;
 	u32 service;
 
-	if (!page)
+	if (!page || !ts)
 		return false;
 	for (service = 0; service < ANDANTE_SERVICES; service++) {
 		u32 raised = an_once(page->events[service].raised);
@@ -77,8 +77,8 @@ static __noinline bool session_pending(struct task_struct *p, struct task_state 
 }
 
 /* A job begins of a thread that takes part in a session. */
-static __noinline void session_job(struct task_struct *p, struct task_state *ts, u32 leaf,
-				   u64 now_ns)
+static __always_inline void session_job(struct task_struct *p, struct task_state *ts, u32 leaf,
+					u64 now_ns)
 {
 	const struct andante_page *page = session_page(p);
 	u32 index = learnt_contract(ts), part = an_declared_part(&ts->declared, &ts->learner);
@@ -107,13 +107,16 @@ static __noinline void session_job(struct task_struct *p, struct task_state *ts,
 
 /* The same of one that takes part in a session, or is of a class with a policy of its own: where
  * somebody has said how tasks are ordered nothing is learnt. */
-static __noinline void special_job(struct task_struct *p, struct task_state *ts, u32 leaf,
-				   u64 now_ns)
+an_global int special_job(struct task_struct *p __arg_trusted, struct task_state *ts, u32 leaf,
+			  u64 now_ns)
 {
+	if (!ts)
+		return 0;
 	if (!ts->policy && ts->declared.session)
-		return session_job(p, ts, leaf, now_ns);
-	if (learnt_contract(ts))
+		session_job(p, ts, leaf, now_ns);
+	else if (learnt_contract(ts))
 		contract_unbind(ts);
+	return 0;
 }
 
 /* What comes before its siblings in the queue of their contract is so far ahead of them [ns]: more
@@ -121,9 +124,11 @@ static __noinline void special_job(struct task_struct *p, struct task_state *ts,
 #define SESSION_AHEAD_NS (1ULL << 50)
 
 /* The key of a task of a contract that threads hold, in the contract's queue. */
-static __noinline u64 special_key(struct task_struct *p, struct task_state *ts, u32 leaf,
-				  u64 now_ns, u64 enq_flags)
+an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state *ts, u32 leaf,
+			  u64 now_ns, u64 enq_flags)
 {
+	if (!ts)
+		return 0;
 	if (ts->policy)
 		return leaf_policy_wants(ts, leaf, enq_flags);
 	ts->ahead = session_pending(p, ts, now_ns, false);
@@ -155,12 +160,13 @@ an_global int session_says(struct task_state *ts, u64 due_ns)
 }
 
 /* The thread stops for now, and wants to go on. */
-static __noinline void session_stops(struct task_struct *p, struct task_state *ts, u64 now_ns)
+an_global int session_stops(struct task_struct *p __arg_trusted, struct task_state *ts, u64 now_ns)
 {
 	u64 due_ns = session_due_ns(session_page(p), now_ns);
 
 	if (due_ns)
 		session_says(ts, due_ns);
+	return 0;
 }
 
 #endif

@@ -31,6 +31,7 @@ typedef s32 __s32;
 typedef s64 __s64;
 #define ANDANTE_KERNEL_TYPES
 #define __uptr
+#define __arg_trusted
 
 /* ---- what libbpf's headers say ---- */
 
