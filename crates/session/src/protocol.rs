@@ -65,6 +65,18 @@ pub struct Wish {
     pub name: Option<String>,
 }
 
+impl Wish {
+    /// A session of this sort, without a name, in this version's words.
+    pub fn new(role: Role, cycle: Cycle) -> Self {
+        Self {
+            version: VERSION,
+            role,
+            cycle,
+            name: None,
+        }
+    }
+}
+
 /// Sorts of programs. They differ in what a promise for them is like, where the program does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,6 +118,24 @@ pub struct Cycle {
     /// CPU time that it takes \[ns\]; none: the scheduler finds out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
+}
+
+impl Cycle {
+    /// At this pace \[ns\], of which nothing else is said.
+    pub fn every_ns(period_ns: u64) -> Self {
+        Self {
+            period_ns: Some(period_ns),
+            ..Self::default()
+        }
+    }
+
+    /// The same, which takes so much CPU time \[ns\].
+    pub fn taking_ns(self, budget_ns: u64) -> Self {
+        Self {
+            budget_ns: Some(budget_ns),
+            ..self
+        }
+    }
 }
 
 /// What a promise says: so much CPU time in every period, losing `losses` of every `window` periods at most.

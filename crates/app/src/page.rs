@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The page of a thread, mapped.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use andante_session::page::{BYTES, MAGIC, Page, VERSION};
+
+use crate::error::Error;
+
+/// A page that is mapped until this is dropped.
+#[derive(Debug)]
+pub struct Mapped(NonNull<Page>);
+
+// SAFETY: every word of a page is atomic, and the mapping stays where it is.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// Maps what has come from the daemon. A file that is shorter, or could be made so, is none: to touch
+    /// it might be the program's end.
+    pub fn of(fd: OwnedFd) -> Result<Self, Error> {
+        let file = File::from(fd);
+        let length = file
+            .metadata()
+            .map_err(Error::system("look at the page"))?
+            .len();
+        // SAFETY: the call takes a descriptor and a command.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if length < BYTES as u64 || seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(Error::BadPage);
+        }
+        // SAFETY: a fresh mapping of a file that is as long, and stays so.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(Error::system("map the page")(
+                std::io::Error::last_os_error(),
+            ));
+        }
+        let mapped = Self(NonNull::new(at.cast()).ok_or(Error::BadPage)?);
+        let known = mapped.magic.load(Ordering::Acquire) == MAGIC
+            && mapped.version.load(Ordering::Relaxed) == VERSION;
+        if known {
+            Ok(mapped)
+        } else {
+            Err(Error::BadPage)
+        }
+    }
+}
+
+impl std::ops::Deref for Mapped {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: it is mapped, so long, as long as this is there.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `of`, and nothing of it is lent any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), BYTES) };
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The session of a program.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use andante_session::{
+    Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Request, Terms, Wish,
+};
+use nix::unistd::{getpid, gettid};
+
+use crate::error::Error;
+use crate::page::Mapped;
+use crate::thread::Thread;
+use crate::wire::{Wire, is_nobody};
+
+/// Where Andante listens: `$ANDANTE_SOCKET`, or `/run/andante.sock`.
+pub fn socket_path() -> PathBuf {
+    std::env::var_os("ANDANTE_SOCKET").map_or_else(|| "/run/andante.sock".into(), PathBuf::from)
+}
+
+/// A session: may be used from any thread, and lasts until it and all its [`Thread`]s are dropped.
+#[derive(Debug, Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    wire: Mutex<Wire>,
+    /// The process that has opened it.
+    pid: i32,
+    fd: RawFd,
+}
+
+/// The answer to a promise that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Promised {
+    /// Yes.
+    Granted(Granted),
+    /// No; but this could be promised.
+    Offer(Offer),
+}
+
+impl Session {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// [`Error::NoDaemon`] where Andante does not run, which is no fault; [`Error::Refused`] for a wish that
+    /// makes no sense, or by a daemon of another version.
+    pub fn open(wish: Wish) -> Result<Self, Error> {
+        let path = socket_path();
+        let mut wire = Wire::connect(&path).map_err(|error| match is_nobody(&error) {
+            true => Error::NoDaemon(path),
+            false => Error::system("connect to Andante")(error),
+        })?;
+        let fd = wire.as_fd().as_raw_fd();
+        match wire.ask(&Request::Open(wish))? {
+            (Answer::Opened(_), _) => Ok(Self {
+                shared: Arc::new(Shared {
+                    wire: Mutex::new(wire),
+                    pid: getpid().as_raw(),
+                    fd,
+                }),
+            }),
+            _ => Err(strange()),
+        }
+    }
+
+    /// The calling thread takes part from now on, with a cycle of its own or the session's.
+    ///
+    /// # Errors
+    /// It takes part already, or has real-time priority; [`Error::Lost`].
+    pub fn join(&self, cycle: Option<Cycle>) -> Result<Thread, Error> {
+        let request = Request::Join {
+            thread: gettid().as_raw(),
+            cycle,
+        };
+        match self.shared.ask(&request)? {
+            (Answer::Joined(joined), Some(fd)) => {
+                let page = Mapped::of(fd)?;
+                Ok(Thread::new(self.shared.clone(), joined.thread, page))
+            }
+            _ => Err(strange()),
+        }
+    }
+
+    /// Whether the program has its user's attention.
+    ///
+    /// # Errors
+    /// [`Error::Lost`].
+    pub fn foreground(&self, on: bool) -> Result<(), Error> {
+        self.shared.done(&Request::Foreground { on })
+    }
+
+    /// Asks for a promise: so much CPU time in every period, for all threads of the session together, in the
+    /// place of the one that it has.
+    ///
+    /// # Errors
+    /// No thread has joined; [`Error::Refused`] for terms that make no sense.
+    pub fn promise(&self, terms: Terms) -> Result<Promised, Error> {
+        match self.shared.ask(&Request::Promise { terms })? {
+            (Answer::Granted(granted), _) => Ok(Promised::Granted(granted)),
+            (Answer::Offer(offer), _) => Ok(Promised::Offer(offer)),
+            _ => Err(strange()),
+        }
+    }
+
+    /// What was promised is needed no more.
+    ///
+    /// # Errors
+    /// [`Error::Lost`].
+    pub fn withdraw(&self) -> Result<(), Error> {
+        self.shared.done(&Request::Withdraw)
+    }
+
+    /// What has become of the promise, if anything has; never waits. [`Session::as_raw_fd`] is readable when
+    /// there may be something.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] once all has been told.
+    pub fn next_notice(&self) -> Result<Option<Notice>, Error> {
+        self.shared.wire()?.notice()
+    }
+}
+
+/// For poll and epoll; nothing may be read from it but by [`Session::next_notice`].
+impl AsRawFd for Session {
+    fn as_raw_fd(&self) -> RawFd {
+        self.shared.fd
+    }
+}
+
+impl Shared {
+    fn wire(&self) -> Result<MutexGuard<'_, Wire>, Error> {
+        match self.is_forked() {
+            true => Err(Error::Forked),
+            // A thread that has panicked meanwhile has left a request without its answer at worst: see `lost`.
+            false => Ok(self.wire.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    fn is_forked(&self) -> bool {
+        getpid().as_raw() != self.pid
+    }
+
+    fn ask(&self, request: &Request) -> Result<(Answer, Option<std::os::fd::OwnedFd>), Error> {
+        self.wire()?.ask(request)
+    }
+
+    /// Asks for what is answered with no more than that it is done.
+    pub fn done(&self, request: &Request) -> Result<(), Error> {
+        match self.ask(request)? {
+            (Answer::Done {}, _) => Ok(()),
+            _ => Err(strange()),
+        }
+    }
+}
+
+/// An answer to another question.
+fn strange() -> Error {
+    Error::Refused(Fault {
+        kind: FaultKind::Unknown,
+        message: "Andante has answered something else: install the library that belongs to it"
+            .into(),
+    })
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A thread of a session: its cycles, and events for it. All of it is memory that the scheduler reads.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use andante_session::Request;
+use andante_session::page::SERVICES;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::error::Error;
+use crate::page::Mapped;
+use crate::session::Shared;
+
+/// Now [ns of CLOCK_MONOTONIC]; no system call.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
+    now.map_or(0, |at| {
+        at.tv_sec() as u64 * 1_000_000_000 + at.tv_nsec() as u64
+    })
+}
+
+/// So many ns from now [ns of CLOCK_MONOTONIC].
+pub fn in_ns(ns: u64) -> u64 {
+    now_ns().saturating_add(ns)
+}
+
+/// A thread that takes part, until this is dropped.
+#[derive(Debug)]
+pub struct Thread {
+    session: Arc<Shared>,
+    number: u32,
+    page: Arc<Mapped>,
+}
+
+/// A cycle that has begun, and ends when this is dropped.
+#[derive(Debug)]
+pub struct InCycle<'a>(&'a Thread);
+
+impl Drop for InCycle<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.end();
+    }
+}
+
+impl Thread {
+    pub(crate) fn new(session: Arc<Shared>, number: u32, page: Mapped) -> Self {
+        Self {
+            session,
+            number,
+            page: Arc::new(page),
+        }
+    }
+
+    /// A cycle begins, which is to be done by then [ns of CLOCK_MONOTONIC].
+    ///
+    /// # Errors
+    /// [`Error::PastDeadline`]: then it has not begun. Whoever is late already may leave a cycle out, or give
+    /// a later deadline.
+    pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
+        self.begin_until(deadline_ns).map(|()| InCycle(self))
+    }
+
+    /// The same without a guard: [`Thread::end`] ends it.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn begin_until(&self, deadline_ns: u64) -> Result<(), Error> {
+        let now_ns = now_ns();
+        if deadline_ns <= now_ns {
+            return Err(Error::PastDeadline);
+        }
+        self.page.deadline_ns.store(deadline_ns, Relaxed);
+        self.page.begun_ns.store(now_ns, Relaxed);
+        let cycles = self.page.cycles.load(Relaxed);
+        self.page.cycles.store(cycles.wrapping_add(1), Release);
+        Ok(())
+    }
+
+    /// The cycle is done: what it took is told.
+    ///
+    /// # Errors
+    /// [`Error::NoCycle`].
+    pub fn end(&self) -> Result<(), Error> {
+        if self.page.deadline_ns.load(Relaxed) == 0 {
+            return Err(Error::NoCycle);
+        }
+        let begun_ns = self.page.begun_ns.load(Relaxed);
+        let worked_ns = now_ns().saturating_sub(begun_ns);
+        self.page.worked_ns.store(worked_ns, Relaxed);
+        self.page.deadline_ns.store(0, Release);
+        Ok(())
+    }
+
+    /// What the last cycle took, by the program's own measure [ns]: where it knows better than from its
+    /// beginning to its end.
+    pub fn report(&self, worked_ns: u64) {
+        self.page.worked_ns.store(worked_ns, Release);
+    }
+
+    /// The next cycles take more work than those before.
+    pub fn surge(&self) {
+        let surges = self.page.surges.load(Relaxed);
+        self.page.surges.store(surges.wrapping_add(1), Release);
+    }
+
+    /// Through which any thread raises events for this one.
+    pub fn sink(&self) -> Sink {
+        Sink {
+            page: self.page.clone(),
+        }
+    }
+
+    /// Whether an event of the service waits for the thread to be put into service.
+    pub fn is_pending(&self, service: usize) -> bool {
+        let raised = self
+            .page
+            .events
+            .get(service)
+            .map(|of| of.raised.load(Acquire));
+        let delivered = self.page.delivered.get(service).map(|of| of.load(Acquire));
+        raised != delivered
+    }
+
+    /// When the scheduler last looked at the page [ns of CLOCK_MONOTONIC]; 0: never.
+    pub fn read_ns(&self) -> u64 {
+        self.page.read_ns.load(Relaxed)
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        // Whatever comes of it: the daemon sees as well that the thread, or the connection, has ended.
+        let _ = self.session.done(&Request::Leave {
+            thread: self.number,
+        });
+    }
+}
+
+/// Raises events for a thread, from any thread of the process.
+#[derive(Debug, Clone)]
+pub struct Sink {
+    page: Arc<Mapped>,
+}
+
+impl Sink {
+    /// An event of this service, to be delivered then [ns of CLOCK_MONOTONIC]; 0: at once. One that is pending
+    /// still is replaced. Raise it before the thread is woken, or it comes too late for that.
+    ///
+    /// # Errors
+    /// [`Error::NoService`].
+    pub fn raise(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
+        debug_assert_eq!(self.page.events.len(), SERVICES);
+        let event = self
+            .page
+            .events
+            .get(service)
+            .ok_or(Error::NoService(service))?;
+        event.deliver_ns.store(deliver_ns, Relaxed);
+        event.raised.fetch_add(1, Release);
+        Ok(())
+    }
+}
