@@ -88,6 +88,7 @@ fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
             steps_per_ms,
             out: socket.with_extension("samples"),
             server: Some(socket.clone()),
+            session: None,
         };
         // SAFETY: this process has one thread; the child leaves by `_exit`.
         match unsafe { fork() }? {

@@ -6,6 +6,7 @@
 use std::{io, thread};
 
 use super::player::{self, Playing};
+use super::session::Speaks;
 use super::timed::{self, Typing};
 use super::{Order, Samples};
 use crate::scenario::Display;
@@ -23,7 +24,7 @@ pub(super) struct Game<'a> {
 }
 
 /// Both threads, until SIGTERM.
-pub(super) fn run(order: &Order, game: &Game<'_>) -> io::Result<Samples> {
+pub(super) fn run(order: &Order, game: &Game<'_>, speaks: &Speaks) -> io::Result<Samples> {
     let playing = Playing {
         fps: game.fps,
         work_ms: game.work_ms,
@@ -41,8 +42,11 @@ pub(super) fn run(order: &Order, game: &Game<'_>) -> io::Result<Samples> {
         display: &Display::NONE,
     };
     let (frames, updates) = thread::scope(|scope| {
-        let updates = scope.spawn(|| timed::typist(order, &updates));
-        let frames = player::run(order, &playing);
+        let updates = scope.spawn(|| {
+            let speaks = speaks.join().map_err(io::Error::other)?;
+            timed::typist(order, &updates, &speaks)
+        });
+        let frames = player::run(order, &playing, speaks);
         (frames, updates.join())
     });
     let updates = updates.map_err(|_| io::Error::other("the thread for updates has failed"))??;

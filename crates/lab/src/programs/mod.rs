@@ -16,6 +16,7 @@ mod endless;
 mod game;
 mod pingpong;
 pub(crate) mod player;
+pub(crate) mod session;
 mod timed;
 pub(crate) mod work;
 
@@ -44,6 +45,8 @@ pub(crate) struct Order {
     pub out: PathBuf,
     /// The socket of the server it is, or asks.
     pub server: Option<PathBuf>,
+    /// The session that it opens.
+    pub session: Option<session::Asked>,
 }
 
 /// What a synthetic program measured, within the measurement only.
@@ -152,6 +155,7 @@ fn prepare(order: &Order) -> nix::Result<()> {
 
 /// Runs it in this process, until SIGTERM.
 pub(crate) fn run(order: &Order) -> Result<Samples, String> {
+    let speaks = session::Speaks::open(order)?;
     let os_error = |error: nix::Error| format!("{}: {error}", order.kind.name());
     let io_error = |error: std::io::Error| format!("{}: {error}", order.kind.name());
     match &order.kind {
@@ -169,7 +173,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
                 drops: *drops,
                 by_clock: *by_clock,
             };
-            player::run(order, &playing).map_err(io_error)
+            player::run(order, &playing, &speaks).map_err(io_error)
         }
         Kind::Typist {
             keys_per_s,
@@ -189,7 +193,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
                 seed: *seed,
                 display,
             };
-            timed::typist(order, &typing).map_err(io_error)
+            timed::typist(order, &typing, &speaks).map_err(io_error)
         }
         Kind::Game {
             fps,
@@ -204,7 +208,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
                 updates_per_s: *updates_per_s,
                 update_ms: *update_ms,
             };
-            game::run(order, &game).map_err(io_error)
+            game::run(order, &game, &speaks).map_err(io_error)
         }
         Kind::Audio {
             frames,

@@ -17,6 +17,7 @@
 use std::io;
 
 use super::display::Display;
+use super::session::Speaks;
 use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
 use crate::{scenario, stop};
@@ -30,7 +31,7 @@ pub(super) struct Playing<'a> {
     pub by_clock: bool,
 }
 
-pub(super) fn run(order: &Order, playing: &Playing<'_>) -> io::Result<Samples> {
+pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::Result<Samples> {
     let &Playing { fps, drops, .. } = playing;
     let mut display = Display::open(order, playing.display)?;
     let period_ns = NS_PER_S / fps;
@@ -65,6 +66,7 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>) -> io::Result<Samples> {
         if stop::requested() {
             break;
         }
+        speaks.begin(release_ns(frame + 1));
         decode(frame);
         let mut note = |released_ns, at_ns| shown.note(released_ns, at_ns);
         match &mut display {
@@ -75,6 +77,7 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>) -> io::Result<Samples> {
                 }
             }
         }
+        speaks.end();
         frame += 1;
     }
     if let Some(display) = display {

@@ -80,6 +80,7 @@ impl Measuring {
             steps_per_ms: self.steps_per_ms,
             out: PathBuf::new(),
             server: None,
+            session: None,
         };
         stop::set(false);
         let stop_ns = order.end_ns + WARMUP_NS;

@@ -5,6 +5,7 @@ use std::io;
 use andante_sim::programs::{OFF_THE_GRID, key_presses};
 
 use super::display::Display;
+use super::session::Speaks;
 use super::{Order, Samples, preallocated, record, work};
 use crate::clock::{NS_PER_S, now_ns, sleep_until};
 use crate::{scenario, stop};
@@ -33,7 +34,7 @@ pub(super) struct Typing<'a> {
 /// Key presses at random instants (a Poisson process, the same for the same seed) or at even
 /// distances, each answered with some work and, with a display server, drawn. The latency runs from the key press to the end
 /// of the answer.
-pub(super) fn typist(order: &Order, typing: &Typing<'_>) -> io::Result<Samples> {
+pub(super) fn typist(order: &Order, typing: &Typing<'_>, speaks: &Speaks) -> io::Result<Samples> {
     let ns = |ms: &f64| (ms * 1e6).round() as u64;
     let (per_s, regular) = (typing.keys_per_s, typing.regular);
     let mut presses = key_presses(order.begin_ns, per_s, regular, typing.seed);
@@ -47,7 +48,7 @@ pub(super) fn typist(order: &Order, typing: &Typing<'_>) -> io::Result<Samples> 
         display: Display::open(order, typing.display)?,
     };
     let next = move || presses.next().filter(|at_ns| *at_ns <= until_ns);
-    answer(order, next, answering)
+    answer(order, next, answering, speaks)
 }
 
 /// Timer expiries at fixed distances; the latency runs from the expiry to the program running.
@@ -62,7 +63,12 @@ pub(super) fn waker(order: &Order, interval_us: f64) -> io::Result<Samples> {
         steps: vec![0],
         display: None,
     };
-    answer(order, move || expiries.next(), answering)
+    answer(
+        order,
+        move || expiries.next(),
+        answering,
+        &Speaks::default(),
+    )
 }
 
 /// What an event takes; lists are repeated.
@@ -84,6 +90,7 @@ fn answer(
     order: &Order,
     mut next: impl FnMut() -> Option<u64>,
     answering: Answering,
+    speaks: &Speaks,
 ) -> io::Result<Samples> {
     let mut display = answering.display;
     let mut latency_ns = preallocated(order.capacity(answering.per_s), f64::NAN);
@@ -99,6 +106,7 @@ fn answer(
         };
         let input_ns = answering.input_ns[number % answering.input_ns.len()];
         let told_ns = at_ns + input_ns;
+        speaks.awaits(told_ns);
         while now_ns() < told_ns && !stop::requested() {
             sleep_until(told_ns);
         }

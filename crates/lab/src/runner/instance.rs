@@ -8,6 +8,7 @@ use super::{Setup, clock, real};
 use crate::assets;
 use crate::error::LabError;
 use crate::programs::Order;
+use crate::programs::session::Asked;
 use crate::scenario::{Kind, Program};
 
 /// One instance of a program.
@@ -111,6 +112,7 @@ impl<'a> Instance<'a> {
             steps_per_ms: prepared.steps_per_ms,
             out: self.samples_file(),
             server: self.server_socket(prepared.setup),
+            session: asked(self.program),
         };
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";
         self.started_ns = clock::now_ns();
@@ -150,4 +152,19 @@ impl<'a> Instance<'a> {
             _ => 0,
         };
     }
+}
+
+/// What the program is to say in a session.
+fn asked(program: &Program) -> Option<Asked> {
+    let ns = |s: f64| (s * clock::NS_PER_S).round() as u64;
+    let cycle = program.kind.cycle().filter(|_| program.session)?;
+    let promise = program.contract.as_ref().filter(|c| c.in_session);
+    Some(Asked {
+        cycle: andante::Cycle {
+            period_ns: cycle.period_s.map(ns),
+            deadline_ns: None,
+            budget_ns: cycle.budget_s.map(ns),
+        },
+        promise: promise.map(|c| (c.promise.budget_ns, c.promise.period_ns)),
+    })
 }
