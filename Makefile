@@ -31,7 +31,7 @@ ONLY    :=
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
              film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
-             contract-cost quota idle policies shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+             contract-cost quota idle policies game shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
@@ -57,7 +57,7 @@ PERTURBED         := audio desktop
 with_audio        := --perturb 1 --set 'duration_s = 10'
 perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
-ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies
+ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies game
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and

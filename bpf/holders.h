@@ -254,6 +254,8 @@ static __always_inline s32 call_declare(void)
 	if (p->flags & PF_KTHREAD) {
 		error = -1; /* EPERM */
 	} else if (ts) {
+		if (call->session && !ts->declared.session)
+			an_declared_begin(&ts->learner, an_kclock_ns());
 		ts->declared.period_ns = call->promise.period_ns;
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;
 		ts->declared.budget_ns = call->promise.budget_ns;

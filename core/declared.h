@@ -35,6 +35,14 @@ struct an_declared {
 	u32 session;	 /* in which; 0: none */
 };
 
+/* The thread takes part from now on: what was seen of it before, while its program was loaded, says
+ * nothing of its cycles. When it wakes next, though that be at once, a job begins. */
+an_inline void an_declared_begin(struct an_learner *l, u64 now_ns)
+{
+	an_learn_begin(l,
+		       now_ns > AN_LEARN_DISTANCE_MIN_NS ? now_ns - AN_LEARN_DISTANCE_MIN_NS : 0);
+}
+
 /* How much one cycle takes at most [ns]. */
 an_inline u64 an_declared_service_ns(const struct an_declared *d, const struct an_learner *l)
 {

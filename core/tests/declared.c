@@ -33,6 +33,15 @@ TEST(what_is_declared_is_believed_until_it_has_been_seen)
 	CHECK_EQ(an_declared_part(&game, &known), an_learn_part(&known));
 }
 
+TEST(a_job_begins_when_a_thread_that_joins_wakes_next)
+{
+	struct an_learner l = seen(AN_LEARN_AVERAGED, 20 * MS);
+
+	an_declared_begin(&l, 5000 * MS);
+	CHECK(!an_learn_goes_on_soon(&l, 5000 * MS + 1000));
+	CHECK_EQ(an_declared_service_ns(&game, &l), 9 * MS);
+}
+
 TEST(who_takes_more_than_it_declares_is_taken_for_what_it_takes)
 {
 	struct an_learner greedy = seen(AN_LEARN_ENOUGH, 14 * MS);

@@ -4,9 +4,7 @@
 use andante_admission::{Duration, Tolerance};
 use andante_sched::contracts::MAX_PERIOD_NS;
 use andante_sched::session::Declared;
-use andante_session::{
-    Answer, Cycle, Fault, FaultKind, Granted, Offer, Role, Terms as Asked, Wish,
-};
+use andante_session::{Answer, Cycle, Fault, FaultKind, Granted, Offer, Terms as Asked, Wish};
 
 use super::fault;
 use crate::protocol::{Ask, Holder, Limit, Refused, Reply};
@@ -61,8 +59,9 @@ pub fn declared(session: u32, cycle: &Cycle) -> Declared {
     }
 }
 
-/// The contract that is asked for. A promise for frames also uses what others leave of theirs: a frame may
-/// take longer than the last one. Sound takes the same every time.
+/// The contract that is asked for. It is not flexible: such a one leaves to others what it has not used when
+/// its threads sleep, and one that wakes again in the same period would wait for the next (a game's thread for
+/// updates did, once its frame was made).
 pub fn ask(asked: &Asked, wish: &Wish, pid: i32) -> Ask {
     let tolerance = Tolerance {
         losses: asked.losses,
@@ -73,7 +72,6 @@ pub fn ask(asked: &Asked, wish: &Wish, pid: i32) -> Ask {
         terms: Terms {
             deadline_ns: asked.deadline_ns,
             tolerance,
-            flexible: wish.role != Role::Audio && tolerance == Tolerance::NONE,
             ..Terms::new(asked.budget_ns, asked.period_ns)
         },
         name: wish.name.clone(),

@@ -1,6 +1,11 @@
 //! Programs that say what they do.
 
+use crate::Ns;
 use crate::program::{Cycle, Program, Step, World};
+
+/// From a thread's asking to join to the daemon's answer, which it waits for [ns, at one instruction per
+/// ns].
+const JOIN_NS: Ns = 150_000;
 
 /// A program that takes part in a session.
 pub struct InSession<P> {
@@ -36,6 +41,7 @@ impl<P: Program> InSession<P> {
 impl<P: Program> Program for InSession<P> {
     fn step(&mut self, world: &mut World<'_>) -> Step {
         if let Some(cycle) = self.cycle.take() {
+            self.next = Some(Step::SleepUntil(world.now_ns + JOIN_NS));
             return Step::Declare(cycle);
         }
         if let Some(step) = self.next.take() {

@@ -197,6 +197,7 @@ pub mod tests {
             }),
         };
         List {
+            sessions: Vec::new(),
             now_ns,
             machine: MachineSeen {
                 cpus: vec![0, 2],
