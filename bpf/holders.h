@@ -254,7 +254,11 @@ static __always_inline s32 call_declare(void)
 	if (p->flags & PF_KTHREAD) {
 		error = -1; /* EPERM */
 	} else if (ts) {
-		if (call->session && !ts->declared.session)
+		if (call->session && ts->declared.session) {
+			bpf_task_release(p);
+			return -16; /* EBUSY */
+		}
+		if (call->session)
 			an_declared_begin(&ts->learner, an_kclock_ns());
 		ts->declared.period_ns = call->promise.period_ns;
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;

@@ -177,6 +177,9 @@ pub enum CallError {
     /// There is no such thread.
     #[error("there is no such thread")]
     NoThread,
+    /// The thread takes part in a session already.
+    #[error("it takes part in a session already")]
+    InSession,
     /// The thread is one of the kernel's.
     #[error("kernel threads hold no contracts")]
     KernelThread,
@@ -379,6 +382,7 @@ impl Scheduler {
             -28 => Err(CallError::NoRoom),
             -17 => Err(CallError::ClassHasOne),
             -3 => Err(CallError::NoThread),
+            -16 => Err(CallError::InSession),
             -2 => Err(CallError::Ended),
             -1 if matches!(call.op, call::BIND | call::DECLARE) => Err(CallError::KernelThread),
             other => Err(CallError::Other(format!("status {other}"))),

@@ -9,6 +9,7 @@ mod binding;
 mod contracts;
 mod historical;
 mod policies;
+mod session;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ const HANGS: Duration = Duration::from_secs(3600);
 type Report = BTreeMap<String, Vec<String>>;
 
 /// Programs in C beside this file.
-const COMPILED: [&str; 7] = [
-    "endless", "flood", "parts", "peers", "realtime", "ring", "threads",
+const COMPILED: [&str; 8] = [
+    "endless", "flood", "parts", "peers", "realtime", "ring", "session", "threads",
 ];
 
 /// Runs tests/kernel/NAME.sh in a machine with so many CPUs. All are given the same programs, so that a
