@@ -5,6 +5,10 @@
 
 #include "kfuncs.h"
 
+/* Are events coordinated? The core asks too, so it is here [core/contract.h]. */
+const volatile u32 events_on = 0;
+#define an_events_on events_on
+
 #include "../core/core.h"
 #include "intf.h"
 
@@ -16,6 +20,7 @@ const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may 
 const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
 const volatile u32 learn_bound = 819;	      /* of each CPU, for learnt ones [1/1024] */
 const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
+const volatile u32 event_options = 0;	      /* enum an_contract_option: rules left out */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
 

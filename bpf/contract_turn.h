@@ -14,6 +14,7 @@
 #define ANDANTE_BPF_CONTRACT_TURN_H
 
 #include "contracts.h"
+#include "events.h"
 #include "overdue.h"
 
 /* Classes with contracts around one another that a contract is charged to. */
@@ -378,6 +379,8 @@ an_global int contracts_settle(u32 cpu)
 		contract_requeue(cpu, index);
 	an_while((index = contract_overdrawn(cpu)))
 		contract_requeue(cpu, index);
+	if (events_on)
+		events_settle(cpu);
 	return 0;
 }
 
@@ -390,7 +393,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = an_kclock_ns();
+	u64 now_ns = an_kclock_ns(), until_ns = AN_NEVER;
 	u32 index, leaf, rule;
 	bool alone, parks = false;
 
@@ -404,6 +407,8 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		c->tree_ns = now_ns;
 	if (now_ns - c->tree_ns < TREE_WAITS_NS)
 		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
+	if (events_on && now_ns - c->tree_ns < TREE_WAITS_NS)
+		index = events_coordinate(cpu, index, now_ns, &until_ns);
 	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
 		c->learnt_ns = now_ns;
 	if (index && an_holder(index)->noted && an_holder(index)->cpu != cpu) {
@@ -431,6 +436,8 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_unlock(lock);
 	c->contract_leaf = leaf;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
+	if (events_on && until_ns < c->contract_check_ns)
+		c->contract_check_ns = until_ns;
 	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + LOOK_AGAIN_NS)
 		c->contract_check_ns = now_ns + LOOK_AGAIN_NS;
 	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
@@ -545,6 +552,8 @@ an_global int contract_missed(u32 cpu, u32 index)
 	if (leaf)
 		an_unpick(&trees[0], leaf);
 	an_contract_park(&contracts, index, true);
+	if (events_on)
+		an_event_undeliver(&contracts, index, contracts_clock_ns);
 	contract_note(index);
 	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */
 	bpf_spin_unlock(lock);

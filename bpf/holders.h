@@ -111,7 +111,7 @@ an_global s32 contracts_make_room(void)
 
 static __always_inline s32 contracts_begin(void)
 {
-	an_contracts_init(&contracts, 0);
+	an_contracts_init(&contracts, event_options);
 	contracts.bound = contract_bound;
 	contracts.learn_bound = learn_bound;
 	contracts.slots = 1; /* index 0 is nobody */

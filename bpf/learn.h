@@ -6,8 +6,8 @@
 #ifndef ANDANTE_BPF_LEARN_H
 #define ANDANTE_BPF_LEARN_H
 
-#include "event.h"
 #include "learnt.h"
+#include "works_for.h"
 
 /*
  * Is the task to have no more than what others leave? So it is if it was niced, or put under

@@ -189,7 +189,8 @@ an_inline void an_contract_clear(struct an_contract *c)
 		c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
 	c->position[AN_READY] = c->position[AN_TIMERS] = c->position[AN_EVENTS] = 0;
-	an_sink_clear(c);
+	if (an_events_on)
+		an_sink_clear(c);
 	c->own.left_ns = c->own.filled_ns = c->sure = c->part = 0;
 	c->split = c->piece = 0;
 	c->rank = AN_RANK_OUT;

@@ -45,20 +45,20 @@ an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
-	bool ready = heap == AN_READY;
-	u64 first = ready ? p->order[0] : p->due_ns, other = ready ? q->order[0] : q->due_ns;
+	if (heap != AN_READY) {
+		bool timers = heap == AN_TIMERS;
+		u64 first_ns = timers ? p->due_ns : p->event_first_ns;
+		u64 other_ns = timers ? q->due_ns : q->event_first_ns;
 
-	if (heap == AN_EVENTS) {
-		first = p->event_first_ns;
-		other = q->event_first_ns;
+		return first_ns != other_ns ? first_ns < other_ns : a < b;
 	}
-	if (first != other)
-		return first < other;
-	if (ready && p->order[1] != q->order[1])
+	if (p->order[0] != q->order[0])
+		return p->order[0] < q->order[0];
+	if (p->order[1] != q->order[1])
 		return p->order[1] < q->order[1];
-	if (ready && p->order[2] != q->order[2])
+	if (p->order[2] != q->order[2])
 		return p->order[2] < q->order[2];
-	if (ready && p->order[3] != q->order[3])
+	if (p->order[3] != q->order[3])
 		return p->order[3] < q->order[3];
 	return a < b;
 }

@@ -137,6 +137,14 @@ impl Object {
         }
     }
 
+    /// The program that raises events.
+    pub fn event_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_event,
+            Self::Several(skel) => &skel.progs.andante_event,
+        }
+    }
+
     /// The program that does what is asked for.
     pub fn contract_program(&self) -> &ProgramMut<'static> {
         match self {

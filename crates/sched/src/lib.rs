@@ -6,6 +6,7 @@ pub mod contracts;
 pub mod doctor;
 pub mod domains;
 mod error;
+pub mod events;
 pub mod historical;
 pub mod leaf_policy;
 mod learnt;
@@ -45,6 +46,7 @@ pub const OBJECTS: [(&str, &str); 3] = [
 
 pub use domains::Domains;
 pub use error::StateError;
+pub use events::EventRules;
 pub use historical::{Historical, Policy};
 pub use leaf_policy::{BadPolicy, LeafPolicy, PolicyError};
 pub use learnt::{LearntRoom, learnt_room};

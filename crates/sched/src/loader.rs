@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
+use crate::events::EventRules;
 use crate::skel::{SchedSkelBuilder, types};
 use crate::told::Told;
 use crate::verifying;
@@ -55,6 +56,8 @@ pub struct Options {
     pub binding: bool,
     /// CPUs of a domain with a tree and a lock of its own; none: as many as is best.
     pub domain_cpus: Option<u32>,
+    /// Whether contracts with windows can be sinks of events, and by which rules. None: nothing of it is loaded.
+    pub events: Option<EventRules>,
 }
 
 impl Default for Options {
@@ -65,6 +68,7 @@ impl Default for Options {
             leave_percent: 20,
             binding: true,
             domain_cpus: None,
+            events: None,
         }
     }
 }
@@ -124,6 +128,7 @@ pub struct Exit {
 pub struct Scheduler {
     pub(crate) object: Object,
     domains: Domains,
+    pub(crate) events: Option<EventRules>,
     link: Option<Link>,
     /// Of the programs that see what goes over sockets; none without binding.
     _sockets: Vec<Link>,
@@ -222,6 +227,7 @@ macro_rules! put_in_charge {
         if !told.idle {
             ops.cgroup_set_idle = std::ptr::null_mut();
         }
+        $open.progs.andante_event.set_autoload($options.events.is_some());
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
@@ -229,6 +235,8 @@ macro_rules! put_in_charge {
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
             knobs.learn_bound = $options.learnt_percent() * 1024 / 100;
             knobs.bindings = u32::from(binding);
+            knobs.events_on = u32::from($options.events.is_some());
+            knobs.event_options = $options.events.map_or(0, EventRules::left_out);
             knobs.nr_cpus = $possible;
             knobs.nr_cpus_online = online_cpus();
         }
@@ -288,6 +296,7 @@ impl Scheduler {
         Ok(Self {
             object,
             domains,
+            events: options.events,
             link: Some(link),
             _sockets: sockets,
         })

@@ -193,7 +193,14 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         learnt_held,
         learnt_refused,
         learnt_gave_way,
-        throttled
+        throttled,
+        events_raised,
+        event_rule_1,
+        event_rule_2,
+        event_rule_3,
+        event_rule_4,
+        event_rule_5,
+        event_forfeits
     ))
 }
 
