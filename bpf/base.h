@@ -5,9 +5,18 @@
 
 #include "kfuncs.h"
 
-/* Are events coordinated? The core asks too, so it is here [core/contract.h]. */
-const volatile u32 events_on = 0;
-#define an_events_on events_on
+/*
+ * Are events coordinated? Only the scheduler that is compiled with AN_EVENTS can (events.bpf.c): of
+ * the others no instruction is there for them. The core asks too, so it is said here
+ * [core/contract.h].
+ */
+#ifndef an_events_on
+#ifdef AN_EVENTS
+#define an_events_on true
+#else
+#define an_events_on false
+#endif
+#endif
 
 #include "../core/core.h"
 #include "intf.h"
@@ -20,9 +29,14 @@ const volatile u64 in_class_wake_ns = 200000; /* service before a classmate may 
 const volatile u32 contract_bound = 819;      /* of each CPU, for contracts [1/1024] */
 const volatile u32 learn_bound = 819;	      /* of each CPU, for learnt ones [1/1024] */
 const volatile u32 bindings = 1;	      /* servers work with their clients' shares */
-const volatile u32 event_options = 0;	      /* enum an_contract_option: rules left out */
 const volatile u32 nr_cpus = 1;		      /* possible CPUs; at most AN_MAX_CPUS */
 const volatile u32 nr_cpus_online = 1;
+#ifdef AN_EVENTS
+const volatile u32
+	event_options SEC(".rodata.events") = 0; /* enum an_contract_option: rules left out */
+#else
+#define event_options 0
+#endif
 
 /* Where the task runs, or ran last. With one CPU there is nothing to read. */
 static __always_inline u32 task_cpu(const struct task_struct *p)

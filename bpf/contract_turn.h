@@ -379,7 +379,7 @@ an_global int contracts_settle(u32 cpu)
 		contract_requeue(cpu, index);
 	an_while((index = contract_overdrawn(cpu)))
 		contract_requeue(cpu, index);
-	if (events_on)
+	if (an_events_on)
 		events_settle(cpu);
 	return 0;
 }
@@ -407,7 +407,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		c->tree_ns = now_ns;
 	if (now_ns - c->tree_ns < TREE_WAITS_NS)
 		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
-	if (events_on && now_ns - c->tree_ns < TREE_WAITS_NS)
+	if (an_events_on && now_ns - c->tree_ns < TREE_WAITS_NS)
 		index = events_coordinate(cpu, index, now_ns, &until_ns);
 	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
 		c->learnt_ns = now_ns;
@@ -436,7 +436,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	bpf_spin_unlock(lock);
 	c->contract_leaf = leaf;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
-	if (events_on && until_ns < c->contract_check_ns)
+	if (an_events_on && until_ns < c->contract_check_ns)
 		c->contract_check_ns = until_ns;
 	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + LOOK_AGAIN_NS)
 		c->contract_check_ns = now_ns + LOOK_AGAIN_NS;
@@ -552,7 +552,7 @@ an_global int contract_missed(u32 cpu, u32 index)
 	if (leaf)
 		an_unpick(&trees[0], leaf);
 	an_contract_park(&contracts, index, true);
-	if (events_on)
+	if (an_events_on)
 		an_event_undeliver(&contracts, index, contracts_clock_ns);
 	contract_note(index);
 	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */

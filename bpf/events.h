@@ -3,8 +3,8 @@
  * Events whose sinks are contracts with windows (core/event.h): they are raised, and a CPU that has
  * picked a contract lets the event scheduler have its say. Part of sched.bpf.c.
  *
- * Without `andante run --events` nothing of this is in the kernel: events_on is a constant there,
- * and the verifier drops what it rules out.
+ * `andante run --events` loads an object of its own, which is compiled with AN_EVENTS. In the
+ * others an_events_on is false, and the compiler drops what that rules out.
  */
 #ifndef ANDANTE_BPF_EVENTS_H
 #define ANDANTE_BPF_EVENTS_H
@@ -27,7 +27,7 @@ static __noinline bool events_raise(u32 index, u32 service, u64 deliver_ns, u64 
 	bool raised;
 	u32 cpu;
 
-	if (!events_on)
+	if (!an_events_on)
 		return false;
 	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
@@ -98,7 +98,9 @@ an_global int events_settle(u32 cpu)
 
 /* ---- what user space asks for ---- */
 
-struct an_event_call event_call SEC(".bss.contracts");
+struct an_event_call event_call SEC(".bss.contracts") = {};
+
+#ifdef AN_EVENTS
 
 /* Its task server is what the contracts of this CPU leave. */
 an_global int event_server(u32 cpu)
@@ -164,5 +166,7 @@ int andante_event(void *ctx)
 	return events_raise(index, event_call.service, event_call.deliver_ns, an_kclock_ns()) ? 0
 											      : -22;
 }
+
+#endif
 
 #endif

@@ -120,7 +120,7 @@ static __always_inline s32 contracts_begin(void)
 
 /* ---- what user space asks for ---- */
 
-struct an_contract_call contract_call SEC(".bss.contracts");
+struct an_contract_call contract_call SEC(".bss.contracts") = {};
 
 static __always_inline s32 call_create(void)
 {

@@ -205,7 +205,7 @@ struct an_residual {
 };
 
 struct an_contract_cpu {
-	u16 heap[3 * AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS, AN_EVENTS; slot 0 of each unused */
+	u16 heap[3 * AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS, AN_SINKS; slot 0 of each unused */
 	u32 count[4];
 	u32 holders;	 /* of the ready: how many hold budget */
 	u32 windows;	 /* contracts with AN_WINDOW, the task server aside */

@@ -32,7 +32,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 
-		q->count[AN_READY] = q->count[AN_TIMERS] = q->count[AN_EVENTS] = 0;
+		q->count[AN_READY] = q->count[AN_TIMERS] = q->count[AN_SINKS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
 		q->held = q->sure = 0;
@@ -109,7 +109,7 @@ an_outline void an_contract_detach(struct an_contracts *cs, u32 index)
 	an_heap_set(cs, index, AN_READY, false);
 	an_heap_set(cs, index, AN_TIMERS, false);
 	if (an_events_on)
-		an_heap_set(cs, index, AN_EVENTS, false);
+		an_heap_set(cs, index, AN_SINKS, false);
 }
 
 /* What the pieces of a split contract ask of their CPUs, added or taken off. */
@@ -188,7 +188,7 @@ an_inline void an_contract_clear(struct an_contract *c)
 	c->ran_ns = c->inherited_ns = c->service_ns = c->extra_ns = c->borrowed_ns =
 		c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
-	c->position[AN_READY] = c->position[AN_TIMERS] = c->position[AN_EVENTS] = 0;
+	c->position[AN_READY] = c->position[AN_TIMERS] = c->position[AN_SINKS] = 0;
 	if (an_events_on)
 		an_sink_clear(c);
 	c->own.left_ns = c->own.filled_ns = c->sure = c->part = 0;

@@ -83,7 +83,7 @@ an_inline u32 an_event_sink(struct an_contracts *cs, u32 cpu, u32 selected, u64 
 		return selected;
 	if (an_events_due(cs, cpu) > now_ns)
 		return AN_NONE;
-	return an_heap_first(an_contract_cpu(cs, cpu), AN_EVENTS);
+	return an_heap_first(an_contract_cpu(cs, cpu), AN_SINKS);
 }
 
 /* The slot after this one in a heap, if those below it are left out: up, until there is a right
@@ -260,7 +260,7 @@ an_outline void an_event_coordinate(struct an_contracts *cs, u32 cpu, u32 select
 /* C of the first event's sink, due or not; one unit of the time base if there is none. */
 an_inline u64 an_task_server_budget_ns(struct an_contracts *cs, u32 cpu, u64 base_ns)
 {
-	u32 first = an_heap_first(an_contract_cpu(cs, cpu), AN_EVENTS);
+	u32 first = an_heap_first(an_contract_cpu(cs, cpu), AN_SINKS);
 
 	return first ? an_contract(cs, first)->promise.budget_ns : base_ns;
 }

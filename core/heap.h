@@ -18,17 +18,23 @@
 
 #define AN_READY 0u
 #define AN_TIMERS 1u
-#define AN_EVENTS 2u
+#define AN_SINKS 2u
 
-/* The heap is a constant wherever it is named, and the verifier knows which. */
+/* Of how many heaps one is asked for, a power of two; the last of four there is not. */
+#define AN_HEAPS (an_events_on ? 4 : 2)
+
+/* With events the heap is a constant where it is named, and the verifier knows which of the three.
+ */
 an_inline u16 *an_heap_slot(struct an_contract_cpu *q, u32 heap, u32 at)
 {
-	return &q->heap[heap * AN_MAX_CONTRACTS + an_bounded(at, AN_MAX_CONTRACTS)];
+	if (an_events_on)
+		return &q->heap[heap * AN_MAX_CONTRACTS + an_bounded(at, AN_MAX_CONTRACTS)];
+	return &q->heap[an_bounded(heap * AN_MAX_CONTRACTS + at, 2 * AN_MAX_CONTRACTS)];
 }
 
 an_inline u32 an_heap_count(struct an_contract_cpu *q, u32 heap)
 {
-	return q->count[an_bounded(heap, 4)];
+	return q->count[an_bounded(heap, AN_HEAPS)];
 }
 
 /* The contract that comes first, or AN_NONE. */
@@ -39,26 +45,26 @@ an_inline u32 an_heap_first(struct an_contract_cpu *q, u32 heap)
 
 an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 {
-	return &c->position[an_bounded(heap, 4)];
+	return &c->position[an_bounded(heap, AN_HEAPS)];
 }
 
 an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
-	if (heap != AN_READY) {
-		bool timers = heap == AN_TIMERS;
-		u64 first_ns = timers ? p->due_ns : p->event_first_ns;
-		u64 other_ns = timers ? q->due_ns : q->event_first_ns;
+	bool timers = heap == AN_TIMERS;
+	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
-		return first_ns != other_ns ? first_ns < other_ns : a < b;
-	}
-	if (p->order[0] != q->order[0])
-		return p->order[0] < q->order[0];
-	if (p->order[1] != q->order[1])
+	if (an_events_on && heap == AN_SINKS)
+		return p->event_first_ns != q->event_first_ns
+			       ? p->event_first_ns < q->event_first_ns
+			       : a < b;
+	if (first != other)
+		return first < other;
+	if (!timers && p->order[1] != q->order[1])
 		return p->order[1] < q->order[1];
-	if (p->order[2] != q->order[2])
+	if (!timers && p->order[2] != q->order[2])
 		return p->order[2] < q->order[2];
-	if (p->order[3] != q->order[3])
+	if (!timers && p->order[3] != q->order[3])
 		return p->order[3] < q->order[3];
 	return a < b;
 }
@@ -120,13 +126,13 @@ an_outline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool i
 		at = count + 1;
 		if (at >= AN_MAX_CONTRACTS)
 			return;
-		q->count[an_bounded(heap, 4)] = at;
+		q->count[an_bounded(heap, AN_HEAPS)] = at;
 		an_heap_put(cs, q, heap, at, index);
 	} else if (!in) {
 		if (!at)
 			return;
 		*an_heap_position(c, heap) = 0;
-		q->count[an_bounded(heap, 4)] = count - 1;
+		q->count[an_bounded(heap, AN_HEAPS)] = count - 1;
 		if (at == count)
 			return;
 		/* The last takes its place. */

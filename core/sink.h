@@ -8,7 +8,7 @@
  * and none is due before it was raised, so that nobody goes first for ever.
  *
  * The sinks that want to run on a CPU, and have events, are in one more heap of that CPU
- * (AN_EVENTS), by the earliest time at which one is to be delivered. A sink that sleeps, is parked,
+ * (AN_SINKS), by the earliest time at which one is to be delivered. A sink that sleeps, is parked,
  * has run in advance already, or goes to another CPU leaves the heap, and takes its events along.
  * So the first of the heap can be served, now or when its time comes, and nobody waits behind one
  * that cannot.
@@ -95,8 +95,8 @@ an_outline void an_sink_place(struct an_contracts *cs, u32 index)
 	bool in =
 		c->runnable && !c->parked && c->event_first_ns != AN_NEVER && !an_sink_is_ahead(c);
 
-	if (in || *an_heap_position(c, AN_EVENTS))
-		an_heap_set(cs, index, AN_EVENTS, in);
+	if (in || *an_heap_position(c, AN_SINKS))
+		an_heap_set(cs, index, AN_SINKS, in);
 }
 
 /* Something about the contract has changed. What sleeps has had what its event was for. */
@@ -176,7 +176,7 @@ an_inline void an_event_undeliver(struct an_contracts *cs, u32 index, u64 now_ns
  */
 an_inline u64 an_events_due(struct an_contracts *cs, u32 cpu)
 {
-	u32 first = an_heap_first(an_contract_cpu(cs, cpu), AN_EVENTS);
+	u32 first = an_heap_first(an_contract_cpu(cs, cpu), AN_SINKS);
 
 	return first ? an_contract(cs, first)->event_first_ns : AN_NEVER;
 }

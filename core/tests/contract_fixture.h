@@ -54,7 +54,7 @@ static inline void check_contracts(u32 cpus)
 		holders[c->cpu] += c->rank == AN_RANK_BUDGET;
 		CHECK(c->rank != AN_RANK_BUDGET || c->left_ns > 0 || an_has(c, AN_EXHAUSTIVE));
 		CHECK(!c->throttled || !c->runnable || c->position[AN_TIMERS]);
-		sinks[c->cpu] += c->position[AN_EVENTS] != 0;
+		sinks[c->cpu] += c->position[AN_SINKS] != 0;
 		if (!c->split && !an_has(c, AN_TASK_SERVER))
 			utilization[c->cpu] += c->utilization;
 	}
@@ -67,8 +67,8 @@ static inline void check_contracts(u32 cpus)
 		CHECK(q->utilization >= utilization[cpu]); /* and pieces */
 		check_heap(cpu, AN_READY);
 		check_heap(cpu, AN_TIMERS);
-		CHECK_EQ(q->count[AN_EVENTS], sinks[cpu]);
-		check_heap(cpu, AN_EVENTS);
+		CHECK_EQ(q->count[AN_SINKS], sinks[cpu]);
+		check_heap(cpu, AN_SINKS);
 		for (u32 at = 1; at < q->residuals; at++)
 			CHECK(q->residual[at - 1].deadline_ns <= q->residual[at].deadline_ns);
 	}

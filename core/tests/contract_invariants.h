@@ -81,7 +81,7 @@ static inline const char *broken_place(struct an_contracts *cs, u32 index)
 		return "a throttled one is timed";
 	if (c->runnable && an_has(c, AN_WINDOW) && !c->position[AN_TIMERS])
 		return "the end of a period is timed";
-	if ((c->position[AN_EVENTS] != 0) !=
+	if ((c->position[AN_SINKS] != 0) !=
 	    (c->runnable && !c->parked && c->event_first_ns != AN_NEVER && !an_sink_is_ahead(c)))
 		return "who has events, and wants to run, and no other, is among the sinks";
 	if (c->event_first_ns != AN_NEVER && !an_contract_may_sink(c))
@@ -129,7 +129,7 @@ static inline void recount(struct an_contracts *cs, u32 index, struct contract_r
 
 	recounts[c->cpu].in_heap[AN_READY] += c->position[AN_READY] != 0;
 	recounts[c->cpu].in_heap[AN_TIMERS] += c->position[AN_TIMERS] != 0;
-	recounts[c->cpu].in_heap[AN_EVENTS] += c->position[AN_EVENTS] != 0;
+	recounts[c->cpu].in_heap[AN_SINKS] += c->position[AN_SINKS] != 0;
 	recounts[c->cpu].holders += c->rank == AN_RANK_BUDGET;
 	if (an_has(c, AN_TASK_SERVER))
 		return;
@@ -193,7 +193,7 @@ static inline const char *broken_cpu(struct an_contracts *cs, u32 cpu,
 	const struct an_contract_cpu *q = &cs->cpus[cpu];
 	const char *broken;
 
-	for (u32 heap = AN_READY; heap <= AN_EVENTS; heap++) {
+	for (u32 heap = AN_READY; heap <= AN_SINKS; heap++) {
 		if (q->count[heap] != found->in_heap[heap])
 			return "a heap has all who think they are in it";
 		broken = broken_heap(cs, cpu, heap, index);

@@ -414,7 +414,7 @@ TEST(event_order)
 	}
 	for (u32 step = 0; step < 20000; step++) {
 		u32 sink = 1 + random_below(&r, sinks),
-		    first = an_heap_first(&set.cpus[0], AN_EVENTS);
+		    first = an_heap_first(&set.cpus[0], AN_SINKS);
 		u64 due_ns = an_events_due(&set, 0);
 
 		now_ns += random_below(&r, 3);

@@ -50,7 +50,7 @@ static u32 slot_count;
 
 static inline u32 events_pending(void)
 {
-	return set.cpus[0].count[AN_EVENTS];
+	return set.cpus[0].count[AN_SINKS];
 }
 
 static inline void begin_slots(const struct slot_task *list, u32 count, u32 options)

@@ -109,9 +109,7 @@ impl Scheduler {
     }
 
     fn event_call(&mut self, call: types::an_event_call) -> Result<(), CallError> {
-        if self.events.is_none() {
-            return Err(CallError::Other("it was loaded without events".into()));
-        }
+        let without = || CallError::Other("it was loaded without events".into());
         let unmapped = || CallError::Other("its memory is not mapped".into());
         let section = self.object.contracts_mut().ok_or_else(unmapped)?;
         // SAFETY: the pointer is to the mapped section, which lives as long as the skeleton. Only this
@@ -120,6 +118,7 @@ impl Scheduler {
         let ran = self
             .object
             .event_program()
+            .ok_or_else(without)?
             .test_run(ProgramInput::default())
             .map_err(|error| CallError::Other(error.to_string()))?;
         match ran.return_value as i32 {

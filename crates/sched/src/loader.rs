@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
 use crate::events::EventRules;
+use crate::events_skel::EventsSkelBuilder;
 use crate::skel::{SchedSkelBuilder, types};
 use crate::told::Told;
 use crate::verifying;
@@ -89,6 +90,11 @@ pub enum LoadError {
         "this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}"
     )]
     TooManyCpus(usize),
+    /// Events and several domains.
+    #[error(
+        "events are coordinated where all CPUs are one domain, and here are {0}: give --domain-cpus as many as there are"
+    )]
+    EventsOfDomains(u32),
     /// The kernel's verifier gave up, by a fault of its own or because it is given too little room.
     #[error(
         "the verifier of this kernel fails at {program} (\"{words}\"), and no setting mends that: boot a newer one, for example Debian's 7.2.13 or 7.3"
@@ -227,7 +233,6 @@ macro_rules! put_in_charge {
         if !told.idle {
             ops.cgroup_set_idle = std::ptr::null_mut();
         }
-        $open.progs.andante_event.set_autoload($options.events.is_some());
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
@@ -235,8 +240,6 @@ macro_rules! put_in_charge {
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
             knobs.learn_bound = $options.learnt_percent() * 1024 / 100;
             knobs.bindings = u32::from(binding);
-            knobs.events_on = u32::from($options.events.is_some());
-            knobs.event_options = $options.events.map_or(0, EventRules::left_out);
             knobs.nr_cpus = $possible;
             knobs.nr_cpus_online = online_cpus();
         }
@@ -272,7 +275,18 @@ impl Scheduler {
     pub fn load(options: &Options) -> Result<Self, LoadError> {
         let possible = prepare()?;
         let domains = Domains::here(options.domain_cpus);
-        let (object, link, sockets) = if domains.count == 1 {
+        let (object, link, sockets) = if let Some(rules) = options.events {
+            if domains.count > 1 {
+                return Err(LoadError::EventsOfDomains(domains.count));
+            }
+            let (skel, link, sockets) =
+                put_in_charge!(EventsSkelBuilder, options, possible, |open| {
+                    if let Some(knobs) = open.maps.rodata_events_data.as_deref_mut() {
+                        knobs.event_options = rules.left_out();
+                    }
+                });
+            (Object::Events(skel), link, sockets)
+        } else if domains.count == 1 {
             let (skel, link, sockets) =
                 put_in_charge!(SchedSkelBuilder, options, possible, |open| {});
             (Object::One(skel), link, sockets)

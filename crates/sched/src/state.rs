@@ -21,8 +21,9 @@ use crate::skel::types;
 use crate::snapshot::{Bandwidth, Class, Snapshot};
 use crate::text;
 
-/// Names that the loader gives the map of the scheduler's variables: with one tree, and with several.
-const STATE_MAPS: [&str; 2] = ["sched_bp.bss", "domains_.bss"];
+/// Names that the loader gives the map of the scheduler's variables: with one tree, with several, and with
+/// events.
+const STATE_MAPS: [&str; 3] = ["sched_bp.bss", "domains_.bss", "events_b.bss"];
 /// The trees of all domains.
 const TREES_MAP: &str = ".bss.trees";
 /// What every node has been given in all domains, if there are several.
