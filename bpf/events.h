@@ -66,20 +66,28 @@ static __always_inline void event_counts(const struct an_event_decision *decisio
 }
 
 /*
- * The contract to run in place of the one that was selected (AN_NONE: best effort), and until when
- * that stands. With the lock held.
+ * The contract to run, or AN_NONE: what was picked, or the sink of an event in its place. Until
+ * when that stands is left in contract_check_ns.
  */
-static __always_inline u32 events_coordinate(u32 cpu, u32 selected, u64 now_ns, u64 *until_ns)
+an_global u32 events_pick(u32 cpu, bool alone)
 {
+	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_event_decision decision;
-	u64 due_ns;
+	u64 now_ns = an_kclock_ns(), until_ns;
+	u32 selected, rule;
 
+	bpf_spin_lock(lock);
+	now_ns = contracts_clock(now_ns);
+	selected = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
 	an_event_coordinate(&contracts, cpu, selected, now_ns, &decision);
+	until_ns = an_events_due(&contracts, cpu);
+	bpf_spin_unlock(lock);
 	event_counts(&decision);
-	due_ns = an_events_due(&contracts, cpu);
-	*until_ns = due_ns > now_ns ? due_ns : AN_NEVER;
-	if (decision.run_ns < *until_ns - now_ns)
-		*until_ns = now_ns + decision.run_ns;
+	if (until_ns <= now_ns)
+		until_ns = AN_NEVER; /* it has been looked at, and is with every pick */
+	if (decision.run_ns < until_ns - now_ns)
+		until_ns = now_ns + decision.run_ns;
+	cpu_state(cpu)->contract_check_ns = until_ns;
 	return decision.run;
 }
 

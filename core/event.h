@@ -318,6 +318,10 @@ an_outline bool an_task_server_update(struct an_contracts *cs, u32 cpu, u64 base
 		if (old->budget_ns == promise.budget_ns && old->period_ns == promise.period_ns &&
 		    old->y == promise.y)
 			return true;
+		/* Periods lie on a grid of T: the first of another T begins before the last of this
+		 * one ends. It has no time in that, or others would have less. */
+		if (old->period_ns != promise.period_ns && !an_events_as_published(cs))
+			an_contract(cs, q->server)->owes_ns = promise.budget_ns;
 		return !an_contract_set(cs, q->server, &promise);
 	}
 	q->server = an_contract_create(cs, &promise);
