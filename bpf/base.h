@@ -35,7 +35,7 @@ const volatile u32 nr_cpus_online = 1;
 const volatile u32
 	event_options SEC(".rodata.events") = 0; /* enum an_contract_option: rules left out */
 #else
-#define event_options 0
+static const u32 event_options = 0;
 #endif
 
 /* Where the task runs, or ran last. With one CPU there is nothing to read. */

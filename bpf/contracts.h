@@ -258,6 +258,8 @@ static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 	u32 cpu = an_holder(index)->cpu;
 	u64 from_ns = an_contract_budget_from_ns(an_contract(&contracts, index), now_ns);
 
+	if (an_events_on && an_sink_is_due(an_contract(&contracts, index), now_ns))
+		from_ns = now_ns; /* it may run for that [events.h] */
 	if (from_ns == AN_NEVER)
 		return;
 	if (from_ns > now_ns || an_holder(index)->kind != AN_LEARNT_OF_THREAD)
