@@ -73,6 +73,13 @@ pub struct Stats {
     pub bound: u64,
     /// Tasks that a CPU took over from another domain.
     pub pulled: u64,
+    /// Events raised for contracts (`andante run --events`).
+    pub events_raised: u64,
+    /// Of those, delivered by rules 1 to 5 (`core/event.h`); what is raised of a service before the last was
+    /// delivered is none more.
+    pub event_rules: [u64; 5],
+    /// Slots that task servers have forfeited, for there was no event.
+    pub event_forfeits: u64,
 }
 
 /// The class tree of the loaded scheduler at this instant.
@@ -141,6 +148,15 @@ pub fn stats() -> Result<Stats, StateError> {
         classes_refused: stats.classes_refused,
         bound: stats.bound,
         pulled: stats.pulled,
+        events_raised: stats.events_raised,
+        event_rules: [
+            stats.event_rule_1,
+            stats.event_rule_2,
+            stats.event_rule_3,
+            stats.event_rule_4,
+            stats.event_rule_5,
+        ],
+        event_forfeits: stats.event_forfeits,
     })
 }
 
