@@ -11,6 +11,7 @@
  *          due = an_contracts_expire(cpu, now, &kick) then look likewise at every CPU in kick
  *          an_contracts_overdrawn(cpu, now)           until there is none, of learnt or soft ones
  *          c = an_contracts_pick(cpu, now, false, &rule)
+ *          with events, an_event_coordinate()         says who runs instead [event.h]
  *          none: the class tree's turn; nothing there either: an_contracts_pick(…, true, …)
  *          run c, and set the timer to the earlier of due and now + an_contract_run_ns(c, now)
  *
