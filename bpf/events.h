@@ -43,6 +43,7 @@ static __noinline bool events_raise(u32 index, u32 service, u64 deliver_ns, u64 
 		kick_contract_cpu(cpu);
 	} else {
 		__sync_fetch_and_or(&cpu_state(cpu)->sees_to, SEES_TO_CONTRACTS);
+		cpu_state(cpu)->over = 1; /* a pick that comes before that is to know of it */
 		cpu_check_by(cpu_state(cpu), cpu, now_ns, due_ns);
 	}
 	return raised;

@@ -30,11 +30,12 @@
  * of these, but run on what they were found to need.
  *
  * Rule 4. [1] asks whether i can still be served by its deadline after j: deadline - now - C_j -
- * C_i > 0. But a third contract may come between them, which loses its period to j: so two of three
- * feasible sets with events are violated (tests/event_random.c). Here all those that come before j
- * must still fit behind it. Nobody with another deadline notices: by that one as much has been done
- * in either order. It is >= 0 here, for then i is in time; with T = 20, C = 10, as in the
- * experiment that reports 15 % swaps, > 0 can never be. AN_EVENT_STRICT takes it at its word.
+ * C_i > 0. But a third contract may come between them, and lose its period to j. Of sets that DWCS
+ * serves, though all together want more than there is, that violates three of five
+ * (tests/event_random.c). Here all those that come before j must still fit behind it. Nobody with
+ * another deadline notices: by that one as much has been done in either order. It is >= 0 here, for
+ * then i is in time; with T = 20, C = 10, as in the experiment that reports 15 % swaps, > 0 can
+ * never be. AN_EVENT_STRICT takes it at its word.
  *
  * The *task server* reserves for events what no contract has asked for: a contract with AN_WINDOW
  * and AN_TASK_SERVER, x/y = 0/(1 + largest y), C that of the first event's sink (one unit of the

@@ -188,8 +188,9 @@ enum Event {
     Limit(ClassId, Bandwidth),
     Policy(ClassId, LeafPolicy),
     Interrupt(Interrupts, Random),
-    /// The first task of the instance has an event, and again at the instants that follow.
-    Raise(InstanceId, Box<dyn Iterator<Item = Ns> + Send>),
+    /// The first task of the instance has an event, to be delivered then; and again at the instants that
+    /// follow.
+    Raise(InstanceId, Ns, Box<dyn Iterator<Item = Ns> + Send>),
     /// What the daemon does every second.
     Sweep,
 }
@@ -352,6 +353,12 @@ impl Kernel {
         })
     }
 
+    /// At `at_ns` it becomes known that the first task of the instance has an event at `deliver_ns`.
+    pub fn raise_ahead(&mut self, sink: InstanceId, at_ns: Ns, deliver_ns: Ns) {
+        let raise = Event::Raise(sink, deliver_ns, Box::new(std::iter::empty()));
+        self.at(at_ns, raise);
+    }
+
     /// The tasks of the instance hold this contract from now on, and none that they held before.
     pub fn bind(&mut self, instance: InstanceId, contract: ContractId) {
         let name = self.contracts[contract.0];
@@ -404,11 +411,12 @@ impl Kernel {
                 let (class, policy) = (*class, *policy);
                 self.takes_policy(class, policy);
             }
-            Event::Raise(instance, instants) => {
-                let (instance, next_ns) = (*instance, instants.next());
+            Event::Raise(instance, deliver_ns, instants) => {
+                let (instance, deliver_ns) = (*instance, *deliver_ns);
+                let next_ns = instants.next();
                 let first = |task: &&u32| self.tasks[**task as usize].instance == instance;
                 if let Some(task) = self.alive.iter().find(first) {
-                    (self.shell.event_raise)(*task, 0, 0);
+                    (self.shell.event_raise)(*task, 0, deliver_ns);
                 }
                 if let Some(at_ns) = next_ns {
                     (self.shell.interrupt)(at_ns, 0, EVENT | index as u64);
@@ -538,7 +546,7 @@ impl Simulation for Kernel {
     /// Without [`Settings::events`] nobody hears of them.
     fn raise(&mut self, sink: InstanceId, mut instants: Box<dyn Iterator<Item = Ns> + Send>) {
         if let Some(at_ns) = instants.next() {
-            self.at(at_ns, Event::Raise(sink, instants));
+            self.at(at_ns, Event::Raise(sink, 0, instants));
         }
     }
 

@@ -105,6 +105,22 @@ fn a_sink_goes_before_one_that_can_wait() {
     }
 }
 
+/// An event that is known before it is due, and a quantum of somebody's that ends in between.
+#[test]
+fn an_event_to_come_is_delivered_when_it_is_due() {
+    let mut m = with_events(0);
+    let contract = window(&mut m, 1, 20, 1, 2);
+    let sink = start(&mut m, under(contract), Loop);
+    hogs(&mut m, 8);
+    m.raise_ahead(sink, 3 * MS, 11 * MS + MS / 2);
+    m.run_until(20 * MS);
+    let run_ns = first_run(&m, 0, 2 * MS);
+    assert!(
+        (11 * MS + MS / 2..=11 * MS + MS / 2 + 50_000).contains(&run_ns),
+        "{run_ns}"
+    );
+}
+
 /// Its event was due while it slept; it is delivered when it wakes, its budget being used up.
 #[test]
 fn a_sink_that_sleeps_takes_its_event_along() {
