@@ -111,7 +111,7 @@ an_global s32 contracts_make_room(void)
 
 static __always_inline s32 contracts_begin(void)
 {
-	an_contracts_init(&contracts, 0);
+	an_contracts_init(&contracts, event_options);
 	contracts.bound = contract_bound;
 	contracts.learn_bound = learn_bound;
 	contracts.slots = 1; /* index 0 is nobody */
@@ -120,7 +120,7 @@ static __always_inline s32 contracts_begin(void)
 
 /* ---- what user space asks for ---- */
 
-struct an_contract_call contract_call SEC(".bss.contracts");
+struct an_contract_call contract_call SEC(".bss.contracts") = {};
 
 static __always_inline s32 call_create(void)
 {

@@ -47,10 +47,13 @@ mod call {
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
 pub(crate) const LEARNT_OF_THREAD: u8 = 4;
 
+/// `AN_TASK_SERVER`: of the event scheduler, not of anybody who asked.
+const TASK_SERVER: u32 = 1 << 7;
+
 /// A contract in the kernel: which slot, and which use of it. Never given out twice until the slot
 /// has been used 32768 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ContractName(u32);
+pub struct ContractName(pub(crate) u32);
 
 impl ContractName {
     /// For those who stand in for a kernel in tests.
@@ -282,7 +285,8 @@ impl Scheduler {
     /// # Errors
     /// Only such as should never be.
     pub fn contract_sweep(&mut self) -> Result<(), CallError> {
-        self.call(named(call::SWEEP, ContractName(0))).map(drop)
+        self.call(named(call::SWEEP, ContractName(0)))?;
+        self.event_servers()
     }
 
     /// The contracts that there are.
@@ -298,7 +302,9 @@ impl Scheduler {
                 .filter_map(|index| {
                     let holder = (&raw const (*section).holders[index]).read_volatile();
                     let found = (&raw const (*section).contracts.contracts[index]).read_volatile();
-                    (found.used != 0 && holder.ended == 0).then(|| seen(index, &found, &holder))
+                    let held = found.promise.flags & TASK_SERVER == 0;
+                    (found.used != 0 && holder.ended == 0 && held)
+                        .then(|| seen(index, &found, &holder))
                 })
                 .collect()
         }

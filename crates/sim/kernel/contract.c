@@ -49,6 +49,12 @@ OTHERWISE int sim_contract_sweep(void)
 	return 0;
 }
 
+OTHERWISE int sim_event_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	(void)task, (void)service, (void)deliver_ns;
+	return REFUSED;
+}
+
 OTHERWISE void sim_contract_scarce(uint32_t learnt_most)
 {
 	(void)learnt_most;

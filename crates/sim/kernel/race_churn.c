@@ -129,6 +129,15 @@ static void changes_cgroup(enum op op)
 	}
 }
 
+/* An event for a task that may hold a contract with a window, now or later. */
+static void raises(u32 task)
+{
+	struct task_struct *p = chance(2) ? m.tasks[task] : any_task();
+
+	if (p)
+		sim_event_raise(p->number, (u32)chance(5), m.now_ns + chance(2) * chance(30 * MS));
+}
+
 static void promises(u32 task)
 {
 	/* Only CPUs of the first domain do; so the daemon asks for no others. */
@@ -146,10 +155,17 @@ static void promises(u32 task)
 	if (calling || !m.rqs[promise.cpu].active)
 		return;
 	calling = true;
-	if (*name) {
+	if (trial.events) {
+		for (u32 left = (u32)chance(4); left; left--)
+			raises(task);
+		promise.flags = 1 << 4 | (u32)chance(2) << 5; /* AN_WINDOW, AN_WORK_CONSERVING */
+		promise.y = 1 + (u32)chance(4);
+		promise.x = (u32)chance(promise.y);
+	}
+	if (*name && (!trial.events || !chance(4))) {
 		sim_contract_remove(*name);
 		*name = 0;
-	} else {
+	} else if (!*name) {
 		*name = sim_contract_create(&promise, NULL, 0, -1);
 		if (*name)
 			sim_contract_bind(task, *name);

@@ -25,6 +25,10 @@ void model_knobs(void)
 	knob(&bindings, &m.options.bindings, sizeof(u32));
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 	knob(&nr_cpus_online, &online, sizeof(u32));
+#ifdef AN_EVENTS
+	knob(&events_on, &m.options.events, sizeof(u32));
+	knob(&event_options, &m.options.event_options, sizeof(u32));
+#endif
 	knobs_of_domains();
 }
 
@@ -155,8 +159,27 @@ int sim_contract_sweep(void)
 {
 	memset(&contract_call, 0, sizeof(contract_call));
 	contract_call.op = AN_CALL_SWEEP;
+#ifdef AN_EVENTS
+	if (events_on) {
+		memset(&event_call, 0, sizeof(event_call));
+		event_call.op = AN_EVENT_SERVERS;
+		model_assert(!andante_event(NULL));
+	}
+#endif
 	return andante_contract(NULL);
 }
+
+#ifdef AN_EVENTS
+int sim_event_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	memset(&event_call, 0, sizeof(event_call));
+	event_call.op = AN_EVENT_RAISE;
+	event_call.pid = m.tasks[task]->pid;
+	event_call.service = service;
+	event_call.deliver_ns = deliver_ns;
+	return andante_event(NULL);
+}
+#endif
 
 void sim_contract_scarce(uint32_t learnt_most)
 {

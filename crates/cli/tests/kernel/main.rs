@@ -309,6 +309,20 @@ fn loads_in_under_five_seconds_of_virtual_time() {
     verifies_easily(&report);
 }
 
+/// Events ask more of the verifier; who has not asked for them does not pay for that (above).
+#[test]
+#[ignore = "needs the virtual machine"]
+fn loads_with_events() {
+    for options in [&["--events"][..], &["--policy", "dwcs", "--events=4,5"]] {
+        let report = in_charge("load", options, 1);
+        assert!(number(&report, "load_s") < 8.0, "{report:?}");
+        for program in &report["verified"] {
+            let (_, instructions) = program.split_once(' ').expect("name and count");
+            assert!(instructions.parse::<u32>().unwrap() < 400_000, "{program}");
+        }
+    }
+}
+
 /// With the priority of everybody else it took 38 s, without a word.
 #[test]
 #[ignore = "needs the virtual machine"]
