@@ -34,6 +34,7 @@ enum op {
 	OP_RELOAD,
 	OP_QUOTA,
 	OP_POLICY,
+	OP_SESSION,
 	OP_KINDS,
 };
 

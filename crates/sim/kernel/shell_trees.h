@@ -121,6 +121,14 @@ int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_
 	return andante_contract(NULL);
 }
 
+int sim_leave(uint32_t task)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_DECLARE;
+	contract_call.pid = m.tasks[task]->pid;
+	return andante_contract(NULL);
+}
+
 static struct andante_page *page_of(uint32_t task)
 {
 	struct thread_page *of = bpf_task_storage_get(&thread_pages, m.tasks[task], 0, 0);
@@ -145,6 +153,14 @@ void sim_due(uint32_t task, uint64_t deadline_ns)
 
 	if (page)
 		page->deadline_ns = deadline_ns;
+}
+
+void sim_scribble(uint32_t task, uint32_t word, uint64_t value)
+{
+	u64 *page = m.tasks[task]->gone ? NULL : (u64 *)page_of(task);
+
+	if (page)
+		page[word % (sizeof(struct andante_page) / 8)] = value;
 }
 
 int sim_contract_remove(uint32_t name)

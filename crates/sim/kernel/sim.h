@@ -176,6 +176,9 @@ uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t c
 int sim_contract_bind(uint32_t task, uint32_t name);
 /* The task takes part in a session, with such a cycle [ns]; 0 each: not said. */
 int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_t budget_ns);
+int sim_leave(uint32_t task);
+/* Anything, in any word of the page that the task shares with the scheduler. */
+void sim_scribble(uint32_t task, uint32_t word, uint64_t value);
 /* An event of the service is raised for the task, to be delivered then; 0: at once. */
 void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
 /* The job of the task is due then, by its own word; 0: it does not say. */
