@@ -59,7 +59,8 @@
 
 #include "contract_run.h"
 
-/* Most that rule 4 looks at; where more come before the sink, it does not go first. */
+/* Most that rule 4 looks at, for a lock is held; where more come before the sink it does not go
+ * first. */
 #define AN_MAX_WAITING 64u
 
 /* What the event scheduler made of a pick. */
@@ -170,6 +171,11 @@ an_inline bool an_event_makes_way(struct an_contracts *cs, u32 i)
 	return !an_has(an_contract(cs, i), AN_LEARNT) || an_events_as_published(cs);
 }
 
+an_inline bool an_is_task_server(struct an_contracts *cs, u32 i)
+{
+	return i && an_contract_cpu(cs, an_contract(cs, i)->cpu)->server == i;
+}
+
 /* Which rule applies to i, selected, and j, the sink of the first event. */
 an_inline u32 an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 {
@@ -177,7 +183,7 @@ an_inline u32 an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 	u32 without = cs->options;
 
 	if (!j)
-		return i && an_has(c, AN_TASK_SERVER) ? AN_RULE_TASK_SERVER : AN_RULE_NONE;
+		return an_is_task_server(cs, i) ? AN_RULE_TASK_SERVER : AN_RULE_NONE;
 	if (i == j)
 		return AN_RULE_EVENT_1;
 	if (!i || c->rank == AN_RANK_BORROW)
@@ -190,7 +196,7 @@ an_inline u32 an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 			       : AN_RULE_NONE;
 	if (!(without & AN_EVENT_NO_RULE_4) && an_event_swaps(cs, i, j, now_ns))
 		return AN_RULE_EVENT_4;
-	if (!an_has(c, AN_TASK_SERVER))
+	if (!an_is_task_server(cs, i))
 		return AN_RULE_NONE;
 	return without & AN_EVENT_NO_RULE_5 ? AN_RULE_TASK_SERVER : AN_RULE_EVENT_5;
 }
