@@ -23,6 +23,7 @@
 //! Without the daemon [`Session::open`] fails with [`Error::NoDaemon`], and the program goes on without.
 
 mod error;
+mod fork;
 mod page;
 mod session;
 mod thread;
