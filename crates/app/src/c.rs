@@ -327,3 +327,16 @@ impl From<Error> for Failure {
         Self::Known(code_of(&error), error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_goes_no_further() {
+        assert_eq!(called(|| panic!("as if there were a fault")), -12);
+        // SAFETY: it ends with a 0, and lasts until the next call.
+        let message = unsafe { std::ffi::CStr::from_ptr(andante_last_message()) };
+        assert_eq!(message, explanation(-12));
+    }
+}

@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn no_more_is_given_than_there_is_room_for() {
-        let mut room = [0xff_u64; 70];
+        let mut room = [u64::MAX; 70];
         let length = 16 + REASON_BYTES + 8;
         let notice = Notice::of(Some(crate::Notice::Exhausted { times: 3 }));
         // SAFETY: there is room for it.
