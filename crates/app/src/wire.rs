@@ -89,7 +89,11 @@ impl Wire {
         self.fds.clear();
         let mut line = serde_json::to_vec(request).map_err(|_| Error::Lost)?;
         line.push(b'\n');
-        self.send(&line, until)?;
+        match self.send(&line, until) {
+            // Whoever is turned away at the door is told why, and that is still to be read.
+            Ok(()) | Err(Error::Lost) => {}
+            Err(error) => return Err(error),
+        }
         loop {
             match self.next_line()? {
                 Some(Said::Answer(answer)) => return Ok((answer, self.fds.pop_front())),

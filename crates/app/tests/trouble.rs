@@ -30,6 +30,8 @@ enum Does {
     Nothing,
     /// Ends, with the request unread.
     Dies,
+    /// Does not wait for a request.
+    TurnsAway(&'static [u8]),
 }
 
 /// A daemon that does this with one program, request by request, and then ends.
@@ -86,6 +88,9 @@ fn serve(stream: &UnixStream, does: Vec<Does>) {
             };
             return until("there is a request", came);
         }
+        if let Does::TurnsAway(bytes) = does {
+            return drop((&*stream).write_all(bytes));
+        }
         let mut line = String::new();
         if requests.read_line(&mut line).unwrap_or(0) == 0 {
             return;
@@ -101,7 +106,7 @@ fn serve(stream: &UnixStream, does: Vec<Does>) {
                 sendmsg::<()>(to, &bytes, &along, MsgFlags::MSG_NOSIGNAL, None).unwrap();
             }
             Does::Nothing => while requests.read_line(&mut line).is_ok_and(|length| length > 0) {},
-            Does::Dies => unreachable!("seen to above"),
+            Does::Dies | Does::TurnsAway(_) => unreachable!("seen to above"),
         }
     }
 }
@@ -230,6 +235,18 @@ fn nonsense_is_not_taken_for_an_answer() {
     let page = Does::Passes(JOINED, good_page());
     let odd = Odd::new(vec![says(OPENED), page, says(&both), says(DONE)]);
     assert_eq!(odd.seen_by(&program)[..3], [0, 0, 0]);
+}
+
+#[test]
+fn whoever_is_turned_away_is_told_why() {
+    let workshop = Workshop::new();
+    let program = workshop.program("trouble.c", &[]);
+    let sentence = b"{\"error\":{\"kind\":\"busy\",\"message\":\"you come too often\"}}\n";
+    // The program sends before the connection is closed, or after.
+    for _ in 0..20 {
+        let odd = Odd::new(vec![Does::TurnsAway(sentence)]);
+        assert_eq!(odd.seen_by(&program)[..2], [-30, NO_SESSION]);
+    }
 }
 
 #[test]
