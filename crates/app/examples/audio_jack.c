@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A tone for JACK, or PipeWire in its place. JACK's thread calls process() once a period; a cycle
- *is what happens in there, and due when the next period begins. Beginning and ending take no lock
- *and make no system call.
+ * is what happens in there, and due when the next period begins. Beginning and ending take no lock
+ * and make no system call.
  *
  * Threads with real-time priority come before all that Andante schedules. Where JACK has that
- *(jackd -R, the default) joining returns ANDANTE_E_UNSCHEDULABLE, or has no effect, and the tone is
- *played as without Andante: for this start jackd with -r.
+ * (jackd -R, the default) joining returns ANDANTE_E_UNSCHEDULABLE, or has no effect, and the tone
+ * is played as without Andante: for this start jackd with -r.
  *
  *	cc -std=gnu99 -O2 audio_jack.c -o audio_jack $(pkg-config --cflags --libs jack) -ldl -lm
  */

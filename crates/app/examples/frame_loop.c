@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sixty frames a second, each of so many ms of work: frame_loop [FRAMES [WORK_MS]]. Says at the end
- *how many were late. Runs with Andante and without it.
+ * Sixty frames a second, each of so many ms of work: frame_loop [FRAMES [WORK_MS]]. Says at the
+ * end how many were late. Runs with Andante and without it.
  *
  *	cc -std=gnu99 -O2 frame_loop.c -o frame_loop -ldl
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A window of SDL 2 whose colour changes with every frame of the display. What the display will
- *show next is due when it next asks; whether the window has its user's attention is told as well.
+ * show next is due when it next asks; whether the window has its user's attention is told as well.
  *
  *	cc -std=gnu99 -O2 frame_loop_sdl.c -o frame_loop_sdl $(pkg-config --cflags --libs sdl2) -ldl
  */

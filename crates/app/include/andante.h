@@ -2,14 +2,14 @@
 /*
  * For applications that say what they wait for: sessions, deadlines and events with Andante.
  *
- *	struct andante_wish wish = {sizeof wish};
+ *	struct andante_wish wish = {.size = sizeof wish, .role = ANDANTE_ROLE_GAME};
  *	andante_session *session;
  *	andante_thread *thread;
  *
- *	wish.role = ANDANTE_ROLE_GAME;
  *	wish.period_ns = 16666667;
- *	andante_open(&wish, &session);          NULL without Andante: all that follows does nothing
- *then andante_join(session, NULL, &thread);   in the thread that draws while (wait_for_frame()) {
+ *	andante_open(&wish, &session);		stores NULL without Andante
+ *	andante_join(session, NULL, &thread);	in the thread that draws
+ *	while (wait_for_frame()) {
  *		andante_begin(thread, andante_now_ns() + 16666667);
  *		draw();
  *		andante_end(thread);
@@ -18,29 +18,29 @@
  *	andante_close(session);
  *
  * Errors. Functions return 0, or a value above 0 where they say so, or one of ANDANTE_E_*, which
- *are negative. None of them keeps a program from going on without Andante. A NULL handle is no
- *mistake: the call returns ANDANTE_E_NO_SESSION, and does nothing else. No call raises SIGPIPE, or
- *ends the program.
+ * are negative. None of them keeps a program from going on without Andante. A NULL handle is no
+ * mistake: the call returns ANDANTE_E_NO_SESSION, and does nothing else. No call raises SIGPIPE,
+ * or ends the program.
  *
  * Units. Times are in nanoseconds; instants are those of CLOCK_MONOTONIC, as andante_now_ns()
- *returns them.
+ * returns them.
  *
  * Time taken. begin, end, report, surge, raise and pending are a few loads and stores in memory
- *that is shared with the scheduler, and beginning and ending read the clock: no system call, no
- *lock, no allocation. They may be called where sound is made. All others may ask the daemon and
- *wait for its answer, for two seconds at most.
+ * that is shared with the scheduler, and beginning and ending read the clock. Those that succeed
+ * make no system call, take no lock and allocate nothing, and may be called where sound is made.
+ * All others may ask the daemon and wait for its answer, for two seconds at most.
  *
- * Threads. Each function says who may call it. No handle may be used any more once it was freed, or
- *while it is.
+ * Threads. Each function says who may call it. No handle may be used any more once it was freed,
+ * or while it is.
  *
- * fork and exec. A child of fork() leaves its parent's session alone: calls with its handles return
- * ANDANTE_E_FORKED, and closing them frees the child's memory. It may open a session of its own.
- *(Children of a bare clone() are not noticed by begin, end, report, surge, raise and pending.)
- *Nothing is left open by exec.
+ * fork and exec. A child of fork() leaves its parent's session alone: calls with its handles
+ * return ANDANTE_E_FORKED, and closing them frees the child's memory. It may open a session of its
+ * own. (Children of a bare clone() are not noticed by begin, end, report, surge, raise and
+ * pending.) Nothing is left open by exec.
  *
  * Growth. Structures begin with their size, to be set to sizeof by the caller; fields that are 0
- *are not said. So fill them with zeros first. Later versions add fields at the end, and what was
- *compiled before goes on to work.
+ * are not said. So fill them with zeros first. Later versions add fields at the end, and what was
+ * compiled before goes on to work.
  */
 #ifndef ANDANTE_H
 #define ANDANTE_H
@@ -67,12 +67,10 @@ enum andante_error {
 	ANDANTE_E_PAST_DEADLINE = -6, /* the deadline has passed already */
 	ANDANTE_E_NO_CYCLE = -7,      /* no cycle was begun */
 	ANDANTE_E_NO_SERVICE = -8,    /* there is no service of this number */
-	ANDANTE_E_BAD_PAGE =
-		-9, /* the daemon's pages are laid out otherwise: versions do not match */
-	ANDANTE_E_INVALID =
-		-10, /* an argument makes no sense: a size, a role, a NULL where none may be */
-	ANDANTE_E_SYSTEM = -11,	  /* the system has refused something */
-	ANDANTE_E_INTERNAL = -12, /* a fault of this library */
+	ANDANTE_E_BAD_PAGE = -9,      /* the daemon's pages are laid out otherwise */
+	ANDANTE_E_INVALID = -10,      /* an argument makes no sense: a size, a role, a NULL */
+	ANDANTE_E_SYSTEM = -11,	      /* the system has refused something */
+	ANDANTE_E_INTERNAL = -12,     /* a fault of this library */
 	/* The daemon has refused it: */
 	ANDANTE_E_REFUSED = -20,     /* for a reason that this version does not know */
 	ANDANTE_E_BAD_REQUEST = -21, /* it does not understand the request */
@@ -122,8 +120,10 @@ struct andante_cycle {
 	uint64_t budget_ns; /* all three as above */
 };
 
-/* What a promise says: so much CPU time in every period, of which in any `window` periods at most
- * `losses` fail. */
+/*
+ * What a promise says: so much CPU time in every period, of which in any `window` periods at most
+ * `losses` fail.
+ */
 struct andante_terms {
 	uint32_t size;	   /* sizeof(struct andante_terms) */
 	uint32_t losses;   /* 0: none */
@@ -137,13 +137,14 @@ struct andante_terms {
 #define ANDANTE_NAME_BYTES 128u
 #define ANDANTE_REASON_BYTES 512u
 
-/* The answer to a promise that was asked for. Texts are UTF-8, end with a 0, and are cut to their
- * length. */
+/*
+ * The answer to a promise that was asked for. Texts are UTF-8, end with a 0, and are cut to their
+ * length.
+ */
 struct andante_answer {
 	uint32_t size;	  /* sizeof(struct andante_answer), set by the caller */
 	uint32_t granted; /* 1: yes; 0: no */
-	uint32_t nearest; /* 1: the terms below could be promised; 0: nothing near those could. 0 if
-			     granted */
+	uint32_t nearest; /* 1: not granted, but the terms below could be; else 0 */
 	uint32_t losses;
 	uint32_t window;
 	uint32_t reserved;
@@ -151,8 +152,7 @@ struct andante_answer {
 	uint64_t period_ns;
 	uint64_t deadline_ns;
 	char name[ANDANTE_NAME_BYTES]; /* of the promise, in `andante reserve --list` too; or "" */
-	char reason[ANDANTE_REASON_BYTES]; /* what stands in the way, or should be known, in
-					      sentences; or "" */
+	char reason[ANDANTE_REASON_BYTES]; /* what stands in the way, or should be known; or "" */
 };
 
 /* What has become of a promise. */
@@ -180,14 +180,15 @@ int andante_open(const struct andante_wish *wish, andante_session **session);
 
 /*
  * Frees the handle. The session ends, and with it its promise, once all its threads have left as
- * well. Any thread, once, after all other calls with this handle have returned. Errors: NO_SESSION.
+ * well. Any thread, once, after all other calls with this handle have returned. Errors:
+ * NO_SESSION.
  */
 int andante_close(andante_session *session);
 
 /*
- * The calling thread takes part from now on, with this cycle or, with NULL, the session's; stores a
- * handle for it in *thread, or NULL. It is valid until andante_leave, even when the session's was
- * closed before. Errors: NO_SESSION; LOST; LATE; FORKED; BAD_PAGE; INVALID; SYSTEM; TAKEN,
+ * The calling thread takes part from now on, with this cycle or, with NULL, the session's; stores
+ * a handle for it in *thread, or NULL. It is valid until andante_leave, even when the session's
+ * was closed before. Errors: NO_SESSION; LOST; LATE; FORKED; BAD_PAGE; INVALID; SYSTEM; TAKEN,
  * UNSCHEDULABLE, FULL, BAD_TERMS.
  */
 int andante_join(andante_session *session, const struct andante_cycle *cycle,
@@ -195,8 +196,8 @@ int andante_join(andante_session *session, const struct andante_cycle *cycle,
 
 /*
  * The thread takes part no more; frees the handle. Any thread, once, after all other calls with
- * this handle have returned; a thread that ends without it takes part no more either, but leaks the
- * handle. Errors: NO_SESSION.
+ * this handle have returned; a thread that ends without it takes part no more either, but leaks
+ * the handle. Errors: NO_SESSION.
  */
 int andante_leave(andante_thread *thread);
 
@@ -226,20 +227,22 @@ int andante_report(andante_thread *thread, uint64_t worked_ns);
 int andante_surge(andante_thread *thread);
 
 /*
- * Through which any thread of the process raises events for this one; NULL for NULL, or if there is
- * no memory. To be freed with andante_sink_free; it may be used after the thread has left, which
- * then has no effect. Any thread.
+ * Through which any thread of the process raises events for this one; NULL for NULL, or if there
+ * is no memory. To be freed with andante_sink_free; it may be used after the thread has left,
+ * which then has no effect. Any thread.
  */
 andante_sink *andante_sink_of(andante_thread *thread);
 
-/* Frees it. Any thread, once, after all other calls with this handle have returned. Errors:
- * NO_SESSION. */
+/*
+ * Frees it. Any thread, once, after all other calls with this handle have returned. Errors:
+ * NO_SESSION.
+ */
 int andante_sink_free(andante_sink *sink);
 
 /*
- * Raises an event of this service, to be delivered at this instant; 0: at once. One that is pending
- * still is replaced. Raise it before the thread is woken, or it comes too late for that. Any
- * thread, several at once. Errors: NO_SESSION; FORKED; NO_SERVICE.
+ * Raises an event of this service, to be delivered at this instant; 0: at once. One that is
+ * pending still is replaced. Raise it before the thread is woken, or it comes too late for that.
+ * Any thread, several at once. Errors: NO_SESSION; FORKED; NO_SERVICE.
  */
 int andante_raise(andante_sink *sink, uint32_t service, uint64_t deliver_ns);
 
@@ -249,8 +252,10 @@ int andante_raise(andante_sink *sink, uint32_t service, uint64_t deliver_ns);
  */
 int andante_pending(andante_thread *thread, uint32_t service);
 
-/* Whether the program has its user's attention: 0 or 1. Any thread. Errors: NO_SESSION; LOST; LATE;
- * FORKED. */
+/*
+ * Whether the program has its user's attention: 0 or 1. Any thread. Errors: NO_SESSION; LOST;
+ * LATE; FORKED.
+ */
 int andante_foreground(andante_session *session, int on);
 
 /*
@@ -290,7 +295,10 @@ const char *andante_strerror(int error);
  */
 const char *andante_last_message(void);
 
-/* Now, of CLOCK_MONOTONIC. Any thread; no system call. */
+/*
+ * Now, of CLOCK_MONOTONIC. Any thread; no system call, on machines whose clock can be read without
+ * one.
+ */
 uint64_t andante_now_ns(void);
 
 #ifdef __cplusplus

@@ -152,3 +152,112 @@ fn the_library_has_its_soname_and_exports_what_the_header_names() {
     assert_eq!(exported, named);
     assert_eq!(named.len(), 20);
 }
+
+#[test]
+fn the_guide_s_code_compiles() {
+    let workshop = Workshop::new();
+    let guide = std::fs::read_to_string(common::here().join("../../docs/library.md")).unwrap();
+    let code: Vec<&str> = guide
+        .split("```c\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert_eq!(code.len(), 3);
+    let outline = format!(
+        "#include <andante.h>\n#include <pthread.h>\n#include <stdio.h>\n\
+         int wait_for_frame(void);\nvoid draw(void);\nvoid frames(void);\n\
+         void others(andante_session *session, andante_sink *sink, pthread_cond_t there_is_work);\n\
+         int wait_for_frame(void)\n{{\n\treturn 0;\n}}\nvoid draw(void)\n{{\n}}\n\
+         void frames(void)\n{{\n{}}}\n\
+         void others(andante_session *session, andante_sink *sink, pthread_cond_t there_is_work)\n\
+         {{\n{}{{{}}}\n}}\n\
+         int main(void)\n{{\n\tframes();\n\treturn 0;\n}}\n",
+        code[0], code[1], code[2]
+    );
+    let source = workshop.folder().join("guide.c");
+    std::fs::write(&source, outline).unwrap();
+    let linked = workshop.linked();
+    let mut flags = vec!["-std=gnu99"];
+    flags.extend(linked.iter().map(String::as_str));
+    let program = workshop.compile("gcc", &source, &flags);
+    passes(&program, &[], Path::new(NOBODY), &[]);
+}
+
+#[test]
+fn what_is_installed_is_found() {
+    let served = Served::new();
+    let root = tempfile::tempdir().unwrap();
+    // Where the tests are, there the libraries are.
+    let tests = std::env::current_exe().unwrap();
+    let built = format!("LIBRARIES={}", tests.parent().unwrap().display());
+    let destination = format!("DESTDIR={}", root.path().display());
+    let made = Command::new("make")
+        .arg("-C")
+        .arg(common::here())
+        .args([
+            "-s",
+            "install",
+            "BUILT=true",
+            "PREFIX=/usr",
+            &built,
+            &destination,
+        ])
+        .env_remove("MAKEFLAGS")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let library = root.path().join("usr/lib");
+    let flags = |more: &[&str]| {
+        let output = Command::new("pkg-config")
+            .args(["--cflags", "--libs", "libandante"])
+            .args(more)
+            .env("PKG_CONFIG_LIBDIR", library.join("pkgconfig"))
+            .env("PKG_CONFIG_SYSROOT_DIR", root.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let compile = |name: &str, flags: &str| {
+        let program = root.path().join(name);
+        let output = Command::new("gcc")
+            .args(["-std=c99", "-D_GNU_SOURCE", "-o"])
+            .arg(&program)
+            .arg(source("everything.c"))
+            .args(flags.split_whitespace())
+            .arg("-lpthread")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        program
+    };
+    let shared = compile("shared", &flags(&[]));
+    let found = [("LD_LIBRARY_PATH", library.to_str().unwrap())];
+    passes(&shared, &[], &served.socket, &found);
+    // The static one alone is there: that is taken.
+    std::fs::remove_file(library.join("libandante.so")).unwrap();
+    let fixed = compile("static", &flags(&["--static"]));
+    passes(&fixed, &[], &served.socket, &[]);
+    let leftover = |name: &str| root.path().join("usr").join(name).exists();
+    assert!(leftover("share/man/man7/libandante.7") && leftover("include/andante/optional.h"));
+    served.end();
+}
+
+#[test]
+fn manual_pages_have_no_mistakes() {
+    for page in ["libandante.7", "andante_session.3"] {
+        let page = common::here().join("man").join(page);
+        let output = Command::new("man")
+            .args(["--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l"])
+            .arg(&page)
+            .env("MANWIDTH", "80")
+            .env("LC_ALL", "C.UTF-8")
+            .output();
+        let Ok(output) = output else {
+            eprintln!("{}: skipped, man is not installed", page.display());
+            continue;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+    }
+}

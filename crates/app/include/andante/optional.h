@@ -5,8 +5,9 @@
  * andante_open(). Without it that returns ANDANTE_E_NO_DAEMON, and all other calls do nothing, as
  * without the daemon.
  *
- * What andante.h says of each function holds here. All of a program's files that include this share
- * one library; gcc or clang, C99 or C++11. Define ANDANTE_LIBRARY before to load another file.
+ * What andante.h says of each function holds here. All of a program's files that include this
+ * share one library; gcc or clang, C99 or C++11. Define ANDANTE_LIBRARY before to load another
+ * file.
  */
 #ifndef ANDANTE_OPTIONAL_H
 #define ANDANTE_OPTIONAL_H
@@ -64,8 +65,10 @@ struct andante_optional {
 #undef ANDANTE_OPTIONAL_MEMBER
 };
 
-/* One for all files of the program, or of a library that has some: hidden, so that others have
- * their own. */
+/*
+ * One for all files of the program, or of a library that has some: hidden, so that others have
+ * their own.
+ */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All that andante.h has, from several threads. Compiled as C and as C++, with and without
- * optional.h. */
+/*
+ * All that andante.h has, from several threads. Compiled as C and as C++, with and without
+ * optional.h.
+ */
 #ifdef OPTIONAL
 #include <andante/optional.h>
 #else
