@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Served, Workshop, here, passes, source};
+use common::{Served, Workshop, has, here, passes, source};
 
 const NOBODY: &str = "/nonexistent/andante.sock";
 const FRAMES: &[&str] = &["10", "1"];
@@ -29,6 +29,9 @@ fn script(path: &Path, arguments: &[&str], socket: &Path, workshop: Option<&Work
 
 #[test]
 fn python_programs_say_all_that_there_is_to_say() {
+    if !has("python3") {
+        return;
+    }
     let served = Served::new();
     let workshop = Workshop::new();
     let program = source("session.py");
@@ -77,6 +80,9 @@ fn the_frame_loop_in_c() {
 
 #[test]
 fn the_frame_loop_in_python() {
+    if !has("python3") {
+        return;
+    }
     let workshop = Workshop::new();
     plays(|socket| script(&example("frame_loop.py"), FRAMES, socket, Some(&workshop)));
 }

@@ -38,7 +38,8 @@ enum Does {
 struct Odd {
     socket: PathBuf,
     _folder: tempfile::TempDir,
-    thread: JoinHandle<()>,
+    /// What it was asked.
+    thread: JoinHandle<Vec<String>>,
 }
 
 impl Odd {
@@ -48,7 +49,9 @@ impl Odd {
         let listener = UnixListener::bind(&socket).unwrap();
         let thread = thread::spawn(move || {
             let stream = listener.accept().unwrap().0;
-            serve(&stream, does);
+            let mut asked = Vec::new();
+            serve(&stream, does, &mut asked);
+            asked
         });
         Self {
             socket,
@@ -59,17 +62,22 @@ impl Odd {
 
     /// What a program says of it that opens, joins, and asks for something.
     fn seen_by(self, program: &Path) -> [i32; 4] {
+        self.seen_and_asked(program).0
+    }
+
+    /// The same, and what it was asked.
+    fn seen_and_asked(self, program: &Path) -> ([i32; 4], Vec<String>) {
         let said = passes(program, &["say"], &self.socket, &[]);
-        self.thread.join().unwrap();
+        let asked = self.thread.join().unwrap();
         let said: Vec<i32> = said
             .split_whitespace()
             .map(|number| number.parse().unwrap())
             .collect();
-        said.try_into().unwrap()
+        (said.try_into().unwrap(), asked)
     }
 }
 
-fn serve(stream: &UnixStream, does: Vec<Does>) {
+fn serve(stream: &UnixStream, does: Vec<Does>, asked: &mut Vec<String>) {
     let mut requests = BufReader::new(stream);
     for does in does {
         if matches!(does, Does::Dies) {
@@ -95,6 +103,7 @@ fn serve(stream: &UnixStream, does: Vec<Does>) {
         if requests.read_line(&mut line).unwrap_or(0) == 0 {
             return;
         }
+        asked.push(line.clone());
         // That the program has gone by then is its right.
         match does {
             Does::Says(bytes) => drop((&*stream).write_all(&bytes)),
@@ -273,8 +282,9 @@ fn a_page_that_is_none_is_not_touched() {
             says(DONE),
             says(DONE),
         ];
-        let seen = Odd::new(does).seen_by(&program);
+        let (seen, asked) = Odd::new(does).seen_and_asked(&program);
         assert_eq!(seen[..3], [0, bad_page, 0], "page {at}");
+        assert!(asked[2].contains("\"leave\""), "page {at}: {asked:?}");
     }
     let does = vec![says(OPENED), says(JOINED), says(DONE), says(DONE)];
     assert_eq!(Odd::new(does).seen_by(&program)[..3], [0, bad_page, 0]);

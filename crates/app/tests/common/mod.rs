@@ -58,6 +58,15 @@ impl Served {
     }
 }
 
+/// Whether a program that a test needs is installed; else the test is skipped, and says so.
+pub fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
 /// This crate's folder.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
