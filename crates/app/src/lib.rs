@@ -22,7 +22,9 @@
 //!
 //! Without the daemon [`Session::open`] fails with [`Error::NoDaemon`], and the program goes on without.
 
+mod c;
 mod error;
+mod fork;
 mod page;
 mod session;
 mod thread;

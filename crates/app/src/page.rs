@@ -9,10 +9,15 @@ use std::sync::atomic::Ordering;
 use andante_session::page::{BYTES, MAGIC, Page, VERSION};
 
 use crate::error::Error;
+use crate::fork;
 
 /// A page that is mapped until this is dropped.
 #[derive(Debug)]
-pub struct Mapped(NonNull<Page>);
+pub struct Mapped {
+    at: NonNull<Page>,
+    /// Of the process that has mapped it.
+    generation: u32,
+}
 
 // SAFETY: every word of a page is atomic, and the mapping stays where it is.
 unsafe impl Send for Mapped {}
@@ -49,29 +54,37 @@ impl Mapped {
                 std::io::Error::last_os_error(),
             ));
         }
-        let mapped = Self(NonNull::new(at.cast()).ok_or(Error::BadPage)?);
-        let known = mapped.magic.load(Ordering::Acquire) == MAGIC
-            && mapped.version.load(Ordering::Relaxed) == VERSION;
+        let mapped = Self {
+            at: NonNull::new(at.cast()).ok_or(Error::BadPage)?,
+            generation: fork::generation(),
+        };
+        let page = mapped.page()?;
+        let known = page.magic.load(Ordering::Acquire) == MAGIC
+            && page.version.load(Ordering::Relaxed) == VERSION;
         if known {
             Ok(mapped)
         } else {
             Err(Error::BadPage)
         }
     }
-}
 
-impl std::ops::Deref for Mapped {
-    type Target = Page;
-
-    fn deref(&self) -> &Page {
+    /// The page, for the process that has mapped it. Its children have it mapped too, and must not touch it.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    #[inline]
+    pub fn page(&self) -> Result<&Page, Error> {
+        if self.generation != fork::generation() {
+            return Err(Error::Forked);
+        }
         // SAFETY: it is mapped, so long, as long as this is there.
-        unsafe { self.0.as_ref() }
+        Ok(unsafe { self.at.as_ref() })
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: it was mapped by `of`, and nothing of it is lent any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), BYTES) };
+        unsafe { libc::munmap(self.at.as_ptr().cast(), BYTES) };
     }
 }

@@ -11,9 +11,10 @@ use andante_session::{
 use nix::unistd::{getpid, gettid};
 
 use crate::error::Error;
+use crate::fork;
 use crate::page::Mapped;
 use crate::thread::Thread;
-use crate::wire::{Wire, is_nobody};
+use crate::wire::Wire;
 
 /// Where Andante listens: `$ANDANTE_SOCKET`, or `/run/andante.sock`.
 pub fn socket_path() -> PathBuf {
@@ -29,7 +30,8 @@ pub struct Session {
 #[derive(Debug)]
 pub(crate) struct Shared {
     wire: Mutex<Wire>,
-    /// The process that has opened it.
+    /// The process that has opened it, by two tokens: a child by a bare `clone` has another number only.
+    generation: u32,
     pid: i32,
     fd: RawFd,
 }
@@ -50,16 +52,14 @@ impl Session {
     /// [`Error::NoDaemon`] where Andante does not run, which is no fault; [`Error::Refused`] for a wish that
     /// makes no sense, or by a daemon of another version.
     pub fn open(wish: Wish) -> Result<Self, Error> {
-        let path = socket_path();
-        let mut wire = Wire::connect(&path).map_err(|error| match is_nobody(&error) {
-            true => Error::NoDaemon(path),
-            false => Error::system("connect to Andante")(error),
-        })?;
+        fork::watch();
+        let mut wire = Wire::connect(&socket_path())?;
         let fd = wire.as_fd().as_raw_fd();
         match wire.ask(&Request::Open(wish))? {
             (Answer::Opened(_), _) => Ok(Self {
                 shared: Arc::new(Shared {
                     wire: Mutex::new(wire),
+                    generation: fork::generation(),
                     pid: getpid().as_raw(),
                     fd,
                 }),
@@ -78,8 +78,13 @@ impl Session {
             cycle,
         };
         match self.shared.ask(&request)? {
-            (Answer::Joined(joined), Some(fd)) => {
-                let page = Mapped::of(fd)?;
+            (Answer::Joined(joined), fd) => {
+                let page = fd.ok_or(Error::BadPage).and_then(Mapped::of);
+                let page = page.inspect_err(|_| {
+                    // To the daemon it has joined, and could not do so again.
+                    let thread = joined.thread;
+                    let _ = self.shared.done(&Request::Leave { thread });
+                })?;
                 Ok(Thread::new(self.shared.clone(), joined.thread, page))
             }
             _ => Err(strange()),
@@ -115,8 +120,9 @@ impl Session {
         self.shared.done(&Request::Withdraw)
     }
 
-    /// What has become of the promise, if anything has; never waits. [`Session::as_raw_fd`] is readable when
-    /// there may be something.
+    /// What has become of the promise, if anything has; waits for no more than another thread's call on the
+    /// session. [`Session::as_raw_fd`] is readable when there may be something; what comes while another call
+    /// waits for its answer is kept here, so ask after such calls as well.
     ///
     /// # Errors
     /// [`Error::Lost`] once all has been told.
@@ -142,7 +148,7 @@ impl Shared {
     }
 
     fn is_forked(&self) -> bool {
-        getpid().as_raw() != self.pid
+        self.generation != fork::generation() || getpid().as_raw() != self.pid
     }
 
     fn ask(&self, request: &Request) -> Result<(Answer, Option<std::os::fd::OwnedFd>), Error> {

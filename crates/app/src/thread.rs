@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use andante_session::Request;
-use andante_session::page::SERVICES;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::error::Error;
@@ -56,7 +55,7 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::PastDeadline`]: then it has not begun. Whoever is late already may leave a cycle out, or give
-    /// a later deadline.
+    /// a later deadline. [`Error::Forked`] in a child of the process that has joined.
     pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
         self.begin_until(deadline_ns).map(|()| InCycle(self))
     }
@@ -66,42 +65,53 @@ impl Thread {
     /// # Errors
     /// As above.
     pub fn begin_until(&self, deadline_ns: u64) -> Result<(), Error> {
+        let page = self.page.page()?;
         let now_ns = now_ns();
         if deadline_ns <= now_ns {
             return Err(Error::PastDeadline);
         }
-        self.page.deadline_ns.store(deadline_ns, Relaxed);
-        self.page.begun_ns.store(now_ns, Relaxed);
-        let cycles = self.page.cycles.load(Relaxed);
-        self.page.cycles.store(cycles.wrapping_add(1), Release);
+        page.deadline_ns.store(deadline_ns, Relaxed);
+        page.begun_ns.store(now_ns, Relaxed);
+        let cycles = page.cycles.load(Relaxed);
+        page.cycles.store(cycles.wrapping_add(1), Release);
         Ok(())
     }
 
     /// The cycle is done: what it took is told.
     ///
     /// # Errors
-    /// [`Error::NoCycle`].
+    /// [`Error::NoCycle`]; [`Error::Forked`].
     pub fn end(&self) -> Result<(), Error> {
-        if self.page.deadline_ns.load(Relaxed) == 0 {
+        let page = self.page.page()?;
+        if page.deadline_ns.load(Relaxed) == 0 {
             return Err(Error::NoCycle);
         }
-        let begun_ns = self.page.begun_ns.load(Relaxed);
+        let begun_ns = page.begun_ns.load(Relaxed);
         let worked_ns = now_ns().saturating_sub(begun_ns);
-        self.page.worked_ns.store(worked_ns, Relaxed);
-        self.page.deadline_ns.store(0, Release);
+        page.worked_ns.store(worked_ns, Relaxed);
+        page.deadline_ns.store(0, Release);
         Ok(())
     }
 
     /// What the last cycle took, by the program's own measure [ns]: where it knows better than from its
     /// beginning to its end.
-    pub fn report(&self, worked_ns: u64) {
-        self.page.worked_ns.store(worked_ns, Release);
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn report(&self, worked_ns: u64) -> Result<(), Error> {
+        self.page.page()?.worked_ns.store(worked_ns, Release);
+        Ok(())
     }
 
     /// The next cycles take more work than those before.
-    pub fn surge(&self) {
-        let surges = self.page.surges.load(Relaxed);
-        self.page.surges.store(surges.wrapping_add(1), Release);
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn surge(&self) -> Result<(), Error> {
+        let page = self.page.page()?;
+        let surges = page.surges.load(Relaxed);
+        page.surges.store(surges.wrapping_add(1), Release);
+        Ok(())
     }
 
     /// Through which any thread raises events for this one.
@@ -112,19 +122,23 @@ impl Thread {
     }
 
     /// Whether an event of the service waits for the thread to be put into service.
-    pub fn is_pending(&self, service: usize) -> bool {
-        let raised = self
-            .page
-            .events
-            .get(service)
-            .map(|of| of.raised.load(Acquire));
-        let delivered = self.page.delivered.get(service).map(|of| of.load(Acquire));
-        raised != delivered
+    ///
+    /// # Errors
+    /// [`Error::NoService`]; [`Error::Forked`].
+    pub fn is_pending(&self, service: usize) -> Result<bool, Error> {
+        let page = self.page.page()?;
+        let event = page.events.get(service);
+        let event = event.ok_or(Error::NoService(service))?;
+        let delivered = page.delivered[service].load(Acquire);
+        Ok(event.raised.load(Acquire) != delivered)
     }
 
     /// When the scheduler last looked at the page [ns of CLOCK_MONOTONIC]; 0: never.
-    pub fn read_ns(&self) -> u64 {
-        self.page.read_ns.load(Relaxed)
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn read_ns(&self) -> Result<u64, Error> {
+        Ok(self.page.page()?.read_ns.load(Relaxed))
     }
 }
 
@@ -148,14 +162,10 @@ impl Sink {
     /// still is replaced. Raise it before the thread is woken, or it comes too late for that.
     ///
     /// # Errors
-    /// [`Error::NoService`].
+    /// [`Error::NoService`]; [`Error::Forked`].
     pub fn raise(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
-        debug_assert_eq!(self.page.events.len(), SERVICES);
-        let event = self
-            .page
-            .events
-            .get(service)
-            .ok_or(Error::NoService(service))?;
+        let event = self.page.page()?.events.get(service);
+        let event = event.ok_or(Error::NoService(service))?;
         event.deliver_ns.store(deliver_ns, Relaxed);
         event.raised.fetch_add(1, Release);
         Ok(())

@@ -3,7 +3,7 @@
 //! meanwhile are kept.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -11,12 +11,17 @@ use std::time::{Duration, Instant};
 
 use andante_session::{Answer, Notice, Request, Said};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, connect, recvmsg,
+    send, socket,
+};
 
 use crate::error::Error;
 
 /// How long an answer may take: a daemon that is stuck must not hang a game.
 pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How long after which it is tried again to be let in: some tens of those before us have been answered by then.
+const AGAIN: Duration = Duration::from_millis(1);
 /// Longest line from the daemon [bytes].
 const MAX_LINE: usize = 1 << 20;
 /// Notices that are kept for a program that does not ask for them: the last ones.
@@ -34,12 +39,28 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects.
-    pub fn connect(path: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(path)?;
-        stream.set_nonblocking(true)?;
+    /// Connects. Where so many wait to be let in that the daemon seems stuck, this waits for [`PATIENCE`].
+    pub fn connect(path: &Path) -> Result<Self, Error> {
+        let failed = |errno: nix::Error| match errno {
+            nix::Error::ENOENT | nix::Error::ECONNREFUSED => Error::NoDaemon(path.to_owned()),
+            errno => Error::system("connect to Andante")(errno.into()),
+        };
+        let address = UnixAddr::new(path).map_err(failed)?;
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(failed)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match connect(fd.as_raw_fd(), &address) {
+                Ok(()) => break,
+                Err(nix::Error::EINTR) => {}
+                // There is nothing that could be waited for: the row of those before us is full.
+                Err(nix::Error::EAGAIN) if Instant::now() < until => std::thread::sleep(AGAIN),
+                Err(nix::Error::EAGAIN) => return Err(Error::Late(PATIENCE)),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
         Ok(Self {
-            stream,
+            stream: fd.into(),
             received: Vec::new(),
             fds: VecDeque::new(),
             notices: VecDeque::new(),
@@ -68,7 +89,11 @@ impl Wire {
         self.fds.clear();
         let mut line = serde_json::to_vec(request).map_err(|_| Error::Lost)?;
         line.push(b'\n');
-        self.send(&line, until)?;
+        match self.send(&line, until) {
+            // Whoever is turned away at the door is told why, and that is still to be read.
+            Ok(()) | Err(Error::Lost) => {}
+            Err(error) => return Err(error),
+        }
         loop {
             match self.next_line()? {
                 Some(Said::Answer(answer)) => return Ok((answer, self.fds.pop_front())),
@@ -187,12 +212,4 @@ impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
-}
-
-/// Whether nobody listens there.
-pub fn is_nobody(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused
-    )
 }

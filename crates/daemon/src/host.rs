@@ -110,9 +110,7 @@ impl Host for LinuxHost {
     }
 
     fn thread(&self, tid: i32) -> Option<Thread> {
-        let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
-        let status = fs::read(format!("/proc/{tid}/status")).ok()?;
-        let mut thread = parse_thread(tid, &stat, &status)?;
+        let mut thread = thread_now(tid)?;
         thread.allowed = self.affinity(tid)?;
         Some(thread)
     }
@@ -175,6 +173,13 @@ impl Host for LinuxHost {
                 .unwrap_or(CpuMask::MAX),
         })
     }
+}
+
+/// A thread of this machine, which may use every CPU for all that is said here.
+pub(crate) fn thread_now(tid: i32) -> Option<Thread> {
+    let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
+    let status = fs::read(format!("/proc/{tid}/status")).ok()?;
+    parse_thread(tid, &stat, &status)
 }
 
 /// Threads of a process that are looked through for one that has another number there, some 20 µs each.

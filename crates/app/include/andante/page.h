@@ -28,7 +28,7 @@
 #define ANDANTE_SERVICES 4u
 
 /* An event for the thread. Written by any thread that has the page mapped: it is raised by adding
- * one to `raised`, after `deliver_ns` has been written. The last one raised is the one that counts. */
+ * one to `raised`, after `deliver_ns` has been written. The last one raised counts. */
 struct andante_page_event {
 	__u64 deliver_ns; /* not before this instant; 0: at once */
 	__u32 raised;	  /* how often, so far */
@@ -55,7 +55,7 @@ struct andante_page {
 	struct andante_page_event events[ANDANTE_SERVICES];
 
 	/* Written by the scheduler. */
-	__u32 delivered[ANDANTE_SERVICES]; /* the value of `raised` when an event was last delivered */
+	__u32 delivered[ANDANTE_SERVICES]; /* `raised` when an event was last delivered */
 	__u64 read_ns;			   /* when the scheduler last looked; 0: never */
 	__u64 reserved_2[5];
 };

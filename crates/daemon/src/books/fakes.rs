@@ -12,7 +12,7 @@ use andante_sched::session::Declared;
 use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
-use crate::host::{ClassFacts, CpuMask, Host, Thread};
+use crate::host::{ClassFacts, CpuMask, Host, Thread, thread_now};
 use crate::kernel::Kernel;
 use crate::protocol::{Ask, Holder, List, Refused, Reply, Request, Reserved};
 use crate::terms::Terms;
@@ -204,6 +204,8 @@ fn holds_threads(made: &Made) -> bool {
 pub struct FakeHost {
     pub online: Vec<u32>,
     threads: BTreeMap<i32, Thread>,
+    /// Whether threads of the machine that this runs on are there as well.
+    pub has_real_threads: bool,
     classes: BTreeMap<String, ClassFacts>,
     members: BTreeMap<i32, String>,
     /// What is kept with the cgroups.
@@ -261,7 +263,8 @@ impl Host for FakeHost {
     }
 
     fn thread(&self, tid: i32) -> Option<Thread> {
-        self.threads.get(&tid).cloned()
+        let real = || self.has_real_threads.then(|| thread_now(tid)).flatten();
+        self.threads.get(&tid).cloned().or_else(real)
     }
 
     fn threads(&self, pid: i32, most: usize) -> Vec<i32> {
@@ -276,7 +279,7 @@ impl Host for FakeHost {
     }
 
     fn affinity(&self, tid: i32) -> Option<CpuMask> {
-        self.threads.get(&tid).map(|thread| thread.allowed)
+        self.thread(tid).map(|thread| thread.allowed)
     }
 
     fn class_of(&self, tid: i32) -> Option<ClassPath> {
@@ -313,6 +316,7 @@ impl World {
         let host = FakeHost {
             online: (0..cpus).collect(),
             threads: BTreeMap::new(),
+            has_real_threads: false,
             classes: BTreeMap::new(),
             members: BTreeMap::new(),
             policies: BTreeMap::new(),

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Python, and the examples, on the real daemon and without one.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Served, Workshop, has, here, passes, source};
+
+const NOBODY: &str = "/nonexistent/andante.sock";
+const FRAMES: &[&str] = &["10", "1"];
+
+/// Runs a script of Python, which finds our module, and the library if it is to.
+fn script(path: &Path, arguments: &[&str], socket: &Path, workshop: Option<&Workshop>) -> String {
+    let path = path.to_str().unwrap();
+    let arguments: Vec<&str> = std::iter::once(path)
+        .chain(arguments.iter().copied())
+        .collect();
+    let module = here().join("python");
+    let library = workshop.map_or(Path::new("/nonexistent"), Workshop::folder);
+    let environment = [
+        ("PYTHONPATH", module.to_str().unwrap()),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("LD_LIBRARY_PATH", library.to_str().unwrap()),
+    ];
+    passes(Path::new("python3"), &arguments, socket, &environment)
+}
+
+#[test]
+fn python_programs_say_all_that_there_is_to_say() {
+    if !has("python3") {
+        return;
+    }
+    let served = Served::new();
+    let workshop = Workshop::new();
+    let program = source("session.py");
+    script(&program, &["there"], &served.socket, Some(&workshop));
+    script(&program, &["absent"], Path::new(NOBODY), Some(&workshop));
+    script(&program, &["absent"], &served.socket, None);
+    let kernel = served.end();
+    assert!(kernel.made.is_empty());
+}
+
+/// What it says of its frames, with Andante and without.
+fn plays(run: impl Fn(&Path) -> String) {
+    let served = Served::new();
+    let with = run(&served.socket);
+    assert!(with.ends_with("of 10 frames were late\n"), "{with}");
+    assert!(!with.contains("without"), "{with}");
+    served.end();
+    let without = run(Path::new(NOBODY));
+    assert!(without.contains("without Andante: "), "{without}");
+    assert!(without.ends_with("of 10 frames were late\n"), "{without}");
+}
+
+fn example(name: &str) -> PathBuf {
+    here().join("examples").join(name)
+}
+
+/// Flags of a library of the system; none: it is not installed.
+fn flags_of(library: &str) -> Option<Vec<String>> {
+    let output = Command::new("pkg-config")
+        .args(["--cflags", "--libs", library])
+        .output()
+        .ok()?;
+    let flags = String::from_utf8(output.stdout).ok()?;
+    let flags = flags.split_whitespace().map(str::to_owned).collect();
+    output.status.success().then_some(flags)
+}
+
+#[test]
+fn the_frame_loop_in_c() {
+    let workshop = Workshop::new();
+    let flags = ["-std=gnu99", "-ldl"];
+    let program = workshop.compile("gcc", &example("frame_loop.c"), &flags);
+    let library = workshop.folder().to_str().unwrap();
+    plays(|socket| passes(&program, FRAMES, socket, &[("LD_LIBRARY_PATH", library)]));
+}
+
+#[test]
+fn the_frame_loop_in_python() {
+    if !has("python3") {
+        return;
+    }
+    let workshop = Workshop::new();
+    plays(|socket| script(&example("frame_loop.py"), FRAMES, socket, Some(&workshop)));
+}
+
+#[test]
+fn the_frame_loop_in_rust() {
+    // Cargo builds it for `cargo test`, but not for this test alone.
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().unwrap().join("../examples/frame_loop");
+    if !program.exists() {
+        eprintln!("the_frame_loop_in_rust: skipped, cargo has built no examples");
+        return;
+    }
+    plays(|socket| passes(&program, FRAMES, socket, &[]));
+}
+
+#[test]
+fn examples_compile_where_their_libraries_are() {
+    for (name, library) in [("frame_loop_sdl.c", "sdl2"), ("audio_jack.c", "jack")] {
+        let Some(flags) = flags_of(library) else {
+            eprintln!("{name}: skipped, {library} is not installed");
+            continue;
+        };
+        let workshop = Workshop::new();
+        let mut all = vec!["-std=gnu99", "-ldl"];
+        all.extend(flags.iter().map(String::as_str));
+        workshop.compile("gcc", &example(name), &all);
+    }
+}
