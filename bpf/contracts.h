@@ -307,7 +307,7 @@ static __always_inline bool contract_would_run(u32 index, u64 now_ns)
 
 	if (cpu_state(cpu)->gone)
 		return false;
-	if (an_has(k, AN_LEARNT) && !an_learnt_would_run(&contracts, q, k, now_ns))
+	if (an_counts_as_learnt(k) && !an_learnt_would_run(&contracts, q, k, now_ns))
 		return false; /* a share is better */
 	/* Its CPU is about to look for a task of it once more. */
 	return k->parked || an_contract_budget_from_ns(k, now_ns) <= now_ns;

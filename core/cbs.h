@@ -23,6 +23,11 @@
  * gap need not wait, but gets the deadline of that release. With D < T isolation asks for
  * densities that add up to 1, or for tasks that do not sleep within a job and an exact test.
  *
+ * AN_SPILLS, of a hard one: while it is throttled it counts as learnt [learnt.h], and runs on what
+ * all learnt ones may use together, behind all that is promised. When that is empty (dry) it has
+ * its share, as other hard ones do, until its next budget. So to be promised something is never
+ * worse than not to be, for a thread that would have a learnt contract otherwise.
+ *
  * AN_EXHAUSTIVE is none of this: d = r + D, and c is not looked at.
  *
  * These functions change one contract and nothing else; the heaps are contracts.h's.
@@ -88,6 +93,7 @@ an_inline void an_server_refill(struct an_contract *c)
 an_inline void an_server_throttle(struct an_contract *c, u64 until_ns)
 {
 	c->throttled = 1;
+	c->dry = 0;
 	c->due_ns = until_ns;
 }
 

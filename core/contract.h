@@ -92,8 +92,9 @@ enum an_contract_flag {
 	AN_TASK_SERVER = 1 << 7, /* the ECalls task server of its CPU [event.h] */
 	AN_LEARNT = 1 << 8,	 /* nobody asked for it; D is after its waking [learn.h] */
 	AN_UNAWAITED = 1 << 9,	 /* AN_LEARNT: nobody seems to wait for what it does */
+	AN_SPILLS = 1 << 10,	 /* AN_HARD: without budget it counts as learnt [cbs.h] */
 };
-#define AN_CONTRACT_FLAGS 0x3ffu
+#define AN_CONTRACT_FLAGS 0x7ffu
 
 /* What is promised. */
 struct an_promise {
@@ -173,6 +174,7 @@ struct an_contract {
 	u8 started;    /* has been woken once: the deadline means something */
 	u8 runnable;   /* has something to run */
 	u8 throttled;  /* has no budget until due_ns */
+	u8 dry;	       /* AN_SPILLS: nor has it anything that learnt ones may use */
 	u8 served;     /* AN_WINDOW: has had C in this period */
 	u8 owed;       /* AN_WINDOW: this period counts as missed unless it is served */
 	u8 overran;    /* this job has exhausted a budget */
@@ -303,6 +305,8 @@ an_inline bool an_promise_valid(const struct an_promise *p)
 		return false;
 	if (p->flags & AN_UNAWAITED)
 		return false;
+	if (p->flags & AN_SPILLS && (p->flags & (AN_HARD | AN_WINDOW | AN_RECLAIM)) != AN_HARD)
+		return false;
 	if (p->x > p->y || p->y > AN_MAX_WINDOW)
 		return false;
 	if (p->flags & AN_WINDOW)
@@ -310,6 +314,13 @@ an_inline bool an_promise_valid(const struct an_promise *p)
 	if (p->y || p->flags & (AN_WORK_CONSERVING | AN_TASK_SERVER))
 		return false;
 	return !(p->flags & AN_EXHAUSTIVE) || !(p->flags & (server | AN_BORROW));
+}
+
+/* Is it one of learnt ones at present: was it learnt, or is what was promised used up, and spills
+ * over? */
+an_inline bool an_counts_as_learnt(const struct an_contract *c)
+{
+	return an_has(c, AN_LEARNT) || (c->throttled && an_has(c, AN_SPILLS));
 }
 
 /* (1 - x/y) C/T, rounded down. */

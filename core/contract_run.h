@@ -200,7 +200,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
 	u64 free_ns = an_residual_run(q, c->deadline_ns, ran_ns, now_ns);
 
-	if (an_has(c, AN_LEARNT)) {
+	if (an_counts_as_learnt(c)) {
 		an_learnt_charge(cs, q, c, ran_ns, now_ns);
 		return AN_RULE_NONE;
 	}
@@ -375,6 +375,8 @@ an_inline u64 an_contract_budget_from_ns(const struct an_contract *c, u64 now_ns
 		return now_ns;
 	if (an_has(c, AN_WINDOW))
 		return c->served ? c->deadline_ns : now_ns;
+	if (an_has(c, AN_SPILLS))
+		return now_ns;
 	if (c->split)
 		return c->throttled ? c->due_ns : now_ns;
 	if (!an_has(c, AN_HARD) || (c->deadline_ns > now_ns && c->left_ns > 0))
@@ -441,7 +443,7 @@ an_outline u32 an_contracts_first(struct an_contracts *cs, u32 cpu, u64 now_ns)
 		struct an_contract *c = an_contract(cs, index);
 		u64 deadline_ns;
 
-		if (!an_has(c, AN_LEARNT))
+		if (!an_counts_as_learnt(c))
 			break;
 		deadline_ns = an_learnt_deadline_ns(c, now_ns);
 		if (deadline_ns == c->job_deadline_ns)
@@ -495,6 +497,13 @@ an_inline u32 an_contracts_overdrawn(struct an_contracts *cs, u32 cpu, u64 now_n
 
 	if (!index)
 		return AN_NONE;
+	if (c->throttled && an_has(c, AN_SPILLS)) { /* it has its share, until its next budget */
+		if (an_learnt_left_ns(cs, q, c, now_ns))
+			return AN_NONE;
+		c->dry = 1;
+		an_contract_place(cs, index);
+		return index;
+	}
 	until_ns = an_has(c, AN_LEARNT) ? an_learnt_overdrawn_until_ns(cs, q, c, now_ns)
 					: an_soft_overdrawn_until_ns(cs, q, c, now_ns);
 	if (!until_ns)
@@ -525,7 +534,7 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 		return AN_NONE;
 	if (an_has(c, AN_WINDOW) && cs->bound && an_contracts_hold(cs, q, now_ns) && !background)
 		return AN_NONE;
-	if (an_has(c, AN_LEARNT)) {
+	if (an_counts_as_learnt(c)) {
 		if (!an_learnt_left_ns(cs, q, c, now_ns))
 			return AN_NONE;
 		*rule = AN_RULE_LEARNT;
@@ -571,7 +580,7 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	struct an_contract *c = an_contract(cs, index);
 	u64 run_ns = AN_NEVER, until_ns;
 
-	if (an_contract_has_budget(c) && !an_has(c, AN_LEARNT) &&
+	if (an_contract_has_budget(c) && !an_counts_as_learnt(c) &&
 	    (c->split || !an_has(c, AN_EXHAUSTIVE))) {
 		run_ns = c->left_ns;
 		if (an_has(c, AN_RECLAIM))
@@ -579,7 +588,7 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 	} else if (c->rank == AN_RANK_EXTRA && cs->options & AN_EXTRA_COUNTS) {
 		run_ns = c->left_ns;
 	}
-	if (an_has(c, AN_LEARNT)) {
+	if (an_counts_as_learnt(c)) {
 		u64 left_ns = an_learnt_left_ns(cs, an_contract_cpu(cs, c->cpu), c, now_ns);
 
 		if (left_ns < run_ns)

@@ -49,6 +49,8 @@ an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 {
 	if (!c->runnable || c->parked || an_server_is_held_back(c))
 		return AN_RANK_OUT;
+	if (c->throttled && an_has(c, AN_SPILLS))
+		return c->dry ? AN_RANK_OUT : AN_RANK_EXTRA;
 	if (c->throttled)
 		return an_has(c, AN_BORROW) ? AN_RANK_BORROW : AN_RANK_OUT;
 	if (an_has(c, AN_LEARNT))
@@ -63,7 +65,7 @@ an_inline enum an_rank an_contract_rank(const struct an_contract *c)
 /* Is it ready, with budget? */
 an_inline bool an_contract_has_budget(const struct an_contract *c)
 {
-	return c->rank == AN_RANK_BUDGET || (c->rank == AN_RANK_EXTRA && an_has(c, AN_LEARNT));
+	return c->rank == AN_RANK_BUDGET || (c->rank == AN_RANK_EXTRA && an_counts_as_learnt(c));
 }
 
 an_inline void an_contract_set_rank(struct an_contract_cpu *q, struct an_contract *c, u32 rank)

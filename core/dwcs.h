@@ -118,11 +118,11 @@ an_outline s32 an_precedence(struct an_contracts *cs, u32 a, u32 b)
 
 	if (p->rank != q->rank)
 		return p->rank < q->rank ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (an_has(p, AN_LEARNT) != an_has(q, AN_LEARNT))
-		return an_has(q, AN_LEARNT) ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_counts_as_learnt(p) != an_counts_as_learnt(q))
+		return an_counts_as_learnt(q) ? AN_RULE_EDF : -AN_RULE_EDF;
 	if (an_has(p, AN_UNAWAITED) != an_has(q, AN_UNAWAITED))
 		return an_has(q, AN_UNAWAITED) ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (an_has(p, AN_LEARNT) && p->job_deadline_ns != q->job_deadline_ns)
+	if (an_counts_as_learnt(p) && p->job_deadline_ns != q->job_deadline_ns)
 		return p->job_deadline_ns < q->job_deadline_ns ? AN_RULE_EDF : -AN_RULE_EDF;
 	if (p->rank == AN_RANK_BUDGET)
 		order = an_table_order(cs->options, p, q);
@@ -150,7 +150,7 @@ an_outline void an_contract_order(struct an_contracts *cs, struct an_contract *c
 {
 	u64 ratio = an_window_ratio(c->x, c->y), first = c->deadline_ns, second = ratio, x = c->x;
 
-	if (an_has(c, AN_LEARNT)) {
+	if (an_counts_as_learnt(c)) {
 		first = (u64)an_has(c, AN_UNAWAITED) << 61 | c->job_deadline_ns;
 		second = x = 0;
 	} else if (c->rank == AN_RANK_EXTRA) {

@@ -105,3 +105,51 @@ TEST(a_surge_doubles_what_is_expected_for_a_while)
 		an_declared_surge(&l);
 	CHECK(an_declared_service_ns(&game, &l) <= AN_LEARN_SERVICE_MAX_NS);
 }
+
+/* A game that was promised less than its frames take, on a CPU where nothing else was promised. */
+TEST(what_is_promised_to_a_session_spills_over)
+{
+	const struct an_promise promise = {.budget_ns = 4 * MS,
+					   .period_ns = 16 * MS,
+					   .deadline_rel_ns = 16 * MS,
+					   .flags = AN_HARD | AN_SPILLS};
+	u64 now_ns = 1000 * MS;
+	u32 index, rule;
+	struct an_contract *c;
+
+	an_contracts_init(&set, 0);
+	set.bound = set.learn_bound = BOUND;
+	index = an_contract_create(&set, &promise);
+	c = an_contract(&set, index);
+	an_contract_wake(&set, index, now_ns);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), index);
+	CHECK_EQ(c->rank, AN_RANK_BUDGET);
+	/* Its budget is used up: it counts as learnt, and its bucket is the common one. */
+	now_ns += 4 * MS;
+	an_contract_charge(&set, index, 4 * MS, now_ns);
+	CHECK_EQ(c->rank, AN_RANK_EXTRA);
+	CHECK(an_contract_has_budget(c));
+	CHECK_EQ(an_contracts_overdrawn(&set, 0, now_ns), AN_NONE);
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns, false, &rule), index);
+	CHECK_EQ(rule, AN_RULE_LEARNT);
+	/* When that is empty too it has its share, until its next budget. */
+	an_contract_charge(&set, index, 2 * AN_BUCKET_NS, now_ns + MS);
+	CHECK_EQ(an_contracts_overdrawn(&set, 0, now_ns + MS), index);
+	CHECK(!an_contract_has_budget(c));
+	CHECK_EQ(an_contracts_pick(&set, 0, now_ns + MS, false, &rule), AN_NONE);
+	now_ns = 1016 * MS;
+	CHECK_EQ(an_contracts_expire_one(&set, 0, now_ns), index);
+	CHECK_EQ(c->rank, AN_RANK_BUDGET);
+	CHECK_EQ(c->left_ns, 4 * MS);
+}
+
+TEST(what_spills_over_is_hard_and_has_no_window)
+{
+	struct an_promise p = {.budget_ns = MS, .period_ns = 10 * MS, .flags = AN_SPILLS};
+
+	CHECK(!an_promise_valid(&p));
+	p.flags |= AN_HARD;
+	CHECK(an_promise_valid(&p));
+	p.flags |= AN_RECLAIM;
+	CHECK(!an_promise_valid(&p));
+}

@@ -30,6 +30,10 @@ pub struct Terms {
     /// left their part; a hard one goes on with its class's share.
     #[serde(default)]
     pub soft: bool,
+    /// Whether a hard one goes on beyond its budget as what is learnt does, under the bound of that: what a
+    /// session is promised does, for without a promise its threads would be served so all the time.
+    #[serde(skip)]
+    pub spills: bool,
 }
 
 fn nothing_lost() -> Tolerance {
@@ -95,6 +99,7 @@ impl Terms {
             tolerance: Tolerance::NONE,
             flexible: false,
             soft: false,
+            spills: false,
         }
     }
 

@@ -174,6 +174,8 @@ static void promises(u32 task)
 	if (calling || !m.rqs[promise.cpu].active)
 		return;
 	calling = true;
+	if (may(OP_SESSION) && promise.flags && !chance(2))
+		promise.flags |= 1 << 10; /* AN_SPILLS, of AN_HARD */
 	if (trial.events) {
 		for (u32 left = (u32)chance(4); left; left--)
 			raises(task);

@@ -60,6 +60,7 @@ pub fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, 
     } else {
         let flags = match (terms.soft, terms.flexible) {
             _ if !pieces.is_empty() => Promise::HARD,
+            (false, false) if terms.spills => Promise::HARD | Promise::SPILLS,
             (false, false) => Promise::HARD,
             (false, true) => Promise::HARD | Promise::RECLAIM,
             (true, false) => 0,

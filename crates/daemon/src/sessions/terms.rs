@@ -72,6 +72,7 @@ pub fn ask(asked: &Asked, wish: &Wish, pid: i32) -> Ask {
         terms: Terms {
             deadline_ns: asked.deadline_ns,
             tolerance,
+            spills: tolerance == Tolerance::NONE,
             ..Terms::new(asked.budget_ns, asked.period_ns)
         },
         name: wish.name.clone(),

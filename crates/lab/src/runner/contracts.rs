@@ -174,6 +174,7 @@ pub(crate) fn asked_for(contract: &Contract) -> Terms {
         },
         flexible: promise.flags & FLEXIBLE != 0,
         soft: contract.soft,
+        spills: contract.in_session,
         ..Terms::new(promise.budget_ns, promise.period_ns)
     }
 }
