@@ -181,8 +181,8 @@ int andante_open(const struct andante_wish *wish, andante_session **session);
 
 /*
  * Frees the handle. The session ends, and with it its promise, once all its threads have left as
- * well, whatever children of the process have the connection open still. Any thread, once, after all other calls with this handle have returned. Errors:
- * NO_SESSION.
+ * well, whatever children of the process have the connection open still. Any thread, once, after
+ * all other calls with this handle have returned. Errors: NO_SESSION.
  */
 int andante_close(andante_session *session);
 
