@@ -37,7 +37,7 @@
 #include "leaf_policy.h"
 #include "queue.h"
 
-u32 binding_closing SEC(".bss.contracts"); /* leaf whose class is being removed */
+u32 binding_closing SEC(".bss.contracts") = 0; /* leaf whose class is being removed */
 
 /* ---- what goes over sockets ---- */
 
@@ -66,7 +66,7 @@ struct {
 	__type(value, u8);
 } clients SEC(".maps");
 
-u32 clients_seen SEC(".bss.contracts"); /* how many have ever come into the map */
+u32 clients_seen SEC(".bss.contracts") = 0; /* how many have ever come into the map */
 
 /* Is the process a client of this thread's? */
 static __always_inline bool client_known(struct task_struct *server, u32 process)

@@ -17,9 +17,9 @@
 #ifndef ANDANTE_BPF_CLASSES_H
 #define ANDANTE_BPF_CLASSES_H
 
-#include "event.h"
 #include "holders.h"
 #include "leaf_policy.h"
+#include "works_for.h"
 
 enum {
 	SHARES_NOT = 0,

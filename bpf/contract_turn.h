@@ -14,6 +14,7 @@
 #define ANDANTE_BPF_CONTRACT_TURN_H
 
 #include "contracts.h"
+#include "events.h"
 #include "overdue.h"
 
 /* Classes with contracts around one another that a contract is charged to. */
@@ -378,7 +379,24 @@ an_global int contracts_settle(u32 cpu)
 		contract_requeue(cpu, index);
 	an_while((index = contract_overdrawn(cpu)))
 		contract_requeue(cpu, index);
+	if (an_events_on)
+		events_settle(cpu);
 	return 0;
+}
+
+/* The first of this CPU's contracts, or who goes before it for an event. With the lock held, which
+ * events_pick() wants to take itself: what it does is verified once. */
+static __always_inline u32 contract_first(struct cpu_state *c, u32 cpu, u64 now_ns, bool alone,
+					  struct bpf_spin_lock *lock)
+{
+	u32 index, rule;
+
+	if (!an_events_on)
+		return an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
+	bpf_spin_unlock(lock);
+	index = events_pick(cpu, alone);
+	bpf_spin_lock(lock);
+	return index;
 }
 
 /*
@@ -390,20 +408,22 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	struct bpf_spin_lock *lock = contracts_lock();
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
-	u64 now_ns = an_kclock_ns();
-	u32 index, leaf, rule;
+	u64 now_ns = an_kclock_ns(), events_ns;
+	u32 index, leaf;
 	bool alone, parks = false;
 
 	bpf_spin_lock(lock);
 	now_ns = contracts_clock(now_ns);
 	index = AN_NONE;
+	if (an_events_on)
+		c->contract_check_ns = AN_NEVER;
 	alone = (!an_root(&trees[0])->ready && !overdue && (!wanting || goes_on)) || c->alone;
 	if (!c->tree_ns)
 		c->learnt_ns = now_ns;
 	if (alone || !c->tree_ns)
 		c->tree_ns = now_ns;
 	if (now_ns - c->tree_ns < TREE_WAITS_NS)
-		index = an_contracts_pick(&contracts, cpu, now_ns, alone, &rule);
+		index = contract_first(c, cpu, now_ns, alone, lock);
 	if (!q->holders || an_heap_count(q, AN_READY) == q->holders)
 		c->learnt_ns = now_ns;
 	if (index && an_holder(index)->noted && an_holder(index)->cpu != cpu) {
@@ -430,7 +450,10 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	c->contract = index ? contract_name(index) : 0; /* with the lock held: see learn_pull() */
 	bpf_spin_unlock(lock);
 	c->contract_leaf = leaf;
+	events_ns = c->contract_check_ns;
 	c->contract_check_ns = contract_check(cpu, index, now_ns);
+	if (an_events_on && events_ns < c->contract_check_ns)
+		c->contract_check_ns = events_ns;
 	if ((parks || c->first_noted) && c->contract_check_ns > now_ns + LOOK_AGAIN_NS)
 		c->contract_check_ns = now_ns + LOOK_AGAIN_NS;
 	if (now_ns - c->learnt_ns >= LEARNT_WAIT_NS) {
@@ -545,6 +568,8 @@ an_global int contract_missed(u32 cpu, u32 index)
 	if (leaf)
 		an_unpick(&trees[0], leaf);
 	an_contract_park(&contracts, index, true);
+	if (an_events_on)
+		an_event_undeliver(&contracts, index, contracts_clock_ns);
 	contract_note(index);
 	an_holder(index)->waits = 1; /* or it has just been queued where nobody looks */
 	bpf_spin_unlock(lock);

@@ -28,12 +28,13 @@
 
 #include "binding.h"
 
-struct an_contracts contracts SEC(".bss.contracts");
-struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts");
-u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts"); /* that the class of a leaf holds */
-u32 contracts_of_classes SEC(".bss.contracts");		/* how many those are */
-u64 contracts_clock_ns SEC(".bss.contracts");
-u32 contracts_heir SEC(".bss.contracts"); /* sees to the contracts of CPUs that are gone */
+/* With values, or they would lie as they are used first, and in each object otherwise. */
+struct an_contracts contracts SEC(".bss.contracts") = {};
+struct an_holder holders[AN_MAX_CONTRACTS] SEC(".bss.contracts") = {};
+u16 leaf_contracts[AN_MAX_NODES] SEC(".bss.contracts") = {}; /* that the class of a leaf holds */
+u32 contracts_of_classes SEC(".bss.contracts") = 0;	     /* how many those are */
+u64 contracts_clock_ns SEC(".bss.contracts") = 0;
+u32 contracts_heir SEC(".bss.contracts") = 0; /* sees to the contracts of CPUs that are gone */
 
 static __always_inline struct an_holder *an_holder(u32 index)
 {
@@ -257,6 +258,8 @@ static __always_inline void contract_wakes_later(u32 index, u64 now_ns)
 	u32 cpu = an_holder(index)->cpu;
 	u64 from_ns = an_contract_budget_from_ns(an_contract(&contracts, index), now_ns);
 
+	if (an_events_on && an_sink_is_due(an_contract(&contracts, index), now_ns))
+		from_ns = now_ns; /* it may run for that [events.h] */
 	if (from_ns == AN_NEVER)
 		return;
 	if (from_ns > now_ns || an_holder(index)->kind != AN_LEARNT_OF_THREAD)

@@ -111,7 +111,7 @@ an_global s32 contracts_make_room(void)
 
 static __always_inline s32 contracts_begin(void)
 {
-	an_contracts_init(&contracts, 0);
+	an_contracts_init(&contracts, event_options);
 	contracts.bound = contract_bound;
 	contracts.learn_bound = learn_bound;
 	contracts.slots = 1; /* index 0 is nobody */
@@ -120,7 +120,7 @@ static __always_inline s32 contracts_begin(void)
 
 /* ---- what user space asks for ---- */
 
-struct an_contract_call contract_call SEC(".bss.contracts");
+struct an_contract_call contract_call SEC(".bss.contracts") = {};
 
 static __always_inline s32 call_create(void)
 {
@@ -254,7 +254,11 @@ static __always_inline s32 call_declare(void)
 	if (p->flags & PF_KTHREAD) {
 		error = -1; /* EPERM */
 	} else if (ts) {
-		if (call->session && !ts->declared.session)
+		if (call->session && ts->declared.session) {
+			bpf_task_release(p);
+			return -16; /* EBUSY */
+		}
+		if (call->session)
 			an_declared_begin(&ts->learner, an_kclock_ns());
 		ts->declared.period_ns = call->promise.period_ns;
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;

@@ -78,6 +78,21 @@ struct an_policy_call {
 	u32 nice_is_real_time;
 };
 
+/* What the program andante_event is to do. */
+enum an_event_op {
+	AN_EVENT_RAISE = 1,   /* the contract name, or that of the thread pid, has an event */
+	AN_EVENT_SERVERS = 2, /* task servers are what contracts leave; every second or so */
+};
+
+/* Written by the one process that loaded the scheduler, before it runs andante_event. */
+struct an_event_call {
+	u32 op;	     /* enum an_event_op */
+	u32 name;    /* of the contract: contract_name(); 0: the one that the thread holds */
+	s32 pid;     /* of that thread */
+	u32 service; /* below AN_SERVICES: the last that was raised of one is the one that counts */
+	u64 deliver_ns; /* not before; CLOCK_MONOTONIC; 0: now */
+};
+
 /* Written by the one process that loaded the scheduler, before it runs andante_contract. */
 struct an_contract_call {
 	u32 op;	  /* enum an_call */
@@ -117,6 +132,13 @@ struct an_stats {
 	u64 learnt_refused;  /* ... that were not made, for there was no room for more */
 	u64 learnt_gave_way; /* ... of tasks that slept for long, which made room for others */
 	u64 throttled; /* CPUs that went idle though a task would go on, whose class is throttled */
+	u64 events_raised;
+	u64 event_rule_1; /* events delivered by each rule [core/event.h] */
+	u64 event_rule_2;
+	u64 event_rule_3;
+	u64 event_rule_4;
+	u64 event_rule_5;
+	u64 event_forfeits; /* slots of task servers that had no event */
 };
 
 #endif

@@ -6,8 +6,8 @@
 #ifndef ANDANTE_BPF_LEARN_H
 #define ANDANTE_BPF_LEARN_H
 
-#include "event.h"
 #include "session.h"
+#include "works_for.h"
 
 /* The task, of this leaf, has done a job, and begins another. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,

@@ -194,7 +194,7 @@ static __noinline void learn_move(struct task_struct *p, const struct task_state
 
 /* ---- a CPU that would turn to its tree takes over what waits for another ---- */
 
-u64 cpus_awaited SEC(".bss.contracts"); /* bit n: learnt contracts may wait for CPU n */
+u64 cpus_awaited SEC(".bss.contracts") = 0; /* bit n: learnt contracts may wait for CPU n */
 
 /* May a learnt contract wait for another CPU? */
 static __always_inline bool learn_awaited(void)

@@ -19,6 +19,7 @@
 #ifndef ANDANTE_BPF_SESSION_H
 #define ANDANTE_BPF_SESSION_H
 
+#include "events.h"
 #include "holders.h"
 #include "learnt.h"
 
@@ -132,6 +133,8 @@ an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state
 	if (ts->policy)
 		return leaf_policy_wants(ts, leaf, enq_flags);
 	ts->ahead = session_pending(p, ts, now_ns, false);
+	if (ts->ahead && an_events_on) /* its contract may be the sink of an event then, too */
+		events_raise(contract_named(ts->contract), 0, now_ns, now_ns);
 	return ts->ahead ? ts->sfq.start - SESSION_AHEAD_NS : ts->sfq.start;
 }
 

@@ -55,6 +55,12 @@
 #define AN_MAX_RESIDUALS 16 /* per CPU, power of two */
 #define AN_MAX_SPLITS 128   /* contracts that are split at a time; power of two, one less usable */
 #define AN_MAX_PIECES 16    /* of one split contract; power of two */
+#define AN_SERVICES 4	    /* whose events a contract can wait for at a time; power of two */
+
+/* A shell that may be loaded without events has a constant of its own for that [event.h]. */
+#ifndef an_events_on
+#define an_events_on true
+#endif
 
 /* Longest period [ns], 4.29 s: a budget times a relative deadline fits in 64 bits. */
 #define AN_MAX_PERIOD_NS 0xffffffffULL
@@ -73,6 +79,7 @@ _Static_assert(AN_MAX_CONTRACT_CPUS <= 64, "a set of CPUs is one word");
 _Static_assert((AN_MAX_RESIDUALS & (AN_MAX_RESIDUALS - 1)) == 0, "an_bounded() masks");
 _Static_assert((AN_MAX_SPLITS & (AN_MAX_SPLITS - 1)) == 0, "an_bounded() masks");
 _Static_assert((AN_MAX_PIECES & (AN_MAX_PIECES - 1)) == 0, "an_bounded() masks");
+_Static_assert((AN_SERVICES & (AN_SERVICES - 1)) == 0 && AN_SERVICES <= 16, "bits of delivered");
 
 enum an_contract_flag {
 	AN_HARD = 1 << 0,
@@ -107,6 +114,15 @@ enum an_rank {
 	AN_RANK_OUT = 3,    /* not ready */
 };
 
+/* Who pays for what a contract runs, where it runs for an event [event.h]. */
+enum an_payer {
+	AN_PAYS_AS_EVER = 0,	/* there is no event */
+	AN_PAYS_ITS_BUDGET = 1, /* it does, as ever */
+	AN_PAYS_IN_ADVANCE = 2, /* it does, of its next budget */
+	AN_PAYS_SERVER = 3,	/* the task server of its CPU */
+	AN_PAYS_NOBODY = 4,
+};
+
 struct an_contract {
 	struct an_promise promise;
 
@@ -118,7 +134,8 @@ struct an_contract {
 	u64 debt_ns;	     /* AN_CATCH_UP: once the CPU is idle at or after this, debts end;
 			      * split: when the last job ended */
 	s64 left_ns;	     /* budget left; negative when a run went beyond the end */
-	u64 owes_ns;	     /* that contracts nested in it ran for while it had no budget */
+	u64 owes_ns;	     /* that contracts nested in it ran for while it had no budget;
+			      * AN_WINDOW: that it ran for events, in advance */
 	u64 ran_ns;	     /* AN_WINDOW: served in this period, extra service aside; AN_LEARNT: of
 			      * the job in service */
 	u32 x;		     /* x', y': what is left of the window */
@@ -129,6 +146,10 @@ struct an_contract {
 	struct an_bucket own; /* AN_LEARNT: what it is sure of */
 	u32 sure;	      /* ... which is this part of the CPU [1/1024] */
 	u32 part;	      /* ... of what its task uses on average [1/1024] */
+	u64 event_ns[AN_SERVICES]; /* AN_WINDOW: when to deliver an event; AN_NEVER: there is none
+				    */
+	u64 event_first_ns;	   /* the earliest of these, or of the one that is being served */
+	s64 event_left_ns;	   /* what is left to run for that one; 0: none is being served */
 
 	/* Statistics, since the contract was made. */
 	u64 service_ns;	    /* run under the contract, whatever it was charged to */
@@ -141,21 +162,23 @@ struct an_contract {
 	u64 exhaustions;    /* times the budget ran out */
 	u64 replenishments; /* budgets that came by timer */
 
-	u16 position[2]; /* in the heaps of its CPU, 1 and up; 0: not there */
+	u16 position[4]; /* in the heaps of its CPU, 1 and up; 0: not there */
 	u16 cpu;	 /* whose heaps; of a split contract, where its piece runs */
 	u16 generation;	 /* counts the uses of this slot */
 	u16 split;	 /* index of its pieces; 0: not split */
 	u16 next_free;
-	u8 piece;     /* split: which piece is served, 0 and up */
-	u8 rank;      /* enum an_rank */
-	u8 used;      /* the slot holds a contract */
-	u8 started;   /* has been woken once: the deadline means something */
-	u8 runnable;  /* has something to run */
-	u8 throttled; /* has no budget until due_ns */
-	u8 served;    /* AN_WINDOW: has had C in this period */
-	u8 owed;      /* AN_WINDOW: this period counts as missed unless it is served */
-	u8 overran;   /* this job has exhausted a budget */
-	u8 parked;    /* runnable, but nothing of it can be had at present */
+	u8 piece;      /* split: which piece is served, 0 and up */
+	u8 rank;       /* enum an_rank */
+	u8 used;       /* the slot holds a contract */
+	u8 started;    /* has been woken once: the deadline means something */
+	u8 runnable;   /* has something to run */
+	u8 throttled;  /* has no budget until due_ns */
+	u8 served;     /* AN_WINDOW: has had C in this period */
+	u8 owed;       /* AN_WINDOW: this period counts as missed unless it is served */
+	u8 overran;    /* this job has exhausted a budget */
+	u8 parked;     /* runnable, but nothing of it can be had at present */
+	u8 payer;      /* enum an_payer */
+	u16 delivered; /* services whose events were delivered with the last pick, one bit each */
 };
 
 /* One part of a split contract [edfwm.h]. */
@@ -182,8 +205,8 @@ struct an_residual {
 };
 
 struct an_contract_cpu {
-	u16 heap[2 * AN_MAX_CONTRACTS]; /* AN_READY, then AN_TIMERS; slot 0 of each unused */
-	u32 count[2];
+	u16 heap[3 * AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS, AN_SINKS; slot 0 of each unused */
+	u32 count[4];
 	u32 holders;	 /* of the ready: how many hold budget */
 	u32 windows;	 /* contracts with AN_WINDOW, the task server aside */
 	u32 window_max;	 /* no y on this CPU is above this, nor was since the first of them came */
@@ -194,6 +217,8 @@ struct an_contract_cpu {
 	u32 held;	 /* those with AN_WINDOW are held back until the bucket has enough */
 	u32 sure;	 /* what learnt contracts are sure of, in all [1/1024] */
 	u32 level;	 /* ... and each of them at most [1/1024] */
+	u32 server;	 /* the task server, or AN_NONE [event.h] */
+	u32 pad;
 	struct an_bucket promised;		       /* what all that were promised may use */
 	struct an_bucket learnt;		       /* what all that were learnt may */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
@@ -209,6 +234,7 @@ enum an_contract_option {
 	AN_EVENT_NO_RULE_3 = 1 << 5,
 	AN_EVENT_NO_RULE_4 = 1 << 6,
 	AN_EVENT_NO_RULE_5 = 1 << 7,
+	AN_EVENT_AS_PUBLISHED = 1 << 8, /* nobody pays, and of rule 4 only i is asked [event.h] */
 };
 
 /* All contracts of a machine. In memory that is zero, or after an_contracts_init(). */

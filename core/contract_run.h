@@ -11,6 +11,7 @@
  *          due = an_contracts_expire(cpu, now, &kick) then look likewise at every CPU in kick
  *          an_contracts_overdrawn(cpu, now)           until there is none, of learnt or soft ones
  *          c = an_contracts_pick(cpu, now, false, &rule)
+ *          with events, an_event_coordinate()         says who runs instead [event.h]
  *          none: the class tree's turn; nothing there either: an_contracts_pick(…, true, …)
  *          run c, and set the timer to the earlier of due and now + an_contract_run_ns(c, now)
  *
@@ -214,6 +215,34 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 }
 
 /*
+ * The contract ran for ran_ns for an event [event.h]. Returns who is charged for it as ever:
+ * itself, the task server, or AN_NONE, for what it pays in advance, or nobody does.
+ */
+an_outline u32 an_contract_charge_event(struct an_contracts *cs, u32 index, u64 ran_ns)
+{
+	struct an_contract *c = an_contract(cs, index);
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	u32 payer = c->payer;
+
+	if (payer == AN_PAYS_IN_ADVANCE) {
+		c->owes_ns += ran_ns;
+		q->promised.left_ns -= ran_ns;
+	}
+	if (c->event_left_ns > 0) {
+		c->event_left_ns -= ran_ns;
+		if (c->event_left_ns <= 0) {
+			an_sink_ends(c);
+			an_sink_place(cs, index);
+		}
+	}
+	if (payer == AN_PAYS_ITS_BUDGET)
+		return index;
+	c->service_ns += ran_ns;
+	c->extra_ns += ran_ns;
+	return payer == AN_PAYS_SERVER ? q->server : AN_NONE;
+}
+
+/*
  * The contract ran for ran_ns, until now_ns, by the last pick. Call it whenever it stops, and at
  * every boundary; in parts, if that suits. Returns what it came to: with anything but AN_RULE_NONE
  * pick again.
@@ -228,6 +257,12 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 		ran_ns = AN_MAX_RUN_NS;
 	if (!c->runnable || !ran_ns)
 		return AN_RULE_NONE;
+	if (an_events_on && c->payer) {
+		index = an_contract_charge_event(cs, index, ran_ns);
+		if (!index)
+			return AN_RULE_NONE;
+		c = an_contract(cs, index);
+	}
 	c->service_ns += ran_ns;
 	if (an_contract_has_budget(c)) {
 		rule = an_contract_charge_budget(cs, c, ran_ns, now_ns);
@@ -258,15 +293,6 @@ an_inline void an_contract_charge_turn(struct an_contracts *cs, u32 index, u64 r
 		ran_ns = AN_MAX_RUN_NS;
 	c->service_ns += ran_ns;
 	an_learnt_charge(cs, an_contract_cpu(cs, c->cpu), c, ran_ns, now_ns);
-}
-
-/* The contract's task ran for an event, in time that the contract is not charged for [event.h]. */
-an_inline void an_contract_charge_extra(struct an_contracts *cs, u32 index, u64 ran_ns)
-{
-	struct an_contract *c = an_contract(cs, index);
-
-	c->service_ns += ran_ns;
-	c->extra_ns += ran_ns;
 }
 
 /* When an_contracts_expire() is to be called next for this CPU, or AN_NEVER. */

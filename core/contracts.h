@@ -13,6 +13,7 @@
 #include "contract.h"
 #include "fcbs.h"
 #include "heap.h"
+#include "sink.h"
 
 /* No contracts; options of enum an_contract_option. Before anything else. */
 an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
@@ -31,11 +32,12 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 
-		q->count[AN_READY] = q->count[AN_TIMERS] = 0;
+		q->count[AN_READY] = q->count[AN_TIMERS] = q->count[AN_SINKS] = 0;
 		q->holders = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
 		q->held = q->sure = 0;
 		q->level = 1024;
+		q->server = AN_NONE;
 		q->promised.left_ns = q->learnt.left_ns = 0;
 		q->promised.filled_ns = q->learnt.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
@@ -78,10 +80,13 @@ an_outline void an_contract_place(struct an_contracts *cs, u32 index)
 	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, an_contract_rank(c));
 	an_contract_order(cs, c);
 	an_heap_set(cs, index, AN_READY, c->rank != AN_RANK_OUT);
-	if (an_has(c, AN_WINDOW))
+	if (an_has(c, AN_WINDOW)) {
 		c->due_ns = c->deadline_ns;
-	else if (!c->split && !c->throttled)
+		if (an_events_on)
+			an_sink_changed(cs, index);
+	} else if (!c->split && !c->throttled) {
 		c->due_ns = AN_NEVER;
+	}
 	an_heap_set(cs, index, AN_TIMERS, c->runnable && c->due_ns != AN_NEVER);
 }
 
@@ -103,6 +108,8 @@ an_outline void an_contract_detach(struct an_contracts *cs, u32 index)
 	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, AN_RANK_OUT);
 	an_heap_set(cs, index, AN_READY, false);
 	an_heap_set(cs, index, AN_TIMERS, false);
+	if (an_events_on)
+		an_heap_set(cs, index, AN_SINKS, false);
 }
 
 /* What the pieces of a split contract ask of their CPUs, added or taken off. */
@@ -181,7 +188,9 @@ an_inline void an_contract_clear(struct an_contract *c)
 	c->ran_ns = c->inherited_ns = c->service_ns = c->extra_ns = c->borrowed_ns =
 		c->reclaimed_ns = 0;
 	c->deadlines = c->misses = c->violations = c->exhaustions = c->replenishments = 0;
-	c->position[AN_READY] = c->position[AN_TIMERS] = 0;
+	c->position[AN_READY] = c->position[AN_TIMERS] = c->position[AN_SINKS] = 0;
+	if (an_events_on)
+		an_sink_clear(c);
 	c->own.left_ns = c->own.filled_ns = c->sure = c->part = 0;
 	c->split = c->piece = 0;
 	c->rank = AN_RANK_OUT;

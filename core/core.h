@@ -5,8 +5,8 @@
  * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h,
  * bandwidth.h, domains.h and task.h (shares), policy.h (how a class orders its tasks), contract.h,
  * contract_run.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, nested.h, rhythm.h, learn.h, learnt.h,
- * declared.h, bucket.h and event.h (contracts). containers.h is a hierarchy of its own, resource
- * containers; binding.h says for whom a thread works.
+ * declared.h, bucket.h, sink.h and event.h (contracts). containers.h is a hierarchy of its own,
+ * resource containers; binding.h says for whom a thread works.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H

@@ -207,6 +207,30 @@ an_inline bool an_window_lose(struct an_contract *c)
 	return true;
 }
 
+/* Ran, in rank BUDGET. */
+an_inline enum an_rule an_window_charge(struct an_contract *c, u64 ran_ns)
+{
+	c->ran_ns += ran_ns;
+	c->left_ns -= ran_ns;
+	if (c->left_ns > 0)
+		return AN_RULE_NONE;
+	c->extra_ns += -c->left_ns;
+	c->left_ns = c->promise.budget_ns; /* for AN_EXTRA_COUNTS, which counts in C too */
+	c->served = 1;
+	c->deadlines++;
+	an_window_serve(c);
+	return AN_RULE_SERVED;
+}
+
+/* What it has run in advance, for events, is a part of what it is to have in this period. */
+an_inline void an_window_pay(struct an_contract *c)
+{
+	u64 pays_ns = c->owes_ns < (u64)c->left_ns ? c->owes_ns : (u64)c->left_ns;
+
+	c->owes_ns -= pays_ns;
+	an_window_charge(c, pays_ns);
+}
+
 /* The period in which now_ns lies begins, for a contract that is runnable or not. */
 an_inline void an_period_begin(struct an_contract *c, u64 now_ns)
 {
@@ -217,6 +241,8 @@ an_inline void an_period_begin(struct an_contract *c, u64 now_ns)
 	c->ran_ns = 0;
 	c->served = 0;
 	c->owed = c->runnable;
+	if (an_events_on && c->owes_ns)
+		an_window_pay(c);
 }
 
 /* The period is over: what is to be said of it. */
@@ -240,21 +266,6 @@ an_inline enum an_rule an_period_end(struct an_contract *c)
 	return AN_RULE_NONE;
 }
 
-/* Ran, in rank BUDGET. */
-an_inline enum an_rule an_window_charge(struct an_contract *c, u64 ran_ns)
-{
-	c->ran_ns += ran_ns;
-	c->left_ns -= ran_ns;
-	if (c->left_ns > 0)
-		return AN_RULE_NONE;
-	c->extra_ns += -c->left_ns;
-	c->left_ns = c->promise.budget_ns; /* for AN_EXTRA_COUNTS, which counts in C too */
-	c->served = 1;
-	c->deadlines++;
-	an_window_serve(c);
-	return AN_RULE_SERVED;
-}
-
 /* Ran, in rank EXTRA, under AN_EXTRA_COUNTS. */
 an_inline enum an_rule an_window_charge_extra(struct an_contract *c, u64 ran_ns)
 {
@@ -274,6 +285,8 @@ an_inline enum an_rule an_window_wake(struct an_contract *c, u64 now_ns)
 	if (!c->started || now_ns >= c->deadline_ns) {
 		if (c->started)
 			an_period_end(c);
+		if (an_events_on && now_ns >= c->deadline_ns + c->promise.period_ns)
+			c->owes_ns = 0; /* a period that it has not used has paid for all */
 		an_period_begin(c, now_ns);
 		c->owed = c->deadline_ns - now_ns == c->promise.period_ns;
 		rule = AN_RULE_RELEASED;

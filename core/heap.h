@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The two heaps of a CPU: contracts that are ready, by precedence, and contracts that something is
- * due for, by instant.
+ * The heaps of a CPU: contracts that are ready, by precedence, contracts that something is due for,
+ * by instant, and those that have events [sink.h], by the instant of the first.
  *
  * Binary heaps of 16-bit indices [1]; slot 1 has the first, the children of slot i are 2 i and
  * 2 i + 1. A contract knows its slots, so that it can be moved or taken out wherever it is.
@@ -18,15 +18,23 @@
 
 #define AN_READY 0u
 #define AN_TIMERS 1u
+#define AN_SINKS 2u
 
+/* Of how many heaps one is asked for, a power of two; the last of four there is not. */
+#define AN_HEAPS (an_events_on ? 4 : 2)
+
+/* With events the heap is a constant where it is named, and the verifier knows which of the three.
+ */
 an_inline u16 *an_heap_slot(struct an_contract_cpu *q, u32 heap, u32 at)
 {
+	if (an_events_on)
+		return &q->heap[heap * AN_MAX_CONTRACTS + an_bounded(at, AN_MAX_CONTRACTS)];
 	return &q->heap[an_bounded(heap * AN_MAX_CONTRACTS + at, 2 * AN_MAX_CONTRACTS)];
 }
 
 an_inline u32 an_heap_count(struct an_contract_cpu *q, u32 heap)
 {
-	return q->count[an_bounded(heap, 2)];
+	return q->count[an_bounded(heap, AN_HEAPS)];
 }
 
 /* The contract that comes first, or AN_NONE. */
@@ -37,7 +45,7 @@ an_inline u32 an_heap_first(struct an_contract_cpu *q, u32 heap)
 
 an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 {
-	return &c->position[an_bounded(heap, 2)];
+	return &c->position[an_bounded(heap, AN_HEAPS)];
 }
 
 an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
@@ -46,6 +54,10 @@ an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 	bool timers = heap == AN_TIMERS;
 	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
+	if (an_events_on && heap == AN_SINKS)
+		return p->event_first_ns != q->event_first_ns
+			       ? p->event_first_ns < q->event_first_ns
+			       : a < b;
 	if (first != other)
 		return first < other;
 	if (!timers && p->order[1] != q->order[1])
@@ -114,13 +126,13 @@ an_outline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool i
 		at = count + 1;
 		if (at >= AN_MAX_CONTRACTS)
 			return;
-		q->count[an_bounded(heap, 2)] = at;
+		q->count[an_bounded(heap, AN_HEAPS)] = at;
 		an_heap_put(cs, q, heap, at, index);
 	} else if (!in) {
 		if (!at)
 			return;
 		*an_heap_position(c, heap) = 0;
-		q->count[an_bounded(heap, 2)] = count - 1;
+		q->count[an_bounded(heap, AN_HEAPS)] = count - 1;
 		if (at == count)
 			return;
 		/* The last takes its place. */

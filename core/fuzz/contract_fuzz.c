@@ -45,7 +45,6 @@
 #define KNOWN_SOFT_WRAPS 1
 
 static struct an_contracts set;
-static struct an_events events; /* of CPU 0 */
 
 /* What a CPU runs, since when, and who is charged for it. */
 struct fuzz_cpu {
@@ -62,6 +61,7 @@ struct seen {
 static struct {
 	u64 now_ns;
 	u32 cpus, shift; /* a unit of time is 2^shift ns */
+	bool forfeits;	 /* the task server, where there is no event */
 	struct fuzz_cpu cpu[FUZZ_CPUS];
 	struct seen seen[AN_MAX_CONTRACTS];
 	u64 charged_ns[AN_MAX_CONTRACTS]; /* by us, since the contract was made */
@@ -85,7 +85,7 @@ static u32 take_contract(void)
 	u32 at = 1 + take() % (set.unused > 1 ? set.unused - 1 : 1);
 
 	for (u32 turn = 1; turn < set.unused; turn++) {
-		if (set.contracts[at].used && at != events.server)
+		if (set.contracts[at].used && at != set.cpus[0].server)
 			return at;
 		at = at + 1 < set.unused ? at + 1 : 1;
 	}
@@ -101,8 +101,12 @@ static struct an_contract *contract(u32 index)
 
 static void charge(u32 index, u64 ran_ns)
 {
+	u64 counted_ns = ran_ns < AN_MAX_RUN_NS ? ran_ns : AN_MAX_RUN_NS;
+
+	if (contract(index)->runnable && contract(index)->payer == AN_PAYS_SERVER)
+		shell.charged_ns[set.cpus[contract(index)->cpu].server] += counted_ns;
 	if (contract(index)->runnable)
-		shell.charged_ns[index] += ran_ns < AN_MAX_RUN_NS ? ran_ns : AN_MAX_RUN_NS;
+		shell.charged_ns[index] += counted_ns;
 	an_contract_charge(&set, index, ran_ns, shell.now_ns);
 }
 
@@ -115,10 +119,6 @@ static void settle(u32 cpu)
 	c->since_ns = shell.now_ns;
 	if (c->charge)
 		charge(c->charge, ran_ns);
-	if (c->run && c->run != c->charge) {
-		shell.charged_ns[c->run] += ran_ns;
-		an_contract_charge_extra(&set, c->run, ran_ns);
-	}
 }
 
 /* It does not run any more, and was charged. */
@@ -152,37 +152,57 @@ static u64 expire(u32 cpu)
 	return an_contracts_expire(&set, cpu, shell.now_ns, &kick);
 }
 
+/* What was picked may be served. */
+static void check_picked(u32 cpu, u32 index, bool alone)
+{
+	u64 run_ns = an_contract_run_ns(&set, index, shell.now_ns);
+
+	CHECK(contract(index)->used && contract(index)->runnable && !contract(index)->parked);
+	CHECK_EQ(contract(index)->cpu, cpu);
+	CHECK_EQ(index, an_heap_first(&set.cpus[cpu], AN_READY));
+	CHECK(alone || contract(index)->rank <= AN_RANK_EXTRA);
+	CHECK(run_ns > 0); /* or the CPU would turn and turn */
+	CHECK(run_ns == AN_NEVER || contract(index)->rank != AN_RANK_BUDGET ||
+	      run_ns <= (AN_MAX_RESIDUALS + 1) * AN_MAX_PERIOD_NS);
+}
+
+/* The event scheduler has its say. */
+static void coordinate(u32 cpu, u32 index)
+{
+	struct an_event_decision decision = {0};
+	struct fuzz_cpu *c = &shell.cpu[cpu];
+
+	an_event_coordinate(&set, cpu, index, shell.now_ns, &decision);
+	CHECK(decision.run_ns > 0);
+	CHECK_EQ(decision.run != index, decision.rule >= AN_RULE_TASK_SERVER &&
+						decision.rule <= AN_RULE_EVENT_5 &&
+						decision.rule != AN_RULE_EVENT_1);
+	CHECK(!decision.delivered || contract(decision.run)->runnable);
+	c->run = decision.run;
+	c->charge = decision.charge;
+}
+
 /* The CPU turns to its contracts, as contract_run.h wants it done. */
 static void turn(u32 cpu, bool alone)
 {
 	struct fuzz_cpu *c = &shell.cpu[cpu];
-	struct an_event_decision decision = {0};
 	u32 rule, index, throttled = 0;
-	u64 due_ns, run_ns;
+	u64 due_ns;
 
 	settle(cpu);
 	due_ns = expire(cpu);
 	while (an_contracts_overdrawn(&set, cpu, shell.now_ns))
 		CHECK(++throttled <= set.count);
+	if (shell.forfeits)
+		an_task_server_forfeits(&set, cpu, shell.now_ns);
 	index = an_contracts_pick(&set, cpu, shell.now_ns, alone, &rule);
 	CHECK_EQ(index == NOBODY, rule == AN_RULE_NONE);
 	c->run = c->charge = index;
-	if (!index || due_ns <= shell.now_ns)
+	if (due_ns <= shell.now_ns)
 		return;
-	CHECK(contract(index)->used && contract(index)->runnable && !contract(index)->parked);
-	CHECK_EQ(contract(index)->cpu, cpu);
-	CHECK_EQ(index, an_heap_first(&set.cpus[cpu], AN_READY));
-	CHECK(alone || contract(index)->rank <= AN_RANK_EXTRA);
-	run_ns = an_contract_run_ns(&set, index, shell.now_ns);
-	CHECK(run_ns > 0); /* or the CPU would turn and turn */
-	CHECK(run_ns == AN_NEVER || contract(index)->rank != AN_RANK_BUDGET ||
-	      run_ns <= (AN_MAX_RESIDUALS + 1) * AN_MAX_PERIOD_NS);
-	if (cpu)
-		return;
-	an_event_coordinate(&set, &events, index, shell.now_ns, &decision);
-	CHECK(decision.run_ns > 0);
-	c->run = decision.run;
-	c->charge = decision.charge;
+	if (index)
+		check_picked(cpu, index, alone);
+	coordinate(cpu, index);
 }
 
 /* ---- promises ---- */
@@ -502,21 +522,25 @@ static void wait_for_next(void)
 
 static void raise_event(void)
 {
-	u32 sink = take_contract();
+	u32 sink = take_contract(), later;
 
-	if (sink)
-		an_event_raise(&set, &events, sink, shell.now_ns + take_time(), input.at);
+	if (!sink)
+		return;
+	later = take();
+	CHECK_EQ(an_event_raise(&set, sink, later % AN_SERVICES, shell.now_ns + units(later),
+				shell.now_ns),
+		 an_contract_may_sink(contract(sink)));
 }
 
 static void update_server(void)
 {
 	settle(0);
 	shell.cpu[0].run = shell.cpu[0].charge = NOBODY;
-	shell.jumps = events.server;
-	an_task_server_update(&set, &events, units(1 + take() % 4), shell.now_ns);
-	if (events.server != shell.jumps)
-		forget(events.server);
-	shell.jumps = events.server;
+	shell.jumps = set.cpus[0].server;
+	an_task_server_update(&set, 0, units(1 + take() % 4), shell.now_ns);
+	if (set.cpus[0].server != shell.jumps)
+		forget(set.cpus[0].server);
+	shell.jumps = set.cpus[0].server;
 }
 
 /* ---- learners ---- */
@@ -645,7 +669,8 @@ static void begin(void)
 	/* The shell's smallest: 2 % [1/1024]. */
 	set.bound = bounds & 1 ? 20 + take() * 1000 / 255 : 0;
 	set.learn_bound = bounds & 2 ? 20 + take() * 900 / 255 : 0;
-	an_events_init(&events, 0);
+	set.options |= bounds & 4 ? AN_EVENT_AS_PUBLISHED : 0;
+	shell.forfeits = bounds & 8;
 	for (u32 at = 0; at < FUZZ_LEARNERS; at++)
 		an_learn_begin(&shell.learner[at], shell.now_ns);
 }

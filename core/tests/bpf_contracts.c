@@ -19,7 +19,6 @@ typedef _Bool bool;
 struct an_contracts contracts;
 struct an_promise promise;
 struct an_piece pieces[AN_MAX_PIECES];
-struct an_events events;
 struct an_event_decision decision;
 u64 kick, due_ns;
 u32 picked, rule;
@@ -55,7 +54,6 @@ PROGRAM(bpf_run)
 	u64 now_ns = args[1];
 
 	rule = an_contract_charge(&contracts, picked, args[2], now_ns);
-	an_contract_charge_extra(&contracts, picked, args[2]);
 	an_contract_charge_turn(&contracts, picked, args[2], now_ns);
 	due_ns = an_contracts_expire(&contracts, cpu, now_ns, &kick);
 	picked = an_contracts_pick(&contracts, cpu, now_ns, args[3], &rule);
@@ -70,13 +68,14 @@ PROGRAM(bpf_events)
 	u32 sink = args[0];
 	u64 now_ns = args[1];
 
-	an_events_init(&events, args[2]);
-	due_ns = an_events_due(&events);
-	an_event_raise(&contracts, &events, sink, now_ns, args[3]);
-	an_event_drop(&events);
-	an_event_coordinate(&contracts, &events, picked, now_ns, &decision);
+	due_ns = an_events_due(&contracts, args[2]);
+	an_event_raise(&contracts, sink, args[2], args[3], now_ns);
+	an_event_coordinate(&contracts, args[2], picked, now_ns, &decision);
+	an_event_undeliver(&contracts, sink, now_ns);
+	if (an_task_server_forfeits(&contracts, args[2], now_ns))
+		return 0;
 	rule = an_event_unix(args[0], args[1], args[2], args[3]);
-	return an_task_server_update(&contracts, &events, args[2], now_ns);
+	return an_task_server_update(&contracts, args[2], args[3], now_ns);
 }
 
 char licence_text[] __attribute__((section("license"), used)) = "GPL";

@@ -29,9 +29,9 @@ static inline void check_heap(u32 cpu, u32 heap)
 		if (at == 1)
 			continue;
 		CHECK(an_heap_before(&set, heap, *an_heap_slot(q, heap, at / 2), index));
-		CHECK(heap == AN_TIMERS ||
+		CHECK(heap != AN_READY ||
 		      an_precedence(&set, *an_heap_slot(q, heap, at / 2), index) > 0);
-		CHECK(heap == AN_READY ||
+		CHECK(heap != AN_TIMERS ||
 		      contract(*an_heap_slot(q, heap, at / 2))->due_ns <= contract(index)->due_ns);
 	}
 }
@@ -39,6 +39,7 @@ static inline void check_heap(u32 cpu, u32 heap)
 static inline void check_contracts(u32 cpus)
 {
 	u32 used = 0, ready[AN_MAX_CONTRACT_CPUS] = {0}, holders[AN_MAX_CONTRACT_CPUS] = {0};
+	u32 sinks[AN_MAX_CONTRACT_CPUS] = {0};
 	u64 utilization[AN_MAX_CONTRACT_CPUS] = {0};
 
 	for (u32 index = 1; index < set.unused; index++) {
@@ -53,6 +54,7 @@ static inline void check_contracts(u32 cpus)
 		holders[c->cpu] += c->rank == AN_RANK_BUDGET;
 		CHECK(c->rank != AN_RANK_BUDGET || c->left_ns > 0 || an_has(c, AN_EXHAUSTIVE));
 		CHECK(!c->throttled || !c->runnable || c->position[AN_TIMERS]);
+		sinks[c->cpu] += c->position[AN_SINKS] != 0;
 		if (!c->split && !an_has(c, AN_TASK_SERVER))
 			utilization[c->cpu] += c->utilization;
 	}
@@ -65,6 +67,8 @@ static inline void check_contracts(u32 cpus)
 		CHECK(q->utilization >= utilization[cpu]); /* and pieces */
 		check_heap(cpu, AN_READY);
 		check_heap(cpu, AN_TIMERS);
+		CHECK_EQ(q->count[AN_SINKS], sinks[cpu]);
+		check_heap(cpu, AN_SINKS);
 		for (u32 at = 1; at < q->residuals; at++)
 			CHECK(q->residual[at - 1].deadline_ns <= q->residual[at].deadline_ns);
 	}

@@ -5,6 +5,7 @@
  *      slots        free ones and used ones are disjoint and complete, those of pieces too
  *      heaps        in order, both ways; a contract is in those that its state says, on its CPU
  *      counts       contracts, holders of budget, windows and utilisation are what a recount finds
+ *      events       the first is the earliest, and none is before a contract that cannot run
  *      budgets      positive for whoever is served on them, and never above what was promised
  *      windows      0 <= x' <= x, x' <= y'
  *      residuals    in the order of deadlines, each of one that sleeps on this CPU and may leave
@@ -23,7 +24,7 @@
 /* What a recount finds of a CPU. */
 struct contract_recount {
 	u64 utilization;
-	u32 in_heap[2], holders, windows, window_max, sure;
+	u32 in_heap[3], holders, windows, window_max, sure;
 };
 
 static inline const char *broken_slots(struct an_contracts *cs)
@@ -80,6 +81,17 @@ static inline const char *broken_place(struct an_contracts *cs, u32 index)
 		return "a throttled one is timed";
 	if (c->runnable && an_has(c, AN_WINDOW) && !c->position[AN_TIMERS])
 		return "the end of a period is timed";
+	if ((c->position[AN_SINKS] != 0) !=
+	    (c->runnable && !c->parked && c->event_first_ns != AN_NEVER && !an_sink_is_ahead(c)))
+		return "who has events, and wants to run, and no other, is among the sinks";
+	if (c->event_first_ns != AN_NEVER && !an_contract_may_sink(c))
+		return "sinks have windows";
+	if (c->event_left_ns < 0 || c->event_left_ns > (s64)AN_MAX_PERIOD_NS)
+		return "an event is served for no longer than one budget";
+	fresh.event_left_ns = 0;
+	an_sink_settle(&fresh);
+	if (!c->event_left_ns && fresh.event_first_ns != c->event_first_ns)
+		return "the first event is the earliest";
 	if (!c->split && c->cpu != c->promise.cpu)
 		return "it is on the CPU that was promised";
 	if (c->split && c->piece >= cs->splits[c->split].count)
@@ -117,6 +129,7 @@ static inline void recount(struct an_contracts *cs, u32 index, struct contract_r
 
 	recounts[c->cpu].in_heap[AN_READY] += c->position[AN_READY] != 0;
 	recounts[c->cpu].in_heap[AN_TIMERS] += c->position[AN_TIMERS] != 0;
+	recounts[c->cpu].in_heap[AN_SINKS] += c->position[AN_SINKS] != 0;
 	recounts[c->cpu].holders += c->rank == AN_RANK_BUDGET;
 	if (an_has(c, AN_TASK_SERVER))
 		return;
@@ -180,7 +193,7 @@ static inline const char *broken_cpu(struct an_contracts *cs, u32 cpu,
 	const struct an_contract_cpu *q = &cs->cpus[cpu];
 	const char *broken;
 
-	for (u32 heap = AN_READY; heap <= AN_TIMERS; heap++) {
+	for (u32 heap = AN_READY; heap <= AN_SINKS; heap++) {
 		if (q->count[heap] != found->in_heap[heap])
 			return "a heap has all who think they are in it";
 		broken = broken_heap(cs, cpu, heap, index);

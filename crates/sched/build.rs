@@ -1,5 +1,6 @@
 //! Compiles `bpf/sched.bpf.c` (the core and its shell in the kernel), `bpf/domains.bpf.c` (the same for
-//! many CPUs) and `bpf/historical.bpf.c` (for the historical policies), and makes their skeletons.
+//! many CPUs), `bpf/events.bpf.c` (with coordinated events) and `bpf/historical.bpf.c` (for the historical
+//! policies), and makes their skeletons.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(dir).display());
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    for name in ["sched", "domains", "historical"] {
+    for name in ["sched", "domains", "events", "historical"] {
         let source = root.join(format!("bpf/{name}.bpf.c"));
         let object = out.join(format!("{name}.bpf.o"));
         SkeletonBuilder::new()

@@ -261,6 +261,7 @@ impl From<&LoadError> for Status {
     fn from(error: &LoadError) -> Self {
         match error {
             LoadError::Verifier { .. } => Self::UnfitKernel,
+            LoadError::EventsOfDomains(_) => Self::Usage,
             LoadError::TooManyCpus(_) | LoadError::Refused { .. } => Self::Failure,
         }
     }

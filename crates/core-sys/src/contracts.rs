@@ -93,16 +93,14 @@ pub struct Kept {
 pub struct EventDecision {
     /// How long, from now on [ns]; `u64::MAX`: no end.
     pub run_ns: u64,
-    /// Of the event that is delivered.
-    pub cookie: u64,
     /// Who runs; 0: best effort.
     pub run: Contract,
-    /// Who pays; 0: nobody.
+    /// Who is to be charged; the core knows who pays. 0: nobody.
     pub charge: Contract,
     /// By which rule; none: as picked.
     pub rule: u32,
-    /// Whether an event was delivered.
-    pub dropped: u32,
+    /// Services whose events were delivered, one bit each.
+    pub delivered: u32,
 }
 
 unsafe extern "C" {
@@ -114,7 +112,6 @@ unsafe extern "C" {
     fn an_sys_contract_sleep(contracts: *mut Raw, contract: Contract, now_ns: u64);
     fn an_sys_contract_next_job(cs: *mut Raw, c: Contract, released_ns: u64, now_ns: u64) -> u32;
     fn an_sys_contract_charge(cs: *mut Raw, c: Contract, ran_ns: u64, now_ns: u64) -> u32;
-    fn an_sys_contract_charge_extra(contracts: *mut Raw, contract: Contract, ran_ns: u64);
     fn an_sys_contracts_due(contracts: *mut Raw, cpu: u32) -> u64;
     fn an_sys_contracts_expire(cs: *mut Raw, cpu: u32, now_ns: u64, kick: *mut u64) -> u64;
     fn an_sys_contracts_pick(
@@ -128,24 +125,22 @@ unsafe extern "C" {
     fn an_sys_contract_preempts(contracts: *mut Raw, woken: Contract, running: Contract) -> u32;
     fn an_sys_contract_cpu(contracts: *mut Raw, contract: Contract) -> u32;
     fn an_sys_contract_kept(contracts: *mut Raw, contract: Contract, kept: *mut Kept);
-    fn an_sys_events_size() -> usize;
-    fn an_sys_events_init(events: *mut Raw, cpu: u32);
     fn an_sys_event_raise(
         cs: *mut Raw,
-        q: *mut Raw,
         sink: Contract,
+        service: u32,
         at_ns: u64,
-        cookie: u64,
+        now_ns: u64,
     ) -> bool;
-    fn an_sys_events_due(events: *mut Raw) -> u64;
+    fn an_sys_events_due(cs: *mut Raw, cpu: u32) -> u64;
     fn an_sys_event_coordinate(
         contracts: *mut Raw,
-        events: *mut Raw,
+        cpu: u32,
         selected: Contract,
         now_ns: u64,
         decision: *mut EventDecision,
     );
-    fn an_sys_task_server_update(cs: *mut Raw, q: *mut Raw, base_ns: u64, now_ns: u64) -> bool;
+    fn an_sys_task_server_update(cs: *mut Raw, cpu: u32, base_ns: u64, now_ns: u64) -> bool;
 }
 
 /// All contracts of a machine.
@@ -156,15 +151,6 @@ pub struct Contracts {
 
 // SAFETY: plain data without ties to a thread; all changes go through `&mut`.
 unsafe impl Send for Contracts {}
-
-/// The events of one CPU.
-#[derive(Debug)]
-pub struct Events {
-    raw: NonNull<Raw>,
-}
-
-// SAFETY: as for `Contracts`.
-unsafe impl Send for Events {}
 
 macro_rules! calls {
     ($($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $call:ident;)*) => {
@@ -193,6 +179,10 @@ impl Contracts {
     pub const EVENT_NO_RULE_4: u32 = 1 << 6;
     /// Without event rule 5.
     pub const EVENT_NO_RULE_5: u32 = 1 << 7;
+    /// Events as published: nobody pays, and of rule 4 only who makes way is asked.
+    pub const EVENT_AS_PUBLISHED: u32 = 1 << 8;
+    /// Services whose events a contract can wait for at a time.
+    pub const SERVICES: u32 = 4;
     /// CPUs that can have contracts.
     pub const CPUS: usize = 64;
 
@@ -255,6 +245,28 @@ impl Contracts {
         unsafe { an_sys_contract_preempts(self.raw.as_ptr(), woken, running.unwrap_or(0)) != 0 }
     }
 
+    /// What runs on a CPU instead of the pick, and who is charged.
+    pub fn coordinate(
+        &mut self,
+        cpu: usize,
+        selected: Option<Contract>,
+        now_ns: u64,
+    ) -> EventDecision {
+        let mut decision = EventDecision::default();
+        let selected = selected.unwrap_or(0);
+        // SAFETY: see `calls`; the decision lives during the call.
+        unsafe {
+            an_sys_event_coordinate(
+                self.raw.as_ptr(),
+                cpu as u32,
+                selected,
+                now_ns,
+                &mut decision,
+            );
+        }
+        decision
+    }
+
     /// What became of it so far.
     pub fn kept(&mut self, contract: Contract) -> Kept {
         let mut kept = Kept::default();
@@ -266,12 +278,16 @@ impl Contracts {
     calls! {
         /// Its job has ended, and it has nothing more to run. It has been charged.
         sleep(contract: Contract, now_ns: u64) = an_sys_contract_sleep;
-        /// Its task ran for an event, in time that it is not charged for.
-        charge_extra(contract: Contract, ran_ns: u64) = an_sys_contract_charge_extra;
         /// When `expire` is to be called next for this CPU [ns].
         due(cpu: u32) -> u64 = an_sys_contracts_due;
         /// How long it may run until something about it changes [ns].
         run_ns(contract: Contract, now_ns: u64) -> u64 = an_sys_contract_run_ns;
+        /// It has an event of this service at `at_ns`; false: it is no sink, for it has no window.
+        raise(contract: Contract, service: u32, at_ns: u64, now_ns: u64) -> bool = an_sys_event_raise;
+        /// When the first event of this CPU may be delivered [ns]: an instant to pick at.
+        events_due(cpu: u32) -> u64 = an_sys_events_due;
+        /// Gives the CPU its task server, or fits it to what there is; false: nothing is left for one.
+        update_task_server(cpu: u32, base_ns: u64, now_ns: u64) -> bool = an_sys_task_server_update;
         /// Where it runs, or its present piece.
         cpu(contract: Contract) -> u32 = an_sys_contract_cpu;
     }
@@ -281,71 +297,5 @@ impl Drop for Contracts {
     fn drop(&mut self) {
         // SAFETY: allocated by `new` with this size.
         unsafe { release(self.raw, an_sys_contracts_size()) }
-    }
-}
-
-impl Events {
-    /// No events on this CPU.
-    pub fn new(cpu: usize) -> Self {
-        // SAFETY: the core says how much it needs, and initialises it.
-        unsafe {
-            let raw = allocate(an_sys_events_size());
-            an_sys_events_init(raw.as_ptr(), cpu as u32);
-            Self { raw }
-        }
-    }
-
-    /// The contract `sink` has an event at `at_ns`; false: the queue is full.
-    pub fn raise(&mut self, contracts: &mut Contracts, sink: Contract, at_ns: u64) -> bool {
-        // SAFETY: both are initialised, and nobody else refers to them during the call; so below.
-        unsafe { an_sys_event_raise(contracts.raw.as_ptr(), self.raw.as_ptr(), sink, at_ns, 0) }
-    }
-
-    /// When the first event may be delivered [ns]: an instant to pick at.
-    pub fn due(&mut self) -> u64 {
-        // SAFETY: see `raise`.
-        unsafe { an_sys_events_due(self.raw.as_ptr()) }
-    }
-
-    /// What runs instead of the pick, and who pays.
-    pub fn coordinate(
-        &mut self,
-        contracts: &mut Contracts,
-        selected: Option<Contract>,
-        now_ns: u64,
-    ) -> EventDecision {
-        let mut decision = EventDecision::default();
-        let selected = selected.unwrap_or(0);
-        // SAFETY: see `raise`.
-        unsafe {
-            an_sys_event_coordinate(
-                contracts.raw.as_ptr(),
-                self.raw.as_ptr(),
-                selected,
-                now_ns,
-                &mut decision,
-            );
-        }
-        decision
-    }
-
-    /// Gives the CPU its task server, or fits it to what there is; false: nothing is left for one.
-    pub fn update_task_server(
-        &mut self,
-        contracts: &mut Contracts,
-        base_ns: u64,
-        now_ns: u64,
-    ) -> bool {
-        // SAFETY: see `raise`.
-        unsafe {
-            an_sys_task_server_update(contracts.raw.as_ptr(), self.raw.as_ptr(), base_ns, now_ns)
-        }
-    }
-}
-
-impl Drop for Events {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `new` with this size.
-        unsafe { release(self.raw, an_sys_events_size()) }
     }
 }

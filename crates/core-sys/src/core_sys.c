@@ -283,11 +283,6 @@ u32 an_sys_contract_charge(struct an_contracts *cs, u32 index, u64 ran_ns, u64 n
 	return an_contract_charge(cs, index, ran_ns, now_ns);
 }
 
-void an_sys_contract_charge_extra(struct an_contracts *cs, u32 index, u64 ran_ns)
-{
-	an_contract_charge_extra(cs, index, ran_ns);
-}
-
 u64 an_sys_contracts_due(struct an_contracts *cs, u32 cpu)
 {
 	return an_contracts_due(cs, cpu);
@@ -344,37 +339,25 @@ void an_sys_contract_kept(struct an_contracts *cs, u32 index, struct an_sys_kept
 
 /* ---- events ---- */
 
-size_t an_sys_events_size(void)
+bool an_sys_event_raise(struct an_contracts *cs, u32 sink, u32 service, u64 deliver_ns, u64 now_ns)
 {
-	return sizeof(struct an_events);
+	return an_event_raise(cs, sink, service, deliver_ns, now_ns);
 }
 
-void an_sys_events_init(struct an_events *q, u32 cpu)
+u64 an_sys_events_due(struct an_contracts *cs, u32 cpu)
 {
-	an_events_init(q, cpu);
+	return an_events_due(cs, cpu);
 }
 
-bool an_sys_event_raise(struct an_contracts *cs, struct an_events *q, u32 sink, u64 deliver_ns,
-			u64 cookie)
-{
-	return an_event_raise(cs, q, sink, deliver_ns, cookie);
-}
-
-u64 an_sys_events_due(struct an_events *q)
-{
-	return an_events_due(q);
-}
-
-void an_sys_event_coordinate(struct an_contracts *cs, struct an_events *q, u32 selected, u64 now_ns,
+void an_sys_event_coordinate(struct an_contracts *cs, u32 cpu, u32 selected, u64 now_ns,
 			     struct an_event_decision *decision)
 {
-	an_event_coordinate(cs, q, selected, now_ns, decision);
+	an_event_coordinate(cs, cpu, selected, now_ns, decision);
 }
 
-bool an_sys_task_server_update(struct an_contracts *cs, struct an_events *q, u64 base_ns,
-			       u64 now_ns)
+bool an_sys_task_server_update(struct an_contracts *cs, u32 cpu, u64 base_ns, u64 now_ns)
 {
-	return an_task_server_update(cs, q, base_ns, now_ns);
+	return an_task_server_update(cs, cpu, base_ns, now_ns);
 }
 
 /* ---- learning ---- */

@@ -13,7 +13,7 @@ mod rule;
 mod tree;
 
 pub use containers::{Container, ContainerShare, Containers};
-pub use contracts::{Contract, Contracts, EventDecision, Events, Kept, Piece, Promise};
+pub use contracts::{Contract, Contracts, EventDecision, Kept, Piece, Promise};
 pub use learner::{Learner, Obstacle, Rhythm};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
 pub use rule::Rule;

@@ -63,6 +63,7 @@ impl Choices {
             learn_percent: self.learn_percent.unwrap_or(default.learn_percent),
             binding: self.binding.unwrap_or(default.binding),
             domain_cpus: self.domain_cpus,
+            events: None,
         }
     }
 

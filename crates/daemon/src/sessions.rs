@@ -195,11 +195,13 @@ impl Session {
                 format!("no page can be made for the thread: {error}"),
             )
         })?;
-        let shared = with.kernel.share_page(thread.tid, page.address());
-        shared.map_err(|error| failed(seen, &error))?;
         let declared = terms::declared(self.number, &cycle);
         let declared = with.kernel.declare(thread.tid, Some(declared));
         declared.map_err(|error| failed(seen, &error))?;
+        if let Err(error) = with.kernel.share_page(thread.tid, page.address()) {
+            let _ = with.kernel.declare(thread.tid, None);
+            return Err(failed(seen, &error));
+        }
         if let Some((name, _)) = &self.promised {
             with.books
                 .takes_part(with.kernel, with.peer.caller, name, thread.tid);
@@ -376,6 +378,7 @@ fn failed(thread: i32, error: &CallError) -> Fault {
     let kind = match error {
         CallError::NoThread => FaultKind::NoThread,
         CallError::KernelThread => FaultKind::NotYours,
+        CallError::InSession => FaultKind::Taken,
         _ => FaultKind::Failed,
     };
     fault(kind, format!("thread {thread} cannot take part: {error}"))

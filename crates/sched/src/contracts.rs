@@ -47,10 +47,13 @@ mod call {
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
 pub(crate) const LEARNT_OF_THREAD: u8 = 4;
 
+/// `AN_TASK_SERVER`: of the event scheduler, not of anybody who asked.
+const TASK_SERVER: u32 = 1 << 7;
+
 /// A contract in the kernel: which slot, and which use of it. Never given out twice until the slot
 /// has been used 32768 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ContractName(u32);
+pub struct ContractName(pub(crate) u32);
 
 impl ContractName {
     /// For those who stand in for a kernel in tests.
@@ -177,6 +180,9 @@ pub enum CallError {
     /// There is no such thread.
     #[error("there is no such thread")]
     NoThread,
+    /// The thread takes part in a session already.
+    #[error("it takes part in a session already")]
+    InSession,
     /// The thread is one of the kernel's.
     #[error("kernel threads hold no contracts")]
     KernelThread,
@@ -279,7 +285,8 @@ impl Scheduler {
     /// # Errors
     /// Only such as should never be.
     pub fn contract_sweep(&mut self) -> Result<(), CallError> {
-        self.call(named(call::SWEEP, ContractName(0))).map(drop)
+        self.call(named(call::SWEEP, ContractName(0)))?;
+        self.event_servers()
     }
 
     /// The contracts that there are.
@@ -295,7 +302,9 @@ impl Scheduler {
                 .filter_map(|index| {
                     let holder = (&raw const (*section).holders[index]).read_volatile();
                     let found = (&raw const (*section).contracts.contracts[index]).read_volatile();
-                    (found.used != 0 && holder.ended == 0).then(|| seen(index, &found, &holder))
+                    let held = found.promise.flags & TASK_SERVER == 0;
+                    (found.used != 0 && holder.ended == 0 && held)
+                        .then(|| seen(index, &found, &holder))
                 })
                 .collect()
         }
@@ -379,6 +388,7 @@ impl Scheduler {
             -28 => Err(CallError::NoRoom),
             -17 => Err(CallError::ClassHasOne),
             -3 => Err(CallError::NoThread),
+            -16 => Err(CallError::InSession),
             -2 => Err(CallError::Ended),
             -1 if matches!(call.op, call::BIND | call::DECLARE) => Err(CallError::KernelThread),
             other => Err(CallError::Other(format!("status {other}"))),

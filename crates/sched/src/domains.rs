@@ -1,11 +1,13 @@
 //! Domains: the CPUs of a large machine in groups, each with a class tree and a lock of its own
 //! (`core/domains.h`), and the scheduler's object in the kernel, which is another one then.
 
+use std::mem::offset_of;
 use std::ptr;
 
 use libbpf_rs::{MapMut, ProgramMut};
 
 use crate::domains_skel::{DomainsSkel, types as domains_types};
+use crate::events_skel::{EventsSkel, types as events_types};
 use crate::skel::{SchedSkel, types};
 
 /// CPUs up to which one tree, under one lock, is best.
@@ -53,20 +55,34 @@ impl Domains {
     }
 }
 
-/// The scheduler's object: with one tree, or with several. Variables that both have are laid out
-/// alike.
+/// The scheduler's object: with one tree, with several, or with one and coordinated events.
 pub(crate) enum Object {
     One(SchedSkel<'static>),
     Several(DomainsSkel<'static>),
+    Events(EventsSkel<'static>),
 }
 
-const _: () = assert!(size_of::<types::bss>() == size_of::<domains_types::bss>());
-const _: () = assert!(size_of::<types::an_tree>() == size_of::<domains_types::an_tree>());
-const _: () =
-    assert!(size_of::<types::bss_bandwidths>() == size_of::<domains_types::bss_bandwidths>());
-const _: () = assert!(size_of::<types::bss_policies>() == size_of::<domains_types::bss_policies>());
-const _: () =
-    assert!(size_of::<types::bss_contracts>() == size_of::<domains_types::bss_contracts>());
+/// Variables of the objects are laid out alike.
+macro_rules! alike {
+    ($($of:ident),*) => {$(
+        const _: () = assert!(size_of::<types::$of>() == size_of::<domains_types::$of>());
+        const _: () = assert!(size_of::<types::$of>() == size_of::<events_types::$of>());
+    )*};
+}
+alike!(bss, an_tree, bss_bandwidths, bss_policies, bss_contracts);
+
+/// What is looked for in the largest of them lies in the same place.
+macro_rules! in_place {
+    ($($field:ident),*) => {$(
+        const _: () = assert!(
+            offset_of!(types::bss_contracts, $field) == offset_of!(domains_types::bss_contracts, $field)
+        );
+        const _: () = assert!(
+            offset_of!(types::bss_contracts, $field) == offset_of!(events_types::bss_contracts, $field)
+        );
+    )*};
+}
+in_place!(contracts, holders, contract_call, event_call);
 
 impl Object {
     /// The variables, as the kernel has them; it writes them at any time. None: they are not mapped.
@@ -74,6 +90,7 @@ impl Object {
         Some(match self {
             Self::One(skel) => ptr::from_ref(skel.maps.bss_data.as_deref()?),
             Self::Several(skel) => ptr::from_ref(skel.maps.bss_data.as_deref()?).cast(),
+            Self::Events(skel) => ptr::from_ref(skel.maps.bss_data.as_deref()?).cast(),
         })
     }
 
@@ -82,6 +99,7 @@ impl Object {
         Some(match self {
             Self::One(skel) => ptr::from_ref(skel.maps.bss_trees_data.as_deref()?).cast(),
             Self::Several(skel) => ptr::from_ref(skel.maps.bss_trees_data.as_deref()?).cast(),
+            Self::Events(skel) => ptr::from_ref(skel.maps.bss_trees_data.as_deref()?).cast(),
         })
     }
 
@@ -90,6 +108,7 @@ impl Object {
         Some(match self {
             Self::One(skel) => ptr::from_ref(skel.maps.bss_contracts_data.as_deref()?),
             Self::Several(skel) => ptr::from_ref(skel.maps.bss_contracts_data.as_deref()?).cast(),
+            Self::Events(skel) => ptr::from_ref(skel.maps.bss_contracts_data.as_deref()?).cast(),
         })
     }
 
@@ -100,6 +119,9 @@ impl Object {
             Self::Several(skel) => {
                 ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?).cast()
             }
+            Self::Events(skel) => {
+                ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?).cast()
+            }
         })
     }
 
@@ -108,6 +130,7 @@ impl Object {
         match self {
             Self::One(skel) => &skel.maps.thread_pages,
             Self::Several(skel) => &skel.maps.thread_pages,
+            Self::Events(skel) => &skel.maps.thread_pages,
         }
     }
 
@@ -116,6 +139,7 @@ impl Object {
         match self {
             Self::One(skel) => &skel.progs.andante_class,
             Self::Several(skel) => &skel.progs.andante_class,
+            Self::Events(skel) => &skel.progs.andante_class,
         }
     }
 
@@ -126,6 +150,7 @@ impl Object {
             Self::Several(skel) => {
                 ptr::from_mut(skel.maps.bss_policies_data.as_deref_mut()?).cast()
             }
+            Self::Events(skel) => ptr::from_mut(skel.maps.bss_policies_data.as_deref_mut()?).cast(),
         })
     }
 
@@ -134,6 +159,7 @@ impl Object {
         match self {
             Self::One(skel) => &skel.progs.andante_policy,
             Self::Several(skel) => &skel.progs.andante_policy,
+            Self::Events(skel) => &skel.progs.andante_policy,
         }
     }
 
@@ -142,6 +168,15 @@ impl Object {
         match self {
             Self::One(skel) => &skel.maps.class_sharing,
             Self::Several(skel) => &skel.maps.class_sharing,
+            Self::Events(skel) => &skel.maps.class_sharing,
+        }
+    }
+
+    /// The program that raises events, of the object that has it.
+    pub fn event_program(&self) -> Option<&ProgramMut<'static>> {
+        match self {
+            Self::Events(skel) => Some(&skel.progs.andante_event),
+            Self::One(_) | Self::Several(_) => None,
         }
     }
 
@@ -150,6 +185,7 @@ impl Object {
         match self {
             Self::One(skel) => &skel.progs.andante_contract,
             Self::Several(skel) => &skel.progs.andante_contract,
+            Self::Events(skel) => &skel.progs.andante_contract,
         }
     }
 }

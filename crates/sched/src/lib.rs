@@ -6,6 +6,7 @@ pub mod contracts;
 pub mod doctor;
 pub mod domains;
 mod error;
+pub mod events;
 pub mod historical;
 pub mod leaf_policy;
 mod learnt;
@@ -33,19 +34,26 @@ mod domains_skel {
 }
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod events_skel {
+    include!(concat!(env!("OUT_DIR"), "/events.skel.rs"));
+}
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod historical_skel {
     include!(concat!(env!("OUT_DIR"), "/historical.skel.rs"));
 }
 
 /// The BPF objects that this build loads, by name, and the SHA-256 of each: what a figure was measured of.
-pub const OBJECTS: [(&str, &str); 3] = [
+pub const OBJECTS: [(&str, &str); 4] = [
     ("sched", env!("ANDANTE_OBJECT_sched")),
     ("domains", env!("ANDANTE_OBJECT_domains")),
+    ("events", env!("ANDANTE_OBJECT_events")),
     ("historical", env!("ANDANTE_OBJECT_historical")),
 ];
 
 pub use domains::Domains;
 pub use error::StateError;
+pub use events::EventRules;
 pub use historical::{Historical, Policy};
 pub use leaf_policy::{BadPolicy, LeafPolicy, PolicyError};
 pub use learnt::{LearntRoom, learnt_room};

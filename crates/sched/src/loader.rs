@@ -12,6 +12,8 @@ use thiserror::Error;
 
 use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
+use crate::events::EventRules;
+use crate::events_skel::EventsSkelBuilder;
 use crate::skel::{SchedSkelBuilder, types};
 use crate::told::Told;
 use crate::verifying;
@@ -55,6 +57,8 @@ pub struct Options {
     pub binding: bool,
     /// CPUs of a domain with a tree and a lock of its own; none: as many as is best.
     pub domain_cpus: Option<u32>,
+    /// Whether contracts with windows can be sinks of events, and by which rules. None: nothing of it is loaded.
+    pub events: Option<EventRules>,
 }
 
 impl Default for Options {
@@ -65,6 +69,7 @@ impl Default for Options {
             leave_percent: 20,
             binding: true,
             domain_cpus: None,
+            events: None,
         }
     }
 }
@@ -85,6 +90,11 @@ pub enum LoadError {
         "this machine has {0} CPUs and Andante serves at most {MAX_CPUS}: boot with nr_cpus={MAX_CPUS}"
     )]
     TooManyCpus(usize),
+    /// Events and several domains.
+    #[error(
+        "events are coordinated where all CPUs are one domain, and here are {0}: give --domain-cpus as many as there are"
+    )]
+    EventsOfDomains(u32),
     /// The kernel's verifier gave up, by a fault of its own or because it is given too little room.
     #[error(
         "the verifier of this kernel fails at {program} (\"{words}\"), and no setting mends that: boot a newer one, for example Debian's 7.2.13 or 7.3"
@@ -124,6 +134,7 @@ pub struct Exit {
 pub struct Scheduler {
     pub(crate) object: Object,
     domains: Domains,
+    pub(crate) events: Option<EventRules>,
     link: Option<Link>,
     /// Of the programs that see what goes over sockets; none without binding.
     _sockets: Vec<Link>,
@@ -264,7 +275,18 @@ impl Scheduler {
     pub fn load(options: &Options) -> Result<Self, LoadError> {
         let possible = prepare()?;
         let domains = Domains::here(options.domain_cpus);
-        let (object, link, sockets) = if domains.count == 1 {
+        let (object, link, sockets) = if let Some(rules) = options.events {
+            if domains.count > 1 {
+                return Err(LoadError::EventsOfDomains(domains.count));
+            }
+            let (skel, link, sockets) =
+                put_in_charge!(EventsSkelBuilder, options, possible, |open| {
+                    if let Some(knobs) = open.maps.rodata_events_data.as_deref_mut() {
+                        knobs.event_options = rules.left_out();
+                    }
+                });
+            (Object::Events(skel), link, sockets)
+        } else if domains.count == 1 {
             let (skel, link, sockets) =
                 put_in_charge!(SchedSkelBuilder, options, possible, |open| {});
             (Object::One(skel), link, sockets)
@@ -288,6 +310,7 @@ impl Scheduler {
         Ok(Self {
             object,
             domains,
+            events: options.events,
             link: Some(link),
             _sockets: sockets,
         })

@@ -21,8 +21,9 @@ use crate::skel::types;
 use crate::snapshot::{Bandwidth, Class, Snapshot};
 use crate::text;
 
-/// Names that the loader gives the map of the scheduler's variables: with one tree, and with several.
-const STATE_MAPS: [&str; 2] = ["sched_bp.bss", "domains_.bss"];
+/// Names that the loader gives the map of the scheduler's variables: with one tree, with several, and with
+/// events.
+const STATE_MAPS: [&str; 3] = ["sched_bp.bss", "domains_.bss", "events_b.bss"];
 /// The trees of all domains.
 const TREES_MAP: &str = ".bss.trees";
 /// What every node has been given in all domains, if there are several.
@@ -72,6 +73,13 @@ pub struct Stats {
     pub bound: u64,
     /// Tasks that a CPU took over from another domain.
     pub pulled: u64,
+    /// Events raised for contracts (`andante run --events`).
+    pub events_raised: u64,
+    /// Of those, delivered by rules 1 to 5 (`core/event.h`); what is raised of a service before the last was
+    /// delivered is none more.
+    pub event_rules: [u64; 5],
+    /// Slots that task servers have forfeited, for there was no event.
+    pub event_forfeits: u64,
 }
 
 /// The class tree of the loaded scheduler at this instant.
@@ -140,6 +148,15 @@ pub fn stats() -> Result<Stats, StateError> {
         classes_refused: stats.classes_refused,
         bound: stats.bound,
         pulled: stats.pulled,
+        events_raised: stats.events_raised,
+        event_rules: [
+            stats.event_rule_1,
+            stats.event_rule_2,
+            stats.event_rule_3,
+            stats.event_rule_4,
+            stats.event_rule_5,
+        ],
+        event_forfeits: stats.event_forfeits,
     })
 }
 
@@ -193,7 +210,14 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         learnt_held,
         learnt_refused,
         learnt_gave_way,
-        throttled
+        throttled,
+        events_raised,
+        event_rule_1,
+        event_rule_2,
+        event_rule_3,
+        event_rule_4,
+        event_rule_5,
+        event_forfeits
     ))
 }
 

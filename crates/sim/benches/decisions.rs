@@ -92,6 +92,7 @@ fn timed(tasks: u32, classes: usize, blocking: bool) -> Timed {
         contract_bound: 819,
         learn_bound: 0,
         bindings: false,
+        events: None,
     });
     let mut machine = Kernel::new(&Hardware::ideal(Costs::default()), andante, 0..0);
     let classes: Vec<_> = (0..classes)

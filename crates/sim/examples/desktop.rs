@@ -26,6 +26,7 @@ fn main() {
         contract_bound: 819,
         learn_bound: 819,
         bindings: true,
+        events: None,
     });
     desktop("andante", andante, cpus, jobs, display_ms);
     for name in ["stock", "nice by hand", "FIFO by hand"] {

@@ -32,6 +32,7 @@ fn main() {
         contract_bound: 1024,
         learn_bound: 0,
         bindings: false,
+        events: None,
     });
     let mut machine = Kernel::new(&Hardware::ideal(Costs::default()), andante, 0..0);
     let contracts: Vec<_> = set

@@ -28,6 +28,17 @@ OTHERWISE int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_n
 	return REFUSED;
 }
 
+OTHERWISE int sim_leave(uint32_t task)
+{
+	(void)task;
+	return REFUSED;
+}
+
+OTHERWISE void sim_scribble(uint32_t task, uint32_t word, uint64_t value)
+{
+	(void)task, (void)word, (void)value;
+}
+
 OTHERWISE void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
 {
 	(void)task, (void)service, (void)deliver_ns;
@@ -47,6 +58,12 @@ OTHERWISE int sim_contract_remove(uint32_t name)
 OTHERWISE int sim_contract_sweep(void)
 {
 	return 0;
+}
+
+OTHERWISE int sim_event_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	(void)task, (void)service, (void)deliver_ns;
+	return REFUSED;
 }
 
 OTHERWISE void sim_contract_scarce(uint32_t learnt_most)

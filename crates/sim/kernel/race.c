@@ -119,6 +119,7 @@ static void begin(void)
 		.domain_cpus = trial.domain_cpus,
 		.threads_of_core = trial.threads_of_core,
 		.cpus_of_cache = trial.cpus_of_cache,
+		.events = trial.events,
 	};
 	struct sim_costs costs = {0};
 
@@ -341,6 +342,8 @@ static void print_replay(const struct trial *t)
 		printf("--threads-of-core %u ", t->threads_of_core);
 	if (t->cpus_of_cache)
 		printf("--cpus-of-cache %u ", t->cpus_of_cache);
+	if (t->events)
+		printf("--events 1 ");
 	if (t->hold_at)
 		printf("--hold-at %s ", t->hold_at);
 	printf("--ops ");
@@ -444,6 +447,8 @@ int main(int argc, char **argv)
 			t.threads_of_core = (u32)number;
 		else if (!strcmp(option, "--cpus-of-cache"))
 			t.cpus_of_cache = (u32)number;
+		else if (!strcmp(option, "--events"))
+			t.events = number;
 		else if (!strcmp(option, "--tasks"))
 			t.tasks = (u32)number;
 		else if (!strcmp(option, "--tell"))

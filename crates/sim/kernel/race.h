@@ -34,6 +34,7 @@ enum op {
 	OP_RELOAD,
 	OP_QUOTA,
 	OP_POLICY,
+	OP_SESSION,
 	OP_KINDS,
 };
 
@@ -44,6 +45,7 @@ struct trial {
 	u32 cpus;
 	u32 domain_cpus;
 	u32 threads_of_core, cpus_of_cache; /* 0: one thread, one cache */
+	u32 events;			    /* contracts have windows, and events */
 	u32 tasks;
 	u32 ops; /* a bit each */
 	const char *

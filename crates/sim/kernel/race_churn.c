@@ -10,7 +10,7 @@
 const char *const op_names[OP_KINDS] = {
 	"work", "sleep",  "wake",   "wait",    "fork",	 "exit",  "yield",  "nice",    "affinity",
 	"move", "cgroup", "weight", "promise", "socket", "rt",	  "stop",   "kthread", "exec",
-	"cpu",	"freeze", "bypass", "pin",     "reload", "quota", "policy",
+	"cpu",	"freeze", "bypass", "pin",     "reload", "quota", "policy", "session",
 };
 
 #define CGROUPS 12
@@ -129,6 +129,34 @@ static void changes_cgroup(enum op op)
 	}
 }
 
+/* An event for a task that may hold a contract with a window, now or later. */
+static void raises(u32 task)
+{
+	struct task_struct *p = chance(2) ? m.tasks[task] : any_task();
+
+	if (p)
+		sim_event_raise(p->number, (u32)chance(5), m.now_ns + chance(2) * chance(30 * MS));
+}
+
+/* The task joins a session, or leaves it; and what it shares with the scheduler is full of
+ * nonsense. */
+static void declares(u32 task)
+{
+	if (!calling && !chance(4)) {
+		calling = true;
+		if (chance(3))
+			sim_declare(task, chance(50 * MS), chance(50 * MS), chance(50 * MS));
+		else
+			sim_leave(task);
+		calling = false;
+	}
+	for (u32 left = 1 + (u32)chance(8); left; left--) {
+		u64 word = chance(2) ? m.now_ns + chance(40 * MS) : chance(~0ULL) >> chance(64);
+
+		sim_scribble(chance(2) ? task : (u32)chance(m.task_count), (u32)chance(64), word);
+	}
+}
+
 static void promises(u32 task)
 {
 	/* Only CPUs of the first domain do; so the daemon asks for no others. */
@@ -146,10 +174,17 @@ static void promises(u32 task)
 	if (calling || !m.rqs[promise.cpu].active)
 		return;
 	calling = true;
-	if (*name) {
+	if (trial.events) {
+		for (u32 left = (u32)chance(4); left; left--)
+			raises(task);
+		promise.flags = 1 << 4 | (u32)chance(2) << 5; /* AN_WINDOW, AN_WORK_CONSERVING */
+		promise.y = 1 + (u32)chance(4);
+		promise.x = (u32)chance(promise.y);
+	}
+	if (*name && (!trial.events || !chance(4))) {
 		sim_contract_remove(*name);
 		*name = 0;
-	} else {
+	} else if (!*name) {
 		*name = sim_contract_create(&promise, NULL, 0, -1);
 		if (*name)
 			sim_contract_bind(task, *name);
@@ -260,6 +295,9 @@ static void one_op(enum op op, u32 task)
 		break;
 	case OP_SOCKET:
 		talks(task);
+		break;
+	case OP_SESSION:
+		declares(task);
 		break;
 	case OP_EXEC:
 		m.tasks[task]->in_execve = 1; /* whom it wakes meanwhile has waited for a child */

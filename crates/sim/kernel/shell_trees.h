@@ -25,6 +25,10 @@ void model_knobs(void)
 	knob(&bindings, &m.options.bindings, sizeof(u32));
 	knob(&nr_cpus, &m.options.cpus, sizeof(u32));
 	knob(&nr_cpus_online, &online, sizeof(u32));
+#ifdef AN_EVENTS
+	knob(&events_on, &m.options.events, sizeof(u32));
+	knob(&event_options, &m.options.event_options, sizeof(u32));
+#endif
 	knobs_of_domains();
 }
 
@@ -117,6 +121,14 @@ int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_
 	return andante_contract(NULL);
 }
 
+int sim_leave(uint32_t task)
+{
+	memset(&contract_call, 0, sizeof(contract_call));
+	contract_call.op = AN_CALL_DECLARE;
+	contract_call.pid = m.tasks[task]->pid;
+	return andante_contract(NULL);
+}
+
 static struct andante_page *page_of(uint32_t task)
 {
 	struct thread_page *of = bpf_task_storage_get(&thread_pages, m.tasks[task], 0, 0);
@@ -143,6 +155,14 @@ void sim_due(uint32_t task, uint64_t deadline_ns)
 		page->deadline_ns = deadline_ns;
 }
 
+void sim_scribble(uint32_t task, uint32_t word, uint64_t value)
+{
+	u64 *page = m.tasks[task]->gone ? NULL : (u64 *)page_of(task);
+
+	if (page)
+		page[word % (sizeof(struct andante_page) / 8)] = value;
+}
+
 int sim_contract_remove(uint32_t name)
 {
 	memset(&contract_call, 0, sizeof(contract_call));
@@ -155,8 +175,27 @@ int sim_contract_sweep(void)
 {
 	memset(&contract_call, 0, sizeof(contract_call));
 	contract_call.op = AN_CALL_SWEEP;
+#ifdef AN_EVENTS
+	if (events_on) {
+		memset(&event_call, 0, sizeof(event_call));
+		event_call.op = AN_EVENT_SERVERS;
+		model_assert(!andante_event(NULL));
+	}
+#endif
 	return andante_contract(NULL);
 }
+
+#ifdef AN_EVENTS
+int sim_event_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
+{
+	memset(&event_call, 0, sizeof(event_call));
+	event_call.op = AN_EVENT_RAISE;
+	event_call.pid = m.tasks[task]->pid;
+	event_call.service = service;
+	event_call.deliver_ns = deliver_ns;
+	return andante_event(NULL);
+}
+#endif
 
 void sim_contract_scarce(uint32_t learnt_most)
 {

@@ -35,6 +35,10 @@ struct sim_options {
 	uint32_t threads_of_core;
 	uint32_t cpus_of_cache;
 	uint32_t cpus_of_node;
+	/* Are events coordinated, and which rules are left out (enum an_contract_option)? With one
+	 * tree only. */
+	uint32_t events;
+	uint32_t event_options;
 };
 
 /* What ways through the kernel cost [instructions]: costs.toml, which says how each is measured. */
@@ -172,12 +176,17 @@ uint32_t sim_contract_create(const void *promise, const void *pieces, uint32_t c
 int sim_contract_bind(uint32_t task, uint32_t name);
 /* The task takes part in a session, with such a cycle [ns]; 0 each: not said. */
 int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_t budget_ns);
+int sim_leave(uint32_t task);
+/* Anything, in any word of the page that the task shares with the scheduler. */
+void sim_scribble(uint32_t task, uint32_t word, uint64_t value);
 /* An event of the service is raised for the task, to be delivered then; 0: at once. */
 void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
 /* The job of the task is due then, by its own word; 0: it does not say. */
 void sim_due(uint32_t task, uint64_t deadline_ns);
 int sim_contract_remove(uint32_t name);
 int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
+/* The contract that the task holds has an event of this service, as andante_event is asked. */
+int sim_event_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
 /* From now on there is room for so many learnt contracts, and whichever sleeps gives way. */
 void sim_contract_scarce(uint32_t learnt_most);
 

@@ -63,6 +63,9 @@ pub struct Settings {
     pub learn_bound: u32,
     /// Whether servers work with the shares of their clients.
     pub bindings: bool,
+    /// Whether events are coordinated with contracts that have windows, and which rules are left out (of
+    /// [`Contracts`](andante_core_sys::Contracts)).
+    pub events: Option<u32>,
 }
 
 /// Which CPUs are near one another, by their numbers; each part is some of the next.
@@ -185,6 +188,9 @@ enum Event {
     Limit(ClassId, Bandwidth),
     Policy(ClassId, LeafPolicy),
     Interrupt(Interrupts, Random),
+    /// The first task of the instance has an event, to be delivered then; and again at the instants that
+    /// follow.
+    Raise(InstanceId, Ns, Box<dyn Iterator<Item = Ns> + Send>),
     /// What the daemon does every second.
     Sweep,
 }
@@ -347,6 +353,12 @@ impl Kernel {
         })
     }
 
+    /// At `at_ns` it becomes known that the first task of the instance has an event at `deliver_ns`.
+    pub fn raise_ahead(&mut self, sink: InstanceId, at_ns: Ns, deliver_ns: Ns) {
+        let raise = Event::Raise(sink, deliver_ns, Box::new(std::iter::empty()));
+        self.at(at_ns, raise);
+    }
+
     /// The tasks of the instance hold this contract from now on, and none that they held before.
     pub fn bind(&mut self, instance: InstanceId, contract: ContractId) {
         let name = self.contracts[contract.0];
@@ -398,6 +410,17 @@ impl Kernel {
             Event::Policy(class, policy) => {
                 let (class, policy) = (*class, *policy);
                 self.takes_policy(class, policy);
+            }
+            Event::Raise(instance, deliver_ns, instants) => {
+                let (instance, deliver_ns) = (*instance, *deliver_ns);
+                let next_ns = instants.next();
+                let first = |task: &&u32| self.tasks[**task as usize].instance == instance;
+                if let Some(task) = self.alive.iter().find(first) {
+                    (self.shell.event_raise)(*task, 0, deliver_ns);
+                }
+                if let Some(at_ns) = next_ns {
+                    (self.shell.interrupt)(at_ns, 0, EVENT | index as u64);
+                }
             }
             Event::Sweep => {
                 (self.shell.contract_sweep)();
@@ -521,8 +544,11 @@ impl Simulation for Kernel {
         self.at(gap_ns, Event::Interrupt(interrupts, random));
     }
 
-    fn raise(&mut self, _sink: InstanceId, _instants: Box<dyn Iterator<Item = Ns> + Send>) {
-        // Events are of contracts, and of the simulator's own scheduler alone so far.
+    /// Without [`Settings::events`] nobody hears of them.
+    fn raise(&mut self, sink: InstanceId, mut instants: Box<dyn Iterator<Item = Ns> + Send>) {
+        if let Some(at_ns) = instants.next() {
+            self.at(at_ns, Event::Raise(sink, 0, instants));
+        }
     }
 
     fn run_until(&mut self, end_ns: Ns) {
@@ -631,6 +657,8 @@ fn begins_with(hardware: &Hardware, in_charge: InCharge, trace: bool) -> (Object
                 contract_bound: settings.contract_bound,
                 learn_bound: settings.learn_bound,
                 bindings: u32::from(settings.bindings),
+                events: u32::from(settings.events.is_some()),
+                event_options: settings.events.unwrap_or(0),
                 domain_cpus: domain_cpus.unwrap_or(0),
                 ..options
             };

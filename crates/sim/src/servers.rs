@@ -3,11 +3,11 @@
 //! contracts that may use idle time. Events ([ECalls]) are looked at after every pick.
 //!
 //! The scheduler that users run is another one: there a task whose contract has no budget left competes
-//! by its class's share, and there are no events so far. A [`Kernel`](crate::Kernel) has it.
+//! by its class's share, and who runs for an event pays for it. A [`Kernel`](crate::Kernel) has it.
 
 use std::collections::VecDeque;
 
-use andante_core_sys::{Contract, Contracts, Events, Kept, PolicyKind, Promise, Rule};
+use andante_core_sys::{Contract, Contracts, Kept, PolicyKind, Promise, Rule};
 
 use crate::Ns;
 use crate::one_class::OneClass;
@@ -29,7 +29,7 @@ struct Held {
 struct Service {
     /// The contract whose task runs.
     run: Option<usize>,
-    /// The contract that pays; perhaps the task server, which is not held.
+    /// The contract that is charged; perhaps the task server, which is not held.
     charge: Option<Contract>,
 }
 
@@ -38,7 +38,7 @@ struct Service {
 struct Chosen {
     /// The contract; none: best effort, in the task server's slot.
     run: Option<usize>,
-    /// The contract that pays.
+    /// The contract that is charged.
     charge: Option<Contract>,
     rule: Rule,
     /// For how long at most [ns].
@@ -56,12 +56,16 @@ pub struct ServerOptions {
     pub task_server_ns: Ns,
 }
 
+/// Events that wait for a CPU at most; more are lost.
+const QUEUE: usize = 255;
+
 /// Contracts on every CPU of a machine, and one queue for what they leave.
 pub struct Servers {
     others: OneClass,
     contracts: Contracts,
-    /// Of each CPU.
-    events: Vec<Events>,
+    /// Events of each CPU, in the order they were raised. The first alone is looked at: so the core is told
+    /// of no other, and they wait behind one whose sink sleeps.
+    events: Vec<VecDeque<Contract>>,
     options: ServerOptions,
     held: Vec<Held>,
     /// Of each task.
@@ -76,8 +80,8 @@ impl Servers {
     pub fn new(cpus: usize, quantum_ns: Ns, options: ServerOptions) -> Self {
         Self {
             others: OneClass::new(cpus, PolicyKind::Sfq, quantum_ns, 0),
-            contracts: Contracts::new(options.contracts),
-            events: (0..cpus).map(Events::new).collect(),
+            contracts: Contracts::new(options.contracts | Contracts::EVENT_AS_PUBLISHED),
+            events: vec![VecDeque::new(); cpus],
             options,
             held: Vec::new(),
             tasks: Vec::new(),
@@ -111,7 +115,8 @@ impl Servers {
     fn update_task_server(&mut self, now_ns: Ns, cpu: usize) {
         let base_ns = self.options.task_server_ns;
         if base_ns > 0 {
-            self.events[cpu].update_task_server(&mut self.contracts, base_ns, now_ns);
+            self.contracts
+                .update_task_server(cpu as u32, base_ns, now_ns);
         }
     }
 
@@ -124,7 +129,7 @@ impl Servers {
     fn look_again(&mut self, now_ns: Ns, cpu: usize) {
         let mut due_ns = self.contracts.due(cpu as u32);
         if self.options.coordinated {
-            let event_ns = self.events[cpu].due();
+            let event_ns = self.contracts.events_due(cpu as u32);
             if event_ns > now_ns {
                 due_ns = due_ns.min(event_ns);
             }
@@ -155,8 +160,22 @@ impl Servers {
         let held = &mut self.held[index];
         held.delivered.raised += 1;
         if self.options.coordinated {
-            self.events[cpu].raise(&mut self.contracts, held.contract, now_ns);
+            let queue = &mut self.events[cpu];
+            if queue.len() < QUEUE {
+                queue.push_back(held.contract);
+            }
+            if queue.len() == 1 {
+                self.contracts.raise(held.contract, 0, now_ns, now_ns);
+            }
             self.update_task_server(now_ns, cpu);
+        }
+    }
+
+    /// The first event of a CPU was delivered: the next one is the first.
+    fn next_event(&mut self, now_ns: Ns, cpu: usize) {
+        self.events[cpu].pop_front();
+        if let Some(first) = self.events[cpu].front() {
+            self.contracts.raise(*first, 0, now_ns, now_ns);
         }
     }
 
@@ -189,7 +208,10 @@ impl Servers {
         let picked = self.contracts.pick(cpu, now_ns, background);
         if self.options.coordinated && !background {
             let selected = picked.map(|(contract, _)| contract);
-            let decision = self.events[cpu].coordinate(&mut self.contracts, selected, now_ns);
+            let decision = self.contracts.coordinate(cpu, selected, now_ns);
+            if decision.delivered != 0 {
+                self.next_event(now_ns, cpu);
+            }
             if decision.rule != 0 {
                 self.update_task_server(now_ns, cpu);
                 let run = self.held(decision.run);
@@ -289,14 +311,8 @@ impl Scheduler for Servers {
         if let Some(payer) = service.charge {
             self.contracts.charge(payer, ran_ns, now_ns);
         }
-        match self.tasks[task.0 as usize] {
-            None => self.others.used(now_ns, cpu, task, ran_ns),
-            Some(held) => {
-                let contract = self.held[held].contract;
-                if service.charge != Some(contract) {
-                    self.contracts.charge_extra(contract, ran_ns);
-                }
-            }
+        if self.tasks[task.0 as usize].is_none() {
+            self.others.used(now_ns, cpu, task, ran_ns);
         }
         self.look_again(now_ns, cpu);
     }

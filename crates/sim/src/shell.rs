@@ -36,6 +36,8 @@ pub(crate) mod raw {
         pub threads_of_core: u32,
         pub cpus_of_cache: u32,
         pub cpus_of_node: u32,
+        pub events: u32,
+        pub event_options: u32,
     }
 
     /// `struct sim_learnt`.
@@ -200,6 +202,7 @@ calls! {
         declare: fn(u32, u64, u64, u64) -> c_int;
         raise: fn(u32, u32, u64);
         contract_sweep: fn() -> c_int;
+        event_raise: fn(u32, u32, u64) -> c_int;
         cgroup_remove: fn(u32) -> c_int;
         class: fn(u32) -> c_int;
         classes_shared: fn() -> u32;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use andante_daemon::{Choices, Daemon, LinuxHost, Settings, Socket, choices, socket_path};
 use andante_sched::doctor::{self, Loaded};
-use andante_sched::{Domains, Historical, Policy, Scheduler, told};
+use andante_sched::{Domains, EventRules, Historical, Policy, Scheduler, told};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -35,6 +35,7 @@ Examples:
   sudo andante run --slice-us 1000       shorter turns: quicker reaction, a little more overhead
   sudo andante run --leave 30            contracts may have 70 % of every CPU, not 80
   sudo andante run --learn 0             nothing is learnt: weights and contracts decide alone
+  sudo andante run --policy dwcs --events   DWCS with coordinated events, as ECalls has it
   sudo andante run --policy svr4-ts      a policy of the past, to see what it does to a film
   sudo systemctl enable --now andante    as a service, from boot on
 
@@ -83,6 +84,18 @@ pub struct Run {
     /// 16 for each, if nothing is said.
     #[arg(long, value_name = "N", value_parser = within(choices::DOMAIN_CPUS))]
     domain_cpus: Option<u32>,
+    /// Coordinate events with contracts that have windows (`--tolerate`; with --policy dwcs all have one):
+    /// who waits for an event that was raised for it may run in the place of others, where that hurts no
+    /// contract, and pays for it with its next budget. RULES are those of ECalls by which that may be,
+    /// each by its number, and `server` for a task server on every CPU: 2,3,4,5,server if nothing is said.
+    #[arg(
+        long,
+        value_name = "RULES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2,3,4,5,server"
+    )]
+    events: Option<EventRules>,
     /// Read this file for what no option says, and not /etc/andante.toml and /etc/andante.d.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -167,6 +180,7 @@ impl Run {
         if self.policy == Named::Dwcs {
             options.learn_percent = 0;
         }
+        options.events = self.events;
         let mut daemon = self.daemon(&choices)?;
         let mut scheduler = Scheduler::load(&options)?;
         self.loaded(loading)?;
@@ -270,6 +284,7 @@ impl Run {
             (self.user_quota.is_some(), "--user-quota"),
             (self.users_quota.is_some(), "--users-quota"),
             (self.domain_cpus.is_some(), "--domain-cpus"),
+            (self.events.is_some(), "--events"),
             (self.config.is_some(), "--config"),
         ];
         match other.into_iter().find(|(given, _)| *given) {

@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use andante_daemon::DoorSeen;
+use andante_daemon::{DoorSeen, SessionSeen};
 use andante_sched::doctor::Loaded;
+use andante_sched::text::shown;
 use andante_sched::{LearntRoom, Program, Sharing, Snapshot};
 use anyhow::Result;
 use clap::Args;
@@ -67,6 +68,8 @@ struct Report<'a> {
     contracts: Option<&'a [contracts::Row]>,
     /// Who came to ask for contracts since the scheduler was loaded, and who was turned away.
     door: Option<DoorSeen>,
+    /// Sessions of applications; none if nobody could be asked.
+    sessions: Option<&'a [SessionSeen]>,
     /// What the kernel's verifier made of the scheduler.
     programs: Vec<Program>,
 }
@@ -86,6 +89,7 @@ impl Status {
         let sharing = andante_sched::sharing().ok();
         let learnt = andante_sched::learnt_room().ok();
         let door = later.as_ref().map(|later| later.door);
+        let sessions = later.as_ref().map(|later| later.sessions.clone());
         let contracts = later.map(|later| contracts::between(earlier.as_ref(), &later));
         let rows = shares::between(&before, &after);
         // On a busy machine we may wake later than asked.
@@ -101,6 +105,7 @@ impl Status {
                 learnt,
                 contracts: contracts.as_deref(),
                 door,
+                sessions: sessions.as_deref(),
                 programs: andante_sched::programs(),
             };
             output::print_json(&report)?;
@@ -117,6 +122,9 @@ impl Status {
             }
             if let Some(contracts) = contracts.filter(|contracts| !contracts.is_empty()) {
                 text += &format!("\n{}", contracts::table(&contracts));
+            }
+            if let Some(sessions) = sessions.filter(|sessions| !sessions.is_empty()) {
+                text += &format!("\n{}\n", in_session(&sessions));
             }
             if let Some(turned_away) = door.as_ref().and_then(turned_away) {
                 text += &format!("\n{turned_away}\n");
@@ -161,6 +169,30 @@ pub fn interval(text: &str) -> Result<f64, String> {
         Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
         _ => Err("give seconds between 0.05 and 3600".into()),
     }
+}
+
+/// Sessions that are told of by name; of more only how many there are.
+const SESSIONS_NAMED: usize = 8;
+
+/// The applications that say what they wait for.
+fn in_session(sessions: &[SessionSeen]) -> String {
+    let named = |session: &SessionSeen| {
+        let name = session.name.as_deref().map_or_else(
+            || format!("process {}", session.pid),
+            |name| format!("{} ({})", shown(name), session.pid),
+        );
+        let threads = match session.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("{threads} threads"),
+        };
+        format!("{name}, {}, {threads}", session.role)
+    };
+    let first: Vec<_> = sessions.iter().take(SESSIONS_NAMED).map(named).collect();
+    let more = match sessions.len().saturating_sub(SESSIONS_NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("In session: {}{more}.", first.join("; "))
 }
 
 /// Who was turned away at the daemon's socket, and why; none if nobody was.

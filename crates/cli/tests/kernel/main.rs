@@ -9,6 +9,7 @@ mod binding;
 mod contracts;
 mod historical;
 mod policies;
+mod session;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ const HANGS: Duration = Duration::from_secs(3600);
 type Report = BTreeMap<String, Vec<String>>;
 
 /// Programs in C beside this file.
-const COMPILED: [&str; 7] = [
-    "endless", "flood", "parts", "peers", "realtime", "ring", "threads",
+const COMPILED: [&str; 8] = [
+    "endless", "flood", "parts", "peers", "realtime", "ring", "session", "threads",
 ];
 
 /// Runs tests/kernel/NAME.sh in a machine with so many CPUs. All are given the same programs, so that a
@@ -306,6 +307,20 @@ fn loads_in_under_five_seconds_of_virtual_time() {
     let report = in_charge("load", &[], 1);
     assert!(number(&report, "load_s") < 5.0, "{report:?}");
     verifies_easily(&report);
+}
+
+/// Events ask more of the verifier; who has not asked for them does not pay for that (above).
+#[test]
+#[ignore = "needs the virtual machine"]
+fn loads_with_events() {
+    for options in [&["--events"][..], &["--policy", "dwcs", "--events=4,5"]] {
+        let report = in_charge("load", options, 1);
+        assert!(number(&report, "load_s") < 8.0, "{report:?}");
+        for program in &report["verified"] {
+            let (_, instructions) = program.split_once(' ').expect("name and count");
+            assert!(instructions.parse::<u32>().unwrap() < 400_000, "{program}");
+        }
+    }
 }
 
 /// With the priority of everybody else it took 38 s, without a word.

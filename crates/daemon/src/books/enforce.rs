@@ -190,7 +190,7 @@ fn failed(by: &Resolved, error: &CallError) -> Fault {
         CallError::NoRoom => FaultKind::Full,
         CallError::ClassHasOne => FaultKind::Taken,
         CallError::KernelThread => FaultKind::KernelThread,
-        CallError::Other(_) => FaultKind::Failed,
+        CallError::InSession | CallError::Other(_) => FaultKind::Failed,
     };
     Fault::new(kind, format!("no contract for {}: {error}", by.named()))
 }

@@ -123,6 +123,9 @@ impl Kernel for FakeKernel {
         if self.dead.contains(&tid) {
             return Err(CallError::NoThread);
         }
+        if declared.is_some() && self.declared.contains_key(&tid) {
+            return Err(CallError::InSession);
+        }
         match declared {
             Some(declared) => self.declared.insert(tid, declared),
             None => self.declared.remove(&tid),

@@ -48,6 +48,7 @@ fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
                 contract_bound: part(100 - options.leave_percent),
                 learn_bound: part(options.learnt_percent()),
                 bindings: workload.binding,
+                events: None,
             }))
         }
         Choice::Policy(_) | Choice::Containers(_) | Choice::Servers => None,

@@ -29,6 +29,18 @@ pub fn untraced(cpus: usize) -> Kernel {
     Kernel::new(&hardware, andante(QUANTUM_NS), 0..0)
 }
 
+/// One CPU with coordinated events, but for the rules left out.
+pub fn with_events(left_out: u32) -> Kernel {
+    let InCharge::Andante(settings) = andante(QUANTUM_NS) else {
+        unreachable!("it is");
+    };
+    let in_charge = InCharge::Andante(Settings {
+        events: Some(left_out),
+        ..settings
+    });
+    Kernel::new(&Hardware::ideal(Costs::default()), in_charge, 0..Ns::MAX)
+}
+
 fn andante(quantum_ns: Ns) -> InCharge {
     InCharge::Andante(Settings {
         quantum_ns,
@@ -36,6 +48,7 @@ fn andante(quantum_ns: Ns) -> InCharge {
         contract_bound: 1024,
         learn_bound: 0,
         bindings: false,
+        events: None,
     })
 }
 

@@ -8,4 +8,5 @@ pub const ANDANTE: InCharge = InCharge::Andante(Settings {
     contract_bound: 819,
     learn_bound: 819,
     bindings: true,
+    events: None,
 });

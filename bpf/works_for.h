@@ -3,8 +3,8 @@
  * What a task works for: an event from outside, handed on by who wakes whom and who makes whom
  * (core/learn.h). Part of sched.bpf.c.
  */
-#ifndef ANDANTE_BPF_EVENT_H
-#define ANDANTE_BPF_EVENT_H
+#ifndef ANDANTE_BPF_WORKS_FOR_H
+#define ANDANTE_BPF_WORKS_FOR_H
 
 #include "cpu.h"
 #include "task_state.h"

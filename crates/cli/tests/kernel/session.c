@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Programs in sessions, by the words of the socket alone: no library.
+ *
+ *      session ask UID LINE…       says these lines as this user, and prints each answer; TID in a
+ *                                  line stands for the number of the thread
+ *      session many COUNT          so many sessions at a time, a thread of its own in each; says how
+ *                                  many there were
+ *      session kills COUNT         so many processes, one after the other, each killed within a
+ *                                  session that holds a promise; says how many there were
+ *      session nonsense SECONDS    writes anything into its page, all the time, and sleeps now and
+ *                                  then; says how often the scheduler has looked
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../../app/include/andante/page.h"
+
+#define OPEN "{\"op\":\"open\",\"version\":1,\"role\":\"game\",\"cycle\":{\"period_ns\":16666667}}\n"
+#define JOIN "{\"op\":\"join\",\"thread\":TID}\n"
+#define PROMISE                                                                                    \
+	"{\"op\":\"promise\",\"terms\":{\"budget_ns\":1000000,\"period_ns\":16666667}}\n"
+
+static void fails(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static int connected(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/run/andante.sock" };
+	int one = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (one < 0 || connect(one, (struct sockaddr *)&address, sizeof address) < 0)
+		fails("connect");
+	return one;
+}
+
+/* Says the line, and takes the answer, with the descriptor that comes along; -1: none does. */
+static int says(int socket, const char *line, char *answer, size_t room)
+{
+	char text[512], control[CMSG_SPACE(sizeof(int))];
+	const char *at = strstr(line, "TID");
+	struct iovec bytes = { answer, room - 1 };
+	struct msghdr message = { .msg_iov = &bytes,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof control };
+	struct cmsghdr *along;
+	ssize_t got;
+	int fd = -1;
+
+	if (at)
+		snprintf(text, sizeof text, "%.*s%d%s", (int)(at - line), line,
+			 (int)syscall(SYS_gettid), at + 3);
+	else
+		snprintf(text, sizeof text, "%s", line);
+	if (send(socket, text, strlen(text), MSG_NOSIGNAL) < 0)
+		fails("send");
+	got = recvmsg(socket, &message, 0);
+	if (got <= 0)
+		fails("recvmsg");
+	answer[got] = 0;
+	along = CMSG_FIRSTHDR(&message);
+	if (along && along->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(along), sizeof fd);
+	return fd;
+}
+
+static struct andante_page *joined(int socket)
+{
+	char answer[4096];
+	int fd = says(socket, JOIN, answer, sizeof answer);
+	void *page;
+
+	if (fd < 0) {
+		fputs(answer, stderr);
+		exit(1);
+	}
+	page = mmap(NULL, ANDANTE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page == MAP_FAILED)
+		fails("mmap");
+	return page;
+}
+
+static int asks(int uid, char **lines)
+{
+	char line[512], answer[4096];
+	int socket;
+
+	if (setgid(uid) < 0 || setuid(uid) < 0)
+		fails("setuid");
+	socket = connected();
+	for (; *lines; lines++) {
+		snprintf(line, sizeof line, "%s\n", *lines);
+		says(socket, line, answer, sizeof answer);
+		fputs(answer, stdout);
+	}
+	return 0;
+}
+
+static pthread_barrier_t all_are_in;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void *takes_part(void *unused)
+{
+	char answer[4096];
+	int socket;
+
+	/* Of those who only knock at the door no more than 256 are let in at a time. */
+	pthread_mutex_lock(&one_at_a_time);
+	socket = connected();
+	says(socket, OPEN, answer, sizeof answer);
+	joined(socket);
+	pthread_mutex_unlock(&one_at_a_time);
+	pthread_barrier_wait(&all_are_in);
+	sleep(2);
+	return unused;
+}
+
+static int many(unsigned int count)
+{
+	const struct rlimit files = { 8192, 8192 };
+	pthread_attr_t small;
+	pthread_t thread;
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	pthread_barrier_init(&all_are_in, NULL, count + 1);
+	for (unsigned int i = 0; i < count; i++)
+		if (pthread_create(&thread, &small, takes_part, NULL))
+			fails("pthread_create");
+	pthread_barrier_wait(&all_are_in);
+	printf("%u\n", count);
+	fflush(stdout);
+	sleep(1);
+	_exit(0); /* with all of them open */
+}
+
+static int kills(int count)
+{
+	for (int done = 0; done < count; done++) {
+		char answer[4096], ready;
+		int told[2];
+		pid_t child;
+
+		if (pipe(told) < 0)
+			fails("pipe");
+		child = fork();
+		if (!child) {
+			int socket = connected();
+
+			says(socket, OPEN, answer, sizeof answer);
+			joined(socket)->deadline_ns = 1;
+			says(socket, PROMISE, answer, sizeof answer);
+			if (!strstr(answer, "granted"))
+				fails(answer);
+			if (write(told[1], "", 1) < 0)
+				fails("write");
+			for (;;)
+				;
+		}
+		close(told[1]);
+		if (read(told[0], &ready, 1) != 1)
+			return 1;
+		close(told[0]);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	printf("%d\n", count);
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static int nonsense(int seconds)
+{
+	char answer[4096];
+	int socket = connected();
+	uint64_t until_ns = now_ns() + seconds * 1000000000ull, read_ns = 0, random = 88172645463325252ull;
+	unsigned int looks = 0;
+	struct andante_page *page;
+	uint64_t *words;
+
+	says(socket, OPEN, answer, sizeof answer);
+	page = joined(socket);
+	words = (uint64_t *)page;
+	while (now_ns() < until_ns) {
+		looks += page->read_ns != read_ns;
+		for (unsigned int i = 0; i < 200; i++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			words[random % (sizeof *page / 8)] = random >> (random % 64);
+		}
+		read_ns = page->read_ns;
+		if (random % 8 == 0)
+			usleep(random % 3000);
+	}
+	printf("%u\n", looks);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 3 && !strcmp(argv[1], "ask"))
+		return asks(atoi(argv[2]), argv + 3);
+	if (argc == 3 && !strcmp(argv[1], "many"))
+		return many(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "kills"))
+		return kills(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "nonsense"))
+		return nonsense(atoi(argv[2]));
+	return 2;
+}

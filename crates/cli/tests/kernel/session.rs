@@ -1,0 +1,28 @@
+//! Sessions of applications on a real kernel.
+
+use super::{in_charge, number};
+
+/// On four CPUs: what an ordinary user is told, two thousand sessions at a time, programs that are killed in
+/// one, and one that writes anything into the memory that it shares with the scheduler.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn sessions_need_no_privilege_and_leave_nothing_behind() {
+    let report = in_charge("session", &[], 4);
+    let user = &report["user"][0];
+    // 54 % of one CPU of four: yes. 96 %: no, but.
+    assert!(
+        user.contains("\"joined\"") && user.contains("\"granted\""),
+        "{user}"
+    );
+    assert!(user.contains("\"offer\""), "{user}");
+    let strange = &report["strange"][0];
+    for kind in ["not_yours", "no_thread", "no_session"] {
+        assert!(strange.contains(&format!("\"{kind}\"")), "{strange}");
+    }
+    assert_eq!(report["many"], ["2000"]);
+    assert_eq!(report["kills"], ["300"]);
+    assert!(number(&report, "nonsense") > 100.0, "{report:?}");
+    assert_eq!(number(&report, "contracts"), 0.0);
+    assert_eq!(number(&report, "files_more"), 0.0);
+    assert_eq!(report["state"], ["enabled"]);
+}

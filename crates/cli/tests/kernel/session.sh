@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Sessions of applications: what an ordinary user is told, many at a time, killed, and full of nonsense.
+open='{"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667}}'
+join='{"op":"join","thread":TID}'
+promise='{"op":"promise","terms":{"budget_ns":9000000,"period_ns":16666667}}'
+more='{"op":"promise","terms":{"budget_ns":16000000,"period_ns":16666667}}'
+files() { # that the daemon has open
+	ls /proc/$scheduler/fd | wc -l
+}
+sessions() {
+	andante reserve --list --json | grep -c '"session"'
+}
+before=$(files)
+try user session ask 1000 "$open" "$join" "$promise" "$more"
+try strange session ask 1000 "$open" '{"op":"join","thread":1}' '{"op":"join","thread":99999}' '{"op":"open","version":9,"role":"game","cycle":{}}'
+echo "REPORT many $(session many 2000)"
+echo "REPORT kills $(session kills 300)"
+hog 2
+echo "REPORT nonsense $(session nonsense 3)"
+sleep 2
+echo "REPORT contracts $(contracts)"
+echo "REPORT files_more $(($(files) - before))"
+echo "REPORT state $(state)"
