@@ -33,3 +33,8 @@ fn threads_that_end_without_leaving_hold_nothing() {
 fn a_session_ends_for_all_who_have_its_connection() {
     after("copy");
 }
+
+#[test]
+fn a_thread_takes_part_in_one_session_at_a_time() {
+    assert!(after("twice").declared.is_empty());
+}

@@ -372,6 +372,8 @@ fn memory_is_used_well() {
     );
     sanitized("everything.c", &flags, settings, &[&[]]);
     sanitized("trouble.c", &flags, settings, &[&["fork"], &["many"]]);
+    let limits: &[&[&str]] = &[&["ends"], &["copy"], &["twice"]];
+    sanitized("limits.c", &flags, settings, limits);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where programs come to an end of something: limits files | busy | ends | copy | fds.
+ * Where programs come to an end of something: limits files | busy | ends | copy | twice | fds.
  */
 #include <andante.h>
 
@@ -142,6 +142,21 @@ static int copied(void)
 	return 0;
 }
 
+/* A thread takes part in one session at a time. */
+static int twice(void)
+{
+	andante_session *session = opened(), *other = opened();
+	andante_thread *thread, *again;
+
+	RETURNS(0, andante_join(session, NULL, &thread));
+	RETURNS(ANDANTE_E_TAKEN, andante_join(other, NULL, &again));
+	RETURNS(0, andante_leave(thread));
+	RETURNS(0, andante_join(other, NULL, &again));
+	RETURNS(0, andante_leave(again));
+	RETURNS(0, andante_close(other));
+	return andante_close(session);
+}
+
 /* A daemon that passes more than anybody asked for: none of it stays. */
 static int flooded(void)
 {
@@ -168,6 +183,8 @@ int main(int argc, char **argv)
 		return ends();
 	if (strcmp(argv[1], "copy") == 0)
 		return copied();
+	if (strcmp(argv[1], "twice") == 0)
+		return twice();
 	CHECK(strcmp(argv[1], "fds") == 0);
 	return flooded();
 }
