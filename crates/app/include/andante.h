@@ -28,7 +28,8 @@
  * Time taken. begin, end, report, surge, raise and pending are a few loads and stores in memory
  * that is shared with the scheduler, and beginning and ending read the clock. Those that succeed
  * make no system call, take no lock and allocate nothing, and may be called where sound is made.
- * All others may ask the daemon and wait for its answer, for two seconds at most.
+ * Those that fail do no more in a thread that has joined, but for freeing what is kept of an older
+ * error. All others may ask the daemon and wait for its answer, for two seconds at most.
  *
  * Threads. Each function says who may call it. No handle may be used any more once it was freed,
  * or while it is.
@@ -180,8 +181,8 @@ int andante_open(const struct andante_wish *wish, andante_session **session);
 
 /*
  * Frees the handle. The session ends, and with it its promise, once all its threads have left as
- * well. Any thread, once, after all other calls with this handle have returned. Errors:
- * NO_SESSION.
+ * well, whatever children of the process have the connection open still. Any thread, once, after
+ * all other calls with this handle have returned. Errors: NO_SESSION.
  */
 int andante_close(andante_session *session);
 
@@ -278,10 +279,10 @@ int andante_withdraw(andante_session *session);
 int andante_fd(andante_session *session);
 
 /*
- * Returns 1 and fills *notice if there is one, else 0 with kind NONE. Does not ask the daemon;
- * waits for no more than another thread's call on the session. What comes while a call waits for
- * its answer is kept here: ask after such calls as well, for the descriptor is silent about it
- * then. Any thread. Errors: NO_SESSION; FORKED; INVALID; LOST once all has been told.
+ * Returns 1 and fills *notice if there is one, else 0 with kind NONE. Neither asks the daemon nor
+ * waits: while another thread's call does, there is nothing new. What comes meanwhile is kept here:
+ * ask after such calls as well, for the descriptor is silent about it then. Any thread. Errors:
+ * NO_SESSION; FORKED; INVALID; LOST once all has been told.
  */
 int andante_next_notice(andante_session *session, struct andante_notice *notice);
 

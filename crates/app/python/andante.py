@@ -9,8 +9,9 @@
             with thread.cycle(andante.now_ns() + 16_666_667):
                 draw()
 
-Without the daemon, or without libandante, a session is there all the same, `session.error` says why nothing comes of
-it, and all calls do nothing. Times are in nanoseconds; instants are those of CLOCK_MONOTONIC (now_ns()).
+Without the daemon, or without libandante, a session is there all the same, and all calls do nothing. Whatever is no
+fault of the program raises nothing: that Andante is not there, has ended, is stuck or has no room, that a thread has
+real-time priority. `session.error` says what it was last. Mistakes raise Error. Times are in nanoseconds; instants are those of CLOCK_MONOTONIC (now_ns()).
 
 A session may be used from any thread. A thread that has joined calls begin(), end(), report() and surge() itself;
 a sink may be used by any. None of it survives os.fork(): a child opens a session of its own.
@@ -30,6 +31,9 @@ AUDIO, GAME, VIDEO, INTERACTIVE = 1, 2, 3, 4
 SERVICES = 4
 
 NO_DAEMON, PAST_DEADLINE, NO_CYCLE = -2, -6, -7
+# The program's own mistakes, as andante.h numbers them: forked, no service, invalid, bad terms, no thread, not yours,
+# taken. All others are the machine's state.
+_MISTAKES = frozenset((-5, -8, -10, -23, -24, -25, -26))
 NAME_BYTES, REASON_BYTES = 128, 512
 
 #: What one thread does: each in ns, 0 where it is not said.
@@ -121,12 +125,8 @@ def _load():
 _CALLS, _ABSENT = _load()
 
 
-def _call(name, *arguments, but=()):
-    """Calls it. Raises what has gone wrong, except for these."""
-    code = _CALLS[name](*arguments)
-    if code < 0 and code not in but:
-        raise Error(code, _CALLS["last_message"]().decode(errors="replace"))
-    return code
+def _last_error(code):
+    return Error(code, _CALLS["last_message"]().decode(errors="replace"))
 
 
 def now_ns():
@@ -139,6 +139,8 @@ class _Handle:
 
     _free = ""
     _handle = None
+    #: Why nothing has come of a call, if that was no mistake of the program; the last one.
+    error = None
 
     def __enter__(self):
         return self
@@ -156,15 +158,23 @@ class _Handle:
         if handle is not None:
             _CALLS[self._free](handle)
 
-    def _ask(self, name, *arguments, but=()):
-        return 0 if self._handle is None else _call(name, self._handle, *arguments, but=but)
+    def _ask(self, name, *arguments):
+        return 0 if self._handle is None else self._told(_CALLS[name](self._handle, *arguments))
+
+    def _told(self, code):
+        """Raises a mistake, and keeps what is none."""
+        if code in _MISTAKES:
+            raise _last_error(code)
+        if code < 0 and code not in (PAST_DEADLINE, NO_CYCLE):
+            self.error = _last_error(code)
+        return code
 
 
 class Session(_Handle):
     """A connection to Andante, which lasts until it is closed and all its threads have left.
 
     `role` is AUDIO, GAME, VIDEO or INTERACTIVE; the cycle is what threads do unless they say otherwise. Raises
-    Error for a wish that makes no sense. If Andante is not there, that is no error: `error` says so.
+    Error for a wish that makes no sense.
     """
 
     _free = "close"
@@ -176,8 +186,7 @@ class Session(_Handle):
         wish = _Wish(role=role, period_ns=period_ns, deadline_ns=deadline_ns, budget_ns=budget_ns,
                      name=None if name is None else os.fsencode(name))
         handle = c_void_p()
-        if _call("open", byref(wish), byref(handle), but=(NO_DAEMON,)) == NO_DAEMON:
-            self.error = Error(NO_DAEMON, _CALLS["last_message"]().decode(errors="replace"))
+        self._told(_CALLS["open"](byref(wish), byref(handle)))
         self._handle = handle.value
 
     def join(self, cycle=None):
@@ -194,7 +203,9 @@ class Session(_Handle):
     def promise(self, terms):
         """Asks for these Terms for all threads of the session together; the Answer."""
         answer = _Answer()
-        self._ask("promise", byref(_Terms(**terms._asdict())), byref(answer))
+        asked = byref(_Terms(**terms._asdict()))
+        if not self or self._ask("promise", asked, byref(answer)) < 0:
+            return Answer(False, None, "", str(self.error or "the session is closed"))
         said = Terms(answer.budget_ns, answer.period_ns, answer.deadline_ns, answer.losses, answer.window)
         return Answer(bool(answer.granted), said if answer.granted or answer.nearest else None,
                       answer.name.decode(errors="replace"), answer.reason.decode(errors="replace"))
@@ -210,7 +221,7 @@ class Session(_Handle):
     def next_notice(self):
         """What has become of the promise since it was last asked; None: nothing. Does not wait."""
         notice = _Notice()
-        if self._ask("next_notice", byref(notice)) == 0:
+        if self._ask("next_notice", byref(notice)) <= 0:
             return None
         return Notice(KINDS.get(notice.kind, ""), notice.times, notice.reason.decode(errors="replace"))
 
@@ -225,11 +236,11 @@ class Thread(_Handle):
 
     def begin(self, deadline_ns):
         """A cycle begins, which is to be done by then. Returns False if that has passed: it has not begun."""
-        return self._ask("begin", deadline_ns, but=(PAST_DEADLINE,)) == 0
+        return self._ask("begin", deadline_ns) == 0
 
     def end(self):
         """The cycle is done. Returns False if none was begun."""
-        return self._ask("end", but=(NO_CYCLE,)) == 0
+        return self._ask("end") == 0
 
     def cycle(self, deadline_ns):
         """begin() and end() around the body of a `with`."""

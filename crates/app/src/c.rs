@@ -16,12 +16,14 @@ use self::structs::{Answer, Cycle, Notice, Terms, Wish, given, taken};
 use crate::{Error, Session, Sink, Thread};
 
 /// Does it, and says what came of it as C understands it.
+#[inline]
 fn called(what: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(what)).unwrap_or(Err(Failure::Internal));
     outcome.unwrap_or_else(keep)
 }
 
 /// The same for what has no more to say than that it is done.
+#[inline]
 fn done(what: impl FnOnce() -> Result<(), Error>) -> c_int {
     called(|| Ok(what().map(|()| 0)?))
 }
@@ -101,6 +103,7 @@ pub unsafe extern "C" fn andante_join(
             // SAFETY: by the caller's word; it begins with its size.
             false => Some(unsafe { taken(cycle) }?.read()?),
         };
+        errors::make_room();
         Ok(session.join(cycle)?)
     };
     // SAFETY: by the caller's word.

@@ -3,10 +3,11 @@
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
 
 use andante_session::{
-    Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Request, Terms, Wish,
+    Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Opened, Request, Terms, VERSION, Wish,
 };
 use nix::unistd::{getpid, gettid};
 
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::fork;
 use crate::page::Mapped;
 use crate::thread::Thread;
-use crate::wire::Wire;
+use crate::wire::{Answered, PATIENCE, Wire};
 
 /// Where Andante listens: `$ANDANTE_SOCKET`, or `/run/andante.sock`.
 pub fn socket_path() -> PathBuf {
@@ -53,9 +54,11 @@ impl Session {
     /// makes no sense, or by a daemon of another version.
     pub fn open(wish: Wish) -> Result<Self, Error> {
         fork::watch();
-        let mut wire = Wire::connect(&socket_path())?;
+        let until = Instant::now() + PATIENCE;
+        let mut wire = Wire::connect(&socket_path(), until)?;
         let fd = wire.as_fd().as_raw_fd();
-        match wire.ask(&Request::Open(wish))? {
+        match wire.ask_until(&Request::Open(wish), until)? {
+            (Answer::Opened(opened), _) if opened.version != VERSION => Err(other_version(&opened)),
             (Answer::Opened(_), _) => Ok(Self {
                 shared: Arc::new(Shared {
                     wire: Mutex::new(wire),
@@ -79,7 +82,7 @@ impl Session {
         };
         match self.shared.ask(&request)? {
             (Answer::Joined(joined), fd) => {
-                let page = fd.ok_or(Error::BadPage).and_then(Mapped::of);
+                let page = fd.and_then(Mapped::of);
                 let page = page.inspect_err(|_| {
                     // To the daemon it has joined, and could not do so again.
                     let thread = joined.thread;
@@ -120,14 +123,16 @@ impl Session {
         self.shared.done(&Request::Withdraw)
     }
 
-    /// What has become of the promise, if anything has; waits for no more than another thread's call on the
-    /// session. [`Session::as_raw_fd`] is readable when there may be something; what comes while another call
-    /// waits for its answer is kept here, so ask after such calls as well.
+    /// What has become of the promise, if anything has; never waits: nothing, while another thread's call does.
+    /// [`Session::as_raw_fd`] is readable when there may be something; what comes while a call waits for its
+    /// answer is kept here, so ask after such calls as well.
     ///
     /// # Errors
     /// [`Error::Lost`] once all has been told.
     pub fn next_notice(&self) -> Result<Option<Notice>, Error> {
-        self.shared.wire()?.notice()
+        self.shared
+            .free_wire()?
+            .map_or(Ok(None), |mut wire| wire.notice())
     }
 }
 
@@ -147,11 +152,23 @@ impl Shared {
         }
     }
 
+    /// The same, unless another thread has it.
+    fn free_wire(&self) -> Result<Option<MutexGuard<'_, Wire>>, Error> {
+        if self.is_forked() {
+            return Err(Error::Forked);
+        }
+        match self.wire.try_lock() {
+            Ok(wire) => Ok(Some(wire)),
+            Err(TryLockError::Poisoned(wire)) => Ok(Some(wire.into_inner())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        }
+    }
+
     fn is_forked(&self) -> bool {
         self.generation != fork::generation() || getpid().as_raw() != self.pid
     }
 
-    fn ask(&self, request: &Request) -> Result<(Answer, Option<std::os::fd::OwnedFd>), Error> {
+    fn ask(&self, request: &Request) -> Result<Answered, Error> {
         self.wire()?.ask(request)
     }
 
@@ -162,6 +179,28 @@ impl Shared {
             _ => Err(strange()),
         }
     }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A child that has the connection open still, or a copy of the descriptor, does not keep the session, and
+        // its promise, alive. For a child the connection is the parent's.
+        if !self.is_forked() {
+            let wire = self.wire.get_mut();
+            wire.unwrap_or_else(PoisonError::into_inner).close();
+        }
+    }
+}
+
+fn other_version(opened: &Opened) -> Error {
+    Error::Refused(Fault {
+        kind: FaultKind::Version,
+        message: format!(
+            "Andante speaks version {} of its sessions, and this library version {VERSION}: install the \
+             library that belongs to it",
+            opened.version
+        ),
+    })
 }
 
 /// An answer to another question.

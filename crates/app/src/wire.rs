@@ -3,7 +3,7 @@
 //! meanwhile are kept.
 
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -26,6 +26,14 @@ const AGAIN: Duration = Duration::from_millis(1);
 const MAX_LINE: usize = 1 << 20;
 /// Notices that are kept for a program that does not ask for them: the last ones.
 const MAX_NOTICES: usize = 64;
+/// Descriptors in one message: as many as the kernel lets anybody pass, so that none is cut off, which would leave
+/// those before it open and unknown.
+const MAX_PASSED: usize = 253;
+/// Descriptors that have come and belong to no answer yet: one does, and a daemon that goes on is none of ours.
+const MAX_FDS: usize = 4;
+
+/// An answer, and the descriptor that came along, or why none did.
+pub type Answered = (Answer, Result<OwnedFd, Error>);
 
 /// The connection of a session.
 #[derive(Debug)]
@@ -33,14 +41,16 @@ pub struct Wire {
     stream: UnixStream,
     received: Vec<u8>,
     fds: VecDeque<OwnedFd>,
+    /// One that was passed could not be taken.
+    refused_fd: bool,
     notices: VecDeque<Notice>,
     /// Nothing can be said any more: an answer that is still to come would be taken for another's.
     lost: bool,
 }
 
 impl Wire {
-    /// Connects. Where so many wait to be let in that the daemon seems stuck, this waits for [`PATIENCE`].
-    pub fn connect(path: &Path) -> Result<Self, Error> {
+    /// Connects. Where so many wait to be let in that the daemon seems stuck, this waits until then.
+    pub fn connect(path: &Path, until: Instant) -> Result<Self, Error> {
         let failed = |errno: nix::Error| match errno {
             nix::Error::ENOENT | nix::Error::ECONNREFUSED => Error::NoDaemon(path.to_owned()),
             errno => Error::system("connect to Andante")(errno.into()),
@@ -48,7 +58,6 @@ impl Wire {
         let address = UnixAddr::new(path).map_err(failed)?;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(failed)?;
-        let until = Instant::now() + PATIENCE;
         loop {
             match connect(fd.as_raw_fd(), &address) {
                 Ok(()) => break,
@@ -63,20 +72,25 @@ impl Wire {
             stream: fd.into(),
             received: Vec::new(),
             fds: VecDeque::new(),
+            refused_fd: false,
             notices: VecDeque::new(),
             lost: false,
         })
     }
 
     /// Asks, and waits for the answer; with what came along.
-    pub fn ask(&mut self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+    pub fn ask(&mut self, request: &Request) -> Result<Answered, Error> {
+        self.ask_until(request, Instant::now() + PATIENCE)
+    }
+
+    /// The same, which waits until then.
+    pub fn ask_until(&mut self, request: &Request, until: Instant) -> Result<Answered, Error> {
         if self.lost {
             return Err(Error::Lost);
         }
-        let outcome = self.exchange(request);
+        let outcome = self.exchange(request, until);
         if matches!(outcome, Err(Error::Lost | Error::Late(_))) {
-            self.lost = true;
-            let _ = self.stream.shutdown(std::net::Shutdown::Both);
+            self.close();
         }
         match outcome? {
             (Answer::Error(fault), _) => Err(Error::Refused(fault)),
@@ -84,9 +98,24 @@ impl Wire {
         }
     }
 
-    fn exchange(&mut self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
-        let until = Instant::now() + PATIENCE;
+    /// Ends the connection, also for children of the process, which may have it open still.
+    pub fn close(&mut self) {
+        self.lost = true;
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+
+    /// What has come along with the answer.
+    fn passed(&mut self) -> Result<OwnedFd, Error> {
+        let refused = "too many files are open, or a security module forbids it";
+        self.fds.pop_front().ok_or_else(|| match self.refused_fd {
+            true => Error::system("take the page from Andante")(io::Error::other(refused)),
+            false => Error::BadPage,
+        })
+    }
+
+    fn exchange(&mut self, request: &Request, until: Instant) -> Result<Answered, Error> {
         self.fds.clear();
+        self.refused_fd = false;
         let mut line = serde_json::to_vec(request).map_err(|_| Error::Lost)?;
         line.push(b'\n');
         match self.send(&line, until) {
@@ -96,7 +125,7 @@ impl Wire {
         }
         loop {
             match self.next_line()? {
-                Some(Said::Answer(answer)) => return Ok((answer, self.fds.pop_front())),
+                Some(Said::Answer(answer)) => return Ok((answer, self.passed())),
                 Some(Said::Notice { notice }) => self.keep(notice),
                 None => {
                     self.wait(PollFlags::POLLIN, until)?;
@@ -134,7 +163,7 @@ impl Wire {
     /// Takes what has come, if anything.
     fn receive(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; 4096];
-        let mut room = nix::cmsg_space!([RawFd; 4]);
+        let mut room = nix::cmsg_space!([RawFd; MAX_PASSED]);
         let mut slices = [IoSliceMut::new(&mut bytes)];
         let got = recvmsg::<()>(
             self.stream.as_raw_fd(),
@@ -147,6 +176,8 @@ impl Wire {
             Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(false),
             Err(_) => return Err(Error::Lost),
         };
+        // They are none where the kernel has left some out.
+        self.refused_fd |= got.flags.contains(MsgFlags::MSG_CTRUNC);
         for message in got.cmsgs().into_iter().flatten() {
             if let ControlMessageOwned::ScmRights(fds) = message {
                 // SAFETY: they were just received, and nobody else has them.
@@ -157,21 +188,26 @@ impl Wire {
             }
         }
         let length = got.bytes;
-        if length == 0 || self.received.len() + length > MAX_LINE {
+        let too_much = self.received.len() + length > MAX_LINE || self.fds.len() > MAX_FDS;
+        if length == 0 || too_much {
             return Err(Error::Lost);
         }
         self.received.extend_from_slice(&bytes[..length]);
         Ok(true)
     }
 
+    /// The next that has been said; passes over news of a sort that this version does not know.
     fn next_line(&mut self) -> Result<Option<Said>, Error> {
-        let Some(end) = self.received.iter().position(|byte| *byte == b'\n') else {
-            return Ok(None);
-        };
-        let rest = self.received.split_off(end + 1);
-        let line = std::mem::replace(&mut self.received, rest);
-        let said = serde_json::from_slice(&line);
-        said.map(Some).map_err(|_| Error::Lost)
+        while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+            let rest = self.received.split_off(end + 1);
+            let line = std::mem::replace(&mut self.received, rest);
+            match serde_json::from_slice(&line) {
+                Ok(said) => return Ok(Some(said)),
+                Err(_) if is_notice(&line) => {}
+                Err(_) => return Err(Error::Lost),
+            }
+        }
+        Ok(None)
     }
 
     fn keep(&mut self, notice: Notice) {
@@ -206,6 +242,11 @@ impl Wire {
         }
         Ok(self.notices.pop_front())
     }
+}
+
+fn is_notice(line: &[u8]) -> bool {
+    let value: Option<serde_json::Value> = serde_json::from_slice(line).ok();
+    value.is_some_and(|value| value["notice"].is_object())
 }
 
 impl AsFd for Wire {

@@ -246,7 +246,14 @@ fn what_is_installed_is_found() {
     let fixed = compile("static", &flags(&["--static"]));
     passes(&fixed, &[], &served.socket, &[]);
     let leftover = |name: &str| root.path().join("usr").join(name).exists();
-    assert!(leftover("share/man/man7/libandante.7") && leftover("include/andante/optional.h"));
+    for name in [
+        "share/man/man7/libandante.7",
+        "share/man/man3/andante_open.3",
+        "share/man/man3/andante_now_ns.3",
+        "include/andante/optional.h",
+    ] {
+        assert!(leftover(name), "{name}");
+    }
     served.end();
 }
 

@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use common::{Served, Workshop, has, here, passes, source};
 
@@ -40,6 +43,23 @@ fn python_programs_say_all_that_there_is_to_say() {
     script(&program, &["absent"], &served.socket, None);
     let kernel = served.end();
     assert!(kernel.made.is_empty());
+}
+
+#[test]
+fn python_programs_go_on_when_the_daemon_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let daemon = thread::spawn(move || {
+        let stream = listener.accept().unwrap().0;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).unwrap();
+        let opened = b"{\"opened\":{\"version\":1,\"session\":1}}\n";
+        (&stream).write_all(opened).unwrap();
+    });
+    let workshop = Workshop::new();
+    script(&source("session.py"), &["lost"], &socket, Some(&workshop));
+    daemon.join().unwrap();
 }
 
 /// What it says of its frames, with Andante and without.

@@ -5,10 +5,11 @@ mod common;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IoSlice, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use andante_session::page::{BYTES, MAGIC, VERSION};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
@@ -26,6 +27,8 @@ enum Does {
     Says(Vec<u8>),
     /// With a descriptor.
     Passes(&'static [u8], OwnedFd),
+    /// With as many copies of a descriptor as the kernel lets anybody pass at once.
+    Crowds(&'static [u8], OwnedFd),
     /// Reads, and says nothing until the program has gone.
     Nothing,
     /// Ends, with the request unread.
@@ -107,17 +110,25 @@ fn serve(stream: &UnixStream, does: Vec<Does>, asked: &mut Vec<String>) {
         // That the program has gone by then is its right.
         match does {
             Does::Says(bytes) => drop((&*stream).write_all(&bytes)),
-            Does::Passes(bytes, fd) => {
-                let fds = [fd.as_raw_fd()];
-                let along = [ControlMessage::ScmRights(&fds)];
-                let bytes = [IoSlice::new(bytes)];
-                let to = stream.as_raw_fd();
-                sendmsg::<()>(to, &bytes, &along, MsgFlags::MSG_NOSIGNAL, None).unwrap();
-            }
+            Does::Passes(bytes, fd) => pass(stream, bytes, &[fd.as_raw_fd()]),
+            Does::Crowds(bytes, fd) => pass(stream, bytes, &[fd.as_raw_fd(); 253]),
             Does::Nothing => while requests.read_line(&mut line).is_ok_and(|length| length > 0) {},
             Does::Dies | Does::TurnsAway(_) => unreachable!("seen to above"),
         }
     }
+}
+
+fn pass(stream: &UnixStream, bytes: &[u8], fds: &[RawFd]) {
+    let along = [ControlMessage::ScmRights(fds)];
+    let bytes = [IoSlice::new(bytes)];
+    sendmsg::<()>(
+        stream.as_raw_fd(),
+        &bytes,
+        &along,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .unwrap();
 }
 
 fn says(bytes: &[u8]) -> Does {
@@ -187,7 +198,7 @@ fn a_daemon_that_is_stuck_is_waited_for_no_longer_than_is_said() {
     // Nobody is let in any more, and the row of those who wait is full.
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let _listener = UnixListener::bind(&socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
     let one_more = || {
         use nix::sys::socket::{
             AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new,
@@ -206,6 +217,18 @@ fn a_daemon_that_is_stuck_is_waited_for_no_longer_than_is_said() {
     assert!(waiting.len() < 10_000);
     let said = passes(&program, &["say"], &socket, &[]);
     assert_eq!(said, format!("-4 {NO_SESSION} {NO_SESSION} 0\n"));
+    // Whoever is let in after most of that has no two seconds more.
+    let begun = Instant::now();
+    let late = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(1800));
+        listener.set_nonblocking(true).unwrap();
+        let let_in: Vec<_> = std::iter::from_fn(|| listener.accept().ok()).collect();
+        thread::sleep(Duration::from_millis(2500));
+        let_in.len()
+    });
+    passes(&program, &["say"], &socket, &[]);
+    assert!(begun.elapsed() < Duration::from_millis(3500));
+    assert!(late.join().unwrap() >= waiting.len());
 }
 
 #[test]
@@ -215,12 +238,13 @@ fn nonsense_is_not_taken_for_an_answer() {
     let refused = -20;
     let long = vec![b'x'; (1 << 20) + 1];
     let deep = [vec![b'['; 100_000], vec![b'\n']].concat();
-    let cases: [(&[u8], i32); 10] = [
+    let cases: [(&[u8], i32); 11] = [
         (b"\n", LOST),
         (b"null\n", LOST),
         (b"{}\n", LOST),
         (b"\0\xff\xfe\n", LOST),
         (b"{\"opened\":{\"version\":-1,\"session\":1}}\n", LOST),
+        (b"{\"opened\":{\"version\":2,\"session\":1}}\n", -22),
         (b"{\"done\":{}}\n", refused),
         (
             b"{\"error\":{\"kind\":\"of_tomorrow\",\"message\":\"no\"}}\n",
@@ -244,6 +268,33 @@ fn nonsense_is_not_taken_for_an_answer() {
     let page = Does::Passes(JOINED, good_page());
     let odd = Odd::new(vec![says(OPENED), page, says(&both), says(DONE)]);
     assert_eq!(odd.seen_by(&program)[..3], [0, 0, 0]);
+}
+
+#[test]
+fn news_of_tomorrow_is_passed_over() {
+    let workshop = Workshop::new();
+    let program = workshop.program("trouble.c", &[]);
+    let news = b"{\"notice\":{\"of_tomorrow\":{\"why\":\"\"}}}\n";
+    let page = Does::Passes(JOINED, good_page());
+    let does = vec![says(OPENED), page, says(&[news, DONE].concat())];
+    assert_eq!(Odd::new(does).seen_by(&program)[..3], [0, 0, 0]);
+}
+
+#[test]
+fn a_daemon_that_is_stuck_keeps_nobody_from_asking_what_is_new() {
+    let workshop = Workshop::new();
+    let program = workshop.program("limits.c", &[]);
+    let stuck = Odd::new(vec![says(OPENED), Does::Nothing]);
+    passes(&program, &["busy"], &stuck.socket, &[]);
+}
+
+#[test]
+fn no_more_descriptors_are_kept_than_an_answer_has() {
+    let workshop = Workshop::new();
+    let program = workshop.program("limits.c", &[]);
+    let crowd = Does::Crowds(DONE, good_page());
+    let odd = Odd::new(vec![says(OPENED), crowd, Does::Nothing]);
+    passes(&program, &["fds"], &odd.socket, &[]);
 }
 
 #[test]
@@ -321,6 +372,8 @@ fn memory_is_used_well() {
     );
     sanitized("everything.c", &flags, settings, &[&[]]);
     sanitized("trouble.c", &flags, settings, &[&["fork"], &["many"]]);
+    let limits: &[&[&str]] = &[&["ends"], &["copy"], &["twice"]];
+    sanitized("limits.c", &flags, settings, limits);
 }
 
 #[test]

@@ -40,6 +40,14 @@ struct Member {
     started: u64,
 }
 
+impl Member {
+    /// Whether it has not ended: its number may be another thread's since.
+    fn is_there(&self, host: &dyn Host) -> bool {
+        let now = host.name(self.tid);
+        now.is_some_and(|(_, started)| started == self.started)
+    }
+}
+
 /// One program's.
 #[derive(Debug)]
 pub struct Session {
@@ -169,10 +177,7 @@ impl Session {
         let cycle = cycle.unwrap_or(self.wish.cycle);
         terms::check(&cycle)?;
         let thread = self.find(seen, with)?;
-        self.members.retain(|member| {
-            let now = with.host.name(member.tid);
-            now.is_some_and(|(_, started)| started == member.started)
-        });
+        self.forget_ended(with);
         if self.members.iter().any(|member| member.tid == thread.tid) {
             let message = format!("thread {seen} takes part already: let it leave first");
             return Err(fault(FaultKind::Taken, message));
@@ -253,15 +258,35 @@ impl Session {
             return Err(fault(FaultKind::NoThread, message));
         };
         let member = self.members.swap_remove(at);
-        self.lets_go(&member, with.books, with.kernel, with.peer);
+        self.lets_go(&member, with);
         Ok(())
     }
 
-    /// A thread takes part no more. That it may have ended meanwhile is as good.
-    fn lets_go(&self, member: &Member, books: &mut Books, kernel: &mut dyn Kernel, peer: Peer) {
-        let _ = kernel.declare(member.tid, None);
-        if let Some((name, _)) = &self.promised {
-            books.leaves(kernel, peer.caller, name, member.tid);
+    /// A thread takes part no more. Of one that has ended the kernel knows nothing any more, and its number may
+    /// be another thread's.
+    fn lets_go(&self, member: &Member, with: &mut Answering<'_>) {
+        let (caller, tid) = (with.peer.caller, member.tid);
+        let promised = self.promised.as_ref().map(|(name, _)| name);
+        let is_there = member.is_there(with.host);
+        if is_there {
+            let _ = with.kernel.declare(tid, None);
+        }
+        match promised {
+            Some(name) if is_there => with.books.leaves(with.kernel, caller, name, tid),
+            Some(name) => {
+                with.books.forgets(caller, name, tid);
+            }
+            None => {}
+        }
+    }
+
+    /// Threads that have ended take part no more, before their numbers are taken for those of others.
+    fn forget_ended(&mut self, with: &mut Answering<'_>) {
+        let members = std::mem::take(&mut self.members).into_iter();
+        let (there, ended): (Vec<_>, Vec<_>) = members.partition(|one| one.is_there(with.host));
+        self.members = there;
+        for member in &ended {
+            self.lets_go(member, with);
         }
     }
 
@@ -270,6 +295,7 @@ impl Session {
         asked: &andante_session::Terms,
         with: &mut Answering<'_>,
     ) -> Result<Answer, Fault> {
+        self.forget_ended(with);
         if self.members.is_empty() {
             let message = "no thread takes part in this session that could hold a promise: let one join first";
             return Err(fault(FaultKind::NoThread, message));
@@ -316,9 +342,7 @@ impl Session {
     /// The connection is gone.
     pub fn end(mut self, books: &mut Books, host: &dyn Host, kernel: &mut dyn Kernel, peer: Peer) {
         for member in &self.members {
-            // Its number may be another thread's by now.
-            let still = host.name(member.tid);
-            if still.is_some_and(|(_, started)| started == member.started) {
+            if member.is_there(host) {
                 let _ = kernel.declare(member.tid, None);
             }
         }

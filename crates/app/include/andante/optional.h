@@ -72,6 +72,7 @@ struct andante_optional {
 #ifdef __cplusplus
 extern "C" {
 #endif
+extern struct andante_optional andante_optional;
 __attribute__((weak, visibility("hidden"))) struct andante_optional andante_optional;
 #ifdef __cplusplus
 }

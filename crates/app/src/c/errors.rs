@@ -96,7 +96,13 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::default();
 }
 
+/// Makes room for the last error of this thread now, so that none has to be made where sound is.
+pub fn make_room() {
+    let _ = LAST.try_with(|_| ());
+}
+
 /// Keeps it for [`last_message`]; its number.
+#[cold]
 pub fn keep(failure: Failure) -> c_int {
     let code = match &failure {
         Failure::Known(code, _) => *code,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All that andante.py has: session.py there | absent."""
+"""All that andante.py has: session.py there | absent | lost."""
 
 import os
 import select
@@ -94,4 +94,18 @@ def absent():
         assert not session.promise(andante.Terms(1, 2)).granted
 
 
-{"there": there, "absent": absent}[sys.argv[1]]()
+def lost():
+    """The daemon ends once it has let us in: that is no reason for a program to end."""
+    with andante.Session(andante.GAME, PERIOD_NS) as session:
+        assert session and not session.error
+        session.foreground(True)
+        assert session.error.code == -3 and "ended" in str(session.error)
+        with session.join() as thread, thread.cycle(andante.now_ns() + PERIOD_NS):
+            assert not thread
+        answer = session.promise(andante.Terms(1_000_000, PERIOD_NS))
+        assert not answer.granted and "ended" in answer.reason
+        session.withdraw()
+        assert session.next_notice() is None
+
+
+{"there": there, "absent": absent, "lost": lost}[sys.argv[1]]()

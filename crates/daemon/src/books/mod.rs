@@ -336,10 +336,16 @@ impl Books {
 
     /// A thread holds the contract of its session no more.
     pub fn leaves(&mut self, kernel: &mut dyn Kernel, caller: Caller, name: &str, tid: i32) {
-        if let Some(held) = self.of_session(caller, name) {
-            held.by.members.retain(|member| *member != tid);
+        if self.forgets(caller, name, tid) {
             let _ = kernel.unbind(tid);
         }
+    }
+
+    /// The same of one that has ended, so that the kernel knows; whether there is such a contract.
+    pub fn forgets(&mut self, caller: Caller, name: &str, tid: i32) -> bool {
+        let held = self.of_session(caller, name);
+        held.map(|held| held.by.members.retain(|member| *member != tid))
+            .is_some()
     }
 
     /// A session needs its contract no more.
