@@ -253,11 +253,9 @@ static __always_inline s32 call_declare(void)
 	ts = bpf_task_storage_get(&task_states, p, 0, 0);
 	if (p->flags & PF_KTHREAD) {
 		error = -1; /* EPERM */
+	} else if (ts && call->session && ts->declared.session) {
+		error = -16; /* EBUSY */
 	} else if (ts) {
-		if (call->session && ts->declared.session) {
-			bpf_task_release(p);
-			return -16; /* EBUSY */
-		}
 		if (call->session)
 			an_declared_begin(&ts->learner, an_kclock_ns());
 		ts->declared.period_ns = call->promise.period_ns;

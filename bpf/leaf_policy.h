@@ -100,7 +100,7 @@ an_global u64 leaf_policy_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
  * of its own or not. */
 static __always_inline u64 task_wants(struct task_state *ts, u32 leaf, u64 enq_flags)
 {
-	if (!ts->special || !ts->policy)
+	if (!ts->policy)
 		return ts->sfq.start;
 	return leaf_policy_wants(ts, leaf, enq_flags);
 }

@@ -120,8 +120,8 @@ an_global int special_job(struct task_struct *p __arg_trusted, struct task_state
 	return 0;
 }
 
-/* What comes before its siblings in the queue of their contract is so far ahead of them [ns]: more
- * than any of them can be behind another. */
+/* A task that comes before its siblings in the queue of their contract is so far ahead of them
+ * [ns]: more than any of them can be behind another. */
 #define SESSION_AHEAD_NS (1ULL << 50)
 
 /* The key of a task of a contract that threads hold, in the contract's queue. */

@@ -115,7 +115,7 @@ enum an_rank {
 	AN_RANK_OUT = 3,    /* not ready */
 };
 
-/* Who pays for what a contract runs, where it runs for an event [event.h]. */
+/* The payer of what a contract runs, where it runs for an event [event.h]. */
 enum an_payer {
 	AN_PAYS_AS_EVER = 0,	/* there is no event */
 	AN_PAYS_ITS_BUDGET = 1, /* it does, as ever */

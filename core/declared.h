@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a program has declared of one of its threads, in a session: a scheduler can learn much by
- * watching, but not that a program has just begun, nor how much it is about to need.
+ * The declaration of a program about one of its threads, in a session: a scheduler can learn much
+ * by watching, but not that a program has just begun, nor how much it is about to need.
  *
- * What is declared takes the place of what is not known yet, and nothing else. The thread gets a
+ * A declaration takes the place of what is not known yet, and nothing else. The thread gets a
  * learnt contract [learn.h] from its first cycle on, and is waited for whatever it works for; but
  * what all learnt contracts use together stays bounded, and what one of them is sure of is what it
  * uses on average, once that has been seen. So a program needs no privilege to declare anything,

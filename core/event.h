@@ -201,7 +201,7 @@ an_inline u32 an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 	return without & AN_EVENT_NO_RULE_5 ? AN_RULE_TASK_SERVER : AN_RULE_EVENT_5;
 }
 
-/* Who pays for what a sink runs by this rule. */
+/* The payer of what a sink runs by this rule. */
 an_inline u32 an_event_payer(struct an_contracts *cs, u32 rule)
 {
 	if (rule == AN_RULE_EVENT_4)

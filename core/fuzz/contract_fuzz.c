@@ -152,7 +152,7 @@ static u64 expire(u32 cpu)
 	return an_contracts_expire(&set, cpu, shell.now_ns, &kick);
 }
 
-/* What was picked may be served. */
+/* The pick may be served. */
 static void check_picked(u32 cpu, u32 index, bool alone)
 {
 	u64 run_ns = an_contract_run_ns(&set, index, shell.now_ns);

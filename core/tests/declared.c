@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What programs declare of their threads (declared.h). */
+/* The declarations of programs about their threads (declared.h). */
 #include "contract_fixture.h"
 
 #define MS 1000000ULL
@@ -62,7 +62,7 @@ TEST(a_declared_job_is_due_when_its_program_says_at_the_latest)
 	/* Sooner, by its own word for this job. */
 	an_declared_promise(&game, &known, BOUND, 10 * MS, &p);
 	CHECK_EQ(p.deadline_rel_ns, 10 * MS);
-	/* Who takes little is served soon, whatever it has time for. */
+	/* A thread that takes little is served soon, whatever it has time for. */
 	known = seen(AN_LEARN_AVERAGED, MS / 2);
 	an_declared_promise(&game, &known, BOUND, 0, &p);
 	CHECK(p.deadline_rel_ns <= AN_LEARN_SHORT_JOBS * MS / 2);

@@ -58,7 +58,7 @@ extern "C" {
 #define ANDANTE_SERVICES 4u
 #endif
 
-/* What a call returns that has failed. */
+/* The results of a call that has failed. */
 enum andante_error {
 	ANDANTE_E_NO_SESSION = -1, /* the handle is NULL */
 	ANDANTE_E_NO_DAEMON = -2,  /* Andante does not run here, or the library is not installed */
@@ -87,7 +87,7 @@ enum andante_error {
 	ANDANTE_E_FAILED = -31	       /* the kernel did not do what it was told */
 };
 
-/* What sort of program it is. They differ in what a promise for them is like. */
+/* The sort of program. They differ in what a promise for them is like. */
 enum andante_role {
 	ANDANTE_ROLE_AUDIO = 1,	     /* sound: a period that is late is heard at once */
 	ANDANTE_ROLE_GAME = 2,	     /* frames at an even pace, and answers to its player */
@@ -102,7 +102,7 @@ typedef struct andante_thread andante_thread;
 /* Through which events are raised for a thread. */
 typedef struct andante_sink andante_sink;
 
-/* What a session is for, and what its threads do unless they say otherwise. */
+/* The purpose of a session, and the work of its threads unless they say otherwise. */
 struct andante_wish {
 	uint32_t size;	      /* sizeof(struct andante_wish) */
 	uint32_t role;	      /* enum andante_role */
@@ -112,7 +112,7 @@ struct andante_wish {
 	const char *name;     /* 1 to 64 bytes of UTF-8 without spaces; NULL: after the process */
 };
 
-/* What one thread does. */
+/* The work of one thread. */
 struct andante_cycle {
 	uint32_t size;	   /* sizeof(struct andante_cycle) */
 	uint32_t reserved; /* 0 */
@@ -122,7 +122,7 @@ struct andante_cycle {
 };
 
 /*
- * What a promise says: so much CPU time in every period, of which in any `window` periods at most
+ * A promise: so much CPU time in every period, of which in any `window` periods at most
  * `losses` fail.
  */
 struct andante_terms {
@@ -156,7 +156,7 @@ struct andante_answer {
 	char reason[ANDANTE_REASON_BYTES]; /* what stands in the way, or should be known; or "" */
 };
 
-/* What has become of a promise. */
+/* News of a promise. */
 enum andante_notice_kind {
 	ANDANTE_NOTICE_NONE = 0,      /* nothing new */
 	ANDANTE_NOTICE_WEAKENED = 1,  /* it is promised less firmly from now on */
@@ -216,8 +216,8 @@ int andante_begin(andante_thread *thread, uint64_t deadline_ns);
 int andante_end(andante_thread *thread);
 
 /*
- * What the last cycle took, where the program knows better than from its beginning to its end:
- * after andante_end. The thread that has joined alone. Errors: NO_SESSION; FORKED.
+ * The time that the last cycle took, where the program knows better than from its beginning to its
+ * end: after andante_end. The thread that has joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_report(andante_thread *thread, uint64_t worked_ns);
 
@@ -268,7 +268,7 @@ int andante_foreground(andante_session *session, int on);
 int andante_promise(andante_session *session, const struct andante_terms *terms,
 		    struct andante_answer *answer);
 
-/* What was promised is needed no more. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED. */
+/* The promise is needed no more. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED. */
 int andante_withdraw(andante_session *session);
 
 /*
@@ -286,7 +286,7 @@ int andante_fd(andante_session *session);
  */
 int andante_next_notice(andante_session *session, struct andante_notice *notice);
 
-/* What an error means, in a sentence, never NULL; for the program's lifetime. Any thread. */
+/* The meaning of an error, in a sentence, never NULL; for the program's lifetime. Any thread. */
 const char *andante_strerror(int error);
 
 /*

@@ -38,7 +38,7 @@ NAME_BYTES, REASON_BYTES = 128, 512
 
 #: What one thread does: each in ns, 0 where it is not said.
 Cycle = namedtuple("Cycle", "period_ns deadline_ns budget_ns", defaults=(0, 0))
-#: What a promise says: so much CPU time in every period, of which `losses` of any `window` fail at most.
+#: A promise: so much CPU time in every period, of which `losses` of any `window` fail at most.
 Terms = namedtuple("Terms", "budget_ns period_ns deadline_ns losses window", defaults=(0, 0, 0))
 #: `terms` are those that were granted, or the nearest that could be, or None; `reason` is in sentences.
 Answer = namedtuple("Answer", "granted terms name reason")
@@ -211,7 +211,7 @@ class Session(_Handle):
                       answer.name.decode(errors="replace"), answer.reason.decode(errors="replace"))
 
     def withdraw(self):
-        """What was promised is needed no more."""
+        """The promise is needed no more."""
         self._ask("withdraw")
 
     def fileno(self):
@@ -219,7 +219,7 @@ class Session(_Handle):
         return -1 if self._handle is None else self._ask("fd")
 
     def next_notice(self):
-        """What has become of the promise since it was last asked; None: nothing. Does not wait."""
+        """News of the promise since it was last asked; None: nothing. Does not wait."""
         notice = _Notice()
         if self._ask("next_notice", byref(notice)) <= 0:
             return None
@@ -247,7 +247,7 @@ class Thread(_Handle):
         return _InCycle(self, deadline_ns)
 
     def report(self, worked_ns):
-        """What the last cycle took, where the program knows better than from its beginning to its end."""
+        """The time that the last cycle took, where the program knows better than from its beginning to its end."""
         self._ask("report", worked_ns)
 
     def surge(self):

@@ -146,7 +146,7 @@ pub unsafe extern "C" fn andante_end(thread: *const Thread) -> c_int {
     }
 }
 
-/// What the last cycle took.
+/// The time that the last cycle took.
 ///
 /// # Safety
 /// As above.
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn andante_promise(
     })
 }
 
-/// What was promised is needed no more.
+/// The promise is needed no more.
 ///
 /// # Safety
 /// `session` is NULL, or of [`andante_open`] and not freed.
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn andante_withdraw(session: *const Session) -> c_int {
     }
 }
 
-/// What to poll.
+/// The descriptor to poll.
 ///
 /// # Safety
 /// As above.
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn andante_fd(session: *const Session) -> c_int {
     unsafe { session.as_ref() }.map_or(NO_SESSION, AsRawFd::as_raw_fd)
 }
 
-/// What has become of the promise.
+/// News of the promise.
 ///
 /// # Safety
 /// Pointers are NULL or as the header says.
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn andante_next_notice(
     })
 }
 
-/// What an error means.
+/// The meaning of an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn andante_strerror(error: c_int) -> *const c_char {
     explanation(error).as_ptr()

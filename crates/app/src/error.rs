@@ -42,9 +42,9 @@ pub enum Error {
     /// The system refused something.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
-        /// What came of it.
+        /// Its outcome.
         source: io::Error,
     },
 }

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use andante_session::page::{BYTES, MAGIC, Page, VERSION};
@@ -14,15 +13,10 @@ use crate::fork;
 /// A page that is mapped until this is dropped.
 #[derive(Debug)]
 pub struct Mapped {
-    at: NonNull<Page>,
+    map: andante_session::Mapped,
     /// Of the process that has mapped it.
     generation: u32,
 }
-
-// SAFETY: every word of a page is atomic, and the mapping stays where it is.
-unsafe impl Send for Mapped {}
-// SAFETY: as above.
-unsafe impl Sync for Mapped {}
 
 impl Mapped {
     /// Maps what has come from the daemon. A file that is shorter, or could be made so, is none: to touch
@@ -38,24 +32,8 @@ impl Mapped {
         if length < BYTES as u64 || seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
             return Err(Error::BadPage);
         }
-        // SAFETY: a fresh mapping of a file that is as long, and stays so.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if at == libc::MAP_FAILED {
-            return Err(Error::system("map the page")(
-                std::io::Error::last_os_error(),
-            ));
-        }
         let mapped = Self {
-            at: NonNull::new(at.cast()).ok_or(Error::BadPage)?,
+            map: andante_session::Mapped::of(&file).map_err(Error::system("map the page"))?,
             generation: fork::generation(),
         };
         let page = mapped.page()?;
@@ -77,14 +55,6 @@ impl Mapped {
         if self.generation != fork::generation() {
             return Err(Error::Forked);
         }
-        // SAFETY: it is mapped, so long, as long as this is there.
-        Ok(unsafe { self.at.as_ref() })
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped by `of`, and nothing of it is lent any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), BYTES) };
+        Ok(&self.map)
     }
 }

@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// What was promised is needed no more.
+    /// The promise is needed no more.
     ///
     /// # Errors
     /// [`Error::Lost`].
@@ -123,7 +123,7 @@ impl Session {
         self.shared.done(&Request::Withdraw)
     }
 
-    /// What has become of the promise, if anything has; never waits: nothing, while another thread's call does.
+    /// News of the promise, if anything has; never waits: nothing, while another thread's call does.
     /// [`Session::as_raw_fd`] is readable when there may be something; what comes while a call waits for its
     /// answer is kept here, so ask after such calls as well.
     ///

@@ -93,7 +93,7 @@ impl Thread {
         Ok(())
     }
 
-    /// What the last cycle took, by the program's own measure [ns]: where it knows better than from its
+    /// The time that the last cycle took, by the program's own measure [ns]: where it knows better than from its
     /// beginning to its end.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ impl Wire {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// What has come along with the answer.
+    /// The descriptor that has come along with the answer.
     fn passed(&mut self) -> Result<OwnedFd, Error> {
         let refused = "too many files are open, or a security module forbids it";
         self.fds.pop_front().ok_or_else(|| match self.refused_fd {
@@ -217,7 +217,7 @@ impl Wire {
         self.notices.push_back(notice);
     }
 
-    /// What has come without having been asked for, if anything; never waits.
+    /// A notice that has come without having been asked for, if anything; never waits.
     pub fn notice(&mut self) -> Result<Option<Notice>, Error> {
         if self.lost {
             return self.notices.pop_front().map(Some).ok_or(Error::Lost);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::server::DoorSeen;
 use crate::terms::Terms;
 
-/// What is wanted.
+/// The request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
@@ -211,9 +211,9 @@ pub struct SessionSeen {
     pub pid: i32,
     /// Its user.
     pub uid: u32,
-    /// What the program calls it.
+    /// Its name, by the program.
     pub name: Option<String>,
-    /// What sort of program it is.
+    /// The sort of program.
     pub role: String,
     /// Threads that take part.
     pub threads: u32,

@@ -251,12 +251,10 @@ impl<H: Host> Daemon<H> {
             return;
         };
         if let Some(request) = sessions::parse(&line) {
-            let account = peer.caller.account;
-            let mut others = [0, 0];
-            for one in self.connections.iter().filter(|one| one.session.is_some()) {
-                others[0] += usize::from(one.peer.caller.account == account);
-                others[1] += 1;
-            }
+            let others = match request {
+                andante_session::Request::Open(_) => self.sessions_of(peer),
+                _ => [0, 0],
+            };
             let mut with = Answering {
                 others,
                 books: &mut self.books,
@@ -281,6 +279,13 @@ impl<H: Host> Daemon<H> {
         }
         self.connections[at].send(&reply);
         self.answered(at, used);
+    }
+
+    /// Sessions that the peer's user has, and that all have.
+    fn sessions_of(&self, peer: Peer) -> [usize; 2] {
+        let opened = || self.connections.iter().filter(|one| one.session.is_some());
+        let own = opened().filter(|one| one.peer.caller.account == peer.caller.account);
+        [own.count(), opened().count()]
     }
 
     /// One has been answered: the next of the same rank comes first then.

@@ -70,7 +70,7 @@ pub struct Answering<'a> {
     pub peer: Peer,
     /// Of the next session.
     pub number: &'a mut u32,
-    /// Sessions that the user has, and that all have.
+    /// Sessions that the user has, and that all have: for `open` alone.
     pub others: [usize; 2],
 }
 

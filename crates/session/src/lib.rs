@@ -8,9 +8,11 @@
 //! Each thread that joins gets a [`page`] of memory, which it shares with the scheduler: what is said there
 //! costs a store.
 
+mod mapped;
 pub mod page;
 mod protocol;
 
+pub use mapped::Mapped;
 pub use protocol::{
     Answer, Cycle, Fault, FaultKind, Granted, Joined, Notice, Offer, Opened, Request, Role, Said,
     Terms, VERSION, Wish,

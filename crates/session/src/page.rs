@@ -41,7 +41,7 @@ pub struct Page {
     pub deadline_ns: AtomicU64,
     /// When it began [ns of CLOCK_MONOTONIC]; 0: not said.
     pub begun_ns: AtomicU64,
-    /// What the last cycle took, as the program measured it [ns]; 0: not said.
+    /// The time that the last cycle took, as the program measured it [ns]; 0: not said.
     pub worked_ns: AtomicU64,
     /// Cycles that have begun.
     pub cycles: AtomicU32,

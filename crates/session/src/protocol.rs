@@ -51,12 +51,12 @@ pub enum Request {
     Withdraw,
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// The version that the program speaks: [`VERSION`].
     pub version: u32,
-    /// What sort of program it is.
+    /// The sort of program.
     pub role: Role,
     /// What its threads do, unless they say otherwise.
     pub cycle: Cycle,
@@ -138,7 +138,7 @@ impl Cycle {
     }
 }
 
-/// What a promise says: so much CPU time in every period, losing `losses` of every `window` periods at most.
+/// A promise: so much CPU time in every period, losing `losses` of every `window` periods at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// C \[ns\].

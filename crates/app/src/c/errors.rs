@@ -53,7 +53,7 @@ pub fn code_of(error: &Error) -> c_int {
     }
 }
 
-/// What a number means.
+/// The meaning of a number.
 pub fn explanation(code: c_int) -> &'static CStr {
     match code {
         NO_SESSION => c"there is no session: the handle is NULL",

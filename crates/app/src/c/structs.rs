@@ -23,7 +23,7 @@ pub unsafe trait Sized32: Copy {
     const FIRST: usize;
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Wish {
@@ -35,7 +35,7 @@ pub struct Wish {
     name: *const c_char,
 }
 
-/// What one thread does.
+/// The work of one thread.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Cycle {
@@ -46,7 +46,7 @@ pub struct Cycle {
     budget_ns: u64,
 }
 
-/// What a promise says.
+/// The terms of a promise.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Terms {
@@ -76,7 +76,7 @@ pub struct Answer {
     reason: [u8; REASON_BYTES],
 }
 
-/// What has become of a promise.
+/// News of a promise.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Notice {

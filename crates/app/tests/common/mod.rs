@@ -10,8 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use andante_daemon::fakes::{FakeKernel, World};
-use andante_daemon::{Daemon, Settings, Socket};
+use andante_daemon::fakes::{self, FakeKernel, World};
 
 /// No program here takes a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -20,8 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Served {
     pub socket: PathBuf,
     _folder: tempfile::TempDir,
-    stop: mpsc::Sender<()>,
-    thread: thread::JoinHandle<FakeKernel>,
+    daemon: fakes::Served,
 }
 
 impl Served {
@@ -30,31 +28,15 @@ impl Served {
         let path = folder.path().join("socket");
         let mut host = World::new(4).host;
         host.has_real_threads = true;
-        let socket = Socket::bind(&path).unwrap();
-        let (stop, stopped) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            let mut daemon = Daemon::new(socket, Settings::default(), host).unwrap();
-            let mut kernel = FakeKernel::default();
-            while stopped.try_recv().is_err() {
-                daemon.turn(&mut kernel, Duration::from_millis(5));
-            }
-            // What went before the end is seen to.
-            for _ in 0..20 {
-                daemon.turn(&mut kernel, Duration::from_millis(1));
-            }
-            kernel
-        });
         Self {
+            daemon: fakes::Served::at(&path, host),
             socket: path,
             _folder: folder,
-            stop,
-            thread,
         }
     }
 
     pub fn end(self) -> FakeKernel {
-        self.stop.send(()).unwrap();
-        self.thread.join().unwrap()
+        self.daemon.end()
     }
 }
 

@@ -3,6 +3,10 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
@@ -15,6 +19,7 @@ use crate::books::{Books, Caller, Settings};
 use crate::host::{ClassFacts, CpuMask, Host, Thread, thread_now};
 use crate::kernel::Kernel;
 use crate::protocol::{Ask, Holder, List, Refused, Reply, Request, Reserved};
+use crate::server::{Daemon, Socket};
 use crate::terms::Terms;
 
 pub const MS: u64 = 1_000_000;
@@ -47,9 +52,42 @@ pub struct FakeKernel {
     /// By cgroup; and cgroups that have children.
     pub policies: BTreeMap<u64, LeafPolicy>,
     pub inner: Vec<u64>,
-    /// What was declared of threads.
+    /// The declarations about threads.
     pub declared: BTreeMap<i32, Declared>,
     uses: u32,
+}
+
+/// A daemon before a machine and a kernel that do as they are told, in a thread of its own.
+pub struct Served {
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<FakeKernel>,
+}
+
+impl Served {
+    /// Listens at this path from now on.
+    pub fn at(path: &Path, host: FakeHost) -> Self {
+        let socket = Socket::bind(path).unwrap();
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut daemon = Daemon::new(socket, Settings::default(), host).unwrap();
+            let mut kernel = FakeKernel::default();
+            while stopped.try_recv().is_err() {
+                daemon.turn(&mut kernel, Duration::from_millis(5));
+            }
+            // Requests that were sent before the end are seen to.
+            for _ in 0..20 {
+                daemon.turn(&mut kernel, Duration::from_millis(1));
+            }
+            kernel
+        });
+        Self { stop, thread }
+    }
+
+    /// The kernel, as the daemon has left it.
+    pub fn end(self) -> FakeKernel {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap()
+    }
 }
 
 impl FakeKernel {

@@ -258,7 +258,7 @@ impl Books {
         self.enter(kernel, host, caller, ask, asked)
     }
 
-    /// What was asked for is entered in the books, and made, if it was admitted.
+    /// An admitted contract is entered in the books, and made.
     fn enter(
         &mut self,
         kernel: &mut dyn Kernel,

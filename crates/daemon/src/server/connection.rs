@@ -26,7 +26,7 @@ pub struct Connection {
     pub peer: Peer,
     /// Whether its request was found to have to wait for its user's turn.
     pub delayed: bool,
-    /// What it has opened, if anything.
+    /// The session that it has opened, if any.
     pub session: Option<Session>,
     received: Vec<u8>,
     unsent: Vec<u8>,

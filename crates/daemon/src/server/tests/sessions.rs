@@ -8,13 +8,13 @@ use andante_session::{Answer, Cycle, Request as Ask, Role, Terms, VERSION, Wish,
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use super::*;
+use crate::books::fakes;
 
 /// A daemon in a thread of its own, with this process and one more.
 struct Served {
     path: std::path::PathBuf,
     _folder: tempfile::TempDir,
-    stop: mpsc::Sender<()>,
-    thread: thread::JoinHandle<FakeKernel>,
+    daemon: fakes::Served,
 }
 
 /// Threads of this process, as the machine has them.
@@ -33,25 +33,10 @@ impl Served {
         for tid in [pid, OWN_THREADS[0], OWN_THREADS[1]] {
             host.change(tid).uids = [uid; 3];
         }
-        let socket = Socket::bind(&path).unwrap();
-        let (stop, stopped) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            let mut daemon = Daemon::new(socket, Settings::default(), host).unwrap();
-            let mut kernel = FakeKernel::default();
-            while stopped.try_recv().is_err() {
-                daemon.turn(&mut kernel, Duration::from_millis(5));
-            }
-            // What went before the end is seen to.
-            for _ in 0..20 {
-                daemon.turn(&mut kernel, Duration::from_millis(1));
-            }
-            kernel
-        });
         Self {
+            daemon: fakes::Served::at(&path, host),
             path,
             _folder: folder,
-            stop,
-            thread,
         }
     }
 
@@ -63,8 +48,7 @@ impl Served {
     }
 
     fn end(self) -> FakeKernel {
-        self.stop.send(()).unwrap();
-        self.thread.join().unwrap()
+        self.daemon.end()
     }
 }
 
