@@ -131,6 +131,7 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 		job_begins(ts, now_ns);
 	if (turn_ns)
 		inherited_ns = an_learn_inherited_ns(&ts->learner, turn_ns, now_ns);
+	session_raises(p, ts, contract, now_ns);
 	bpf_spin_lock(lock);
 	hands_on = takes && contract_hands_on(c, contract, inherited_ns);
 	news = contract_count(ts, here ? contract : AN_NONE, hands_on);

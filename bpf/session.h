@@ -52,29 +52,43 @@ static __always_inline u64 session_due_ns(const struct andante_page *page, u64 n
 		       : 0;
 }
 
-/* Is an event pending for the thread? All that are due are delivered, if it is put into service. */
-an_global bool session_pending(struct task_struct *p __arg_trusted, struct task_state *ts,
-			       u64 now_ns, bool delivers)
+/* When the first of the thread's events is to be delivered, or AN_NEVER. */
+an_global u64 session_event_ns(struct task_struct *p __arg_trusted, struct task_state *ts)
 {
-	struct andante_page *page = session_page(p);
-	bool pending = false;
+	const struct andante_page *page = session_page(p);
+	u64 first_ns = AN_NEVER;
 	u32 service;
 
 	if (!page || !ts)
-		return false;
+		return first_ns;
+	for (service = 0; service < ANDANTE_SERVICES; service++) {
+		u64 deliver_ns = an_once(page->events[service].deliver_ns);
+
+		if (an_once(page->events[service].raised) != ts->delivered[service] &&
+		    deliver_ns < first_ns)
+			first_ns = deliver_ns;
+	}
+	return first_ns;
+}
+
+/* The thread is put into service: all of its events that are due are delivered. */
+an_global int session_delivers(struct task_struct *p __arg_trusted, struct task_state *ts,
+			       u64 now_ns)
+{
+	struct andante_page *page = session_page(p);
+	u32 service;
+
+	if (!page || !ts)
+		return 0;
 	for (service = 0; service < ANDANTE_SERVICES; service++) {
 		u32 raised = an_once(page->events[service].raised);
 
-		if (raised == ts->delivered[service] ||
-		    an_once(page->events[service].deliver_ns) > now_ns)
-			continue;
-		pending = true;
-		if (delivers)
+		if (raised != ts->delivered[service] &&
+		    an_once(page->events[service].deliver_ns) <= now_ns)
 			page->delivered[service] = ts->delivered[service] = raised;
 	}
-	if (delivers)
-		page->read_ns = now_ns;
-	return pending;
+	page->read_ns = now_ns;
+	return 0;
 }
 
 /* A job begins of a thread that takes part in a session. */
@@ -132,9 +146,7 @@ an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state
 		return 0;
 	if (ts->policy)
 		return leaf_policy_wants(ts, leaf, enq_flags);
-	ts->ahead = session_pending(p, ts, now_ns, false);
-	if (ts->ahead && an_events_on) /* its contract may be the sink of an event then, too */
-		events_raise(contract_named(ts->contract), 0, now_ns, now_ns);
+	ts->ahead = session_event_ns(p, ts) <= now_ns;
 	return ts->ahead ? ts->sfq.start - SESSION_AHEAD_NS : ts->sfq.start;
 }
 
@@ -144,6 +156,17 @@ static __always_inline u64 contract_key(struct task_struct *p, struct task_state
 	if (!ts->special)
 		return ts->sfq.start;
 	return special_key(p, ts, leaf, now_ns, enq_flags);
+}
+
+/* The thread wants to run under its contract, or will when that may: the contract is the sink of its
+ * first event, now or when it comes. */
+static __always_inline void session_raises(struct task_struct *p, struct task_state *ts,
+					   u32 contract, u64 now_ns)
+{
+	u64 event_ns = an_events_on && ts->special ? session_event_ns(p, ts) : AN_NEVER;
+
+	if (event_ns != AN_NEVER)
+		events_raise(contract, 0, event_ns, now_ns);
 }
 
 /* The thread, which runs on this CPU, may have said when its job is due. */

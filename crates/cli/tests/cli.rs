@@ -56,7 +56,6 @@ fn a_wrong_command_line_is_a_usage_error() {
             "1/5",
             "--flexible",
         ],
-        &["reserve", "7", "9ms/33ms", "--tolerate", "1/5", "--soft"],
         &["run", "--leave", "0"],
         &["run", "--user-quota", "101"],
     ] {

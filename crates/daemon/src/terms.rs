@@ -77,16 +77,10 @@ pub enum TermsError {
     EarlyDeadline,
     /// A window of losses and reclaiming exclude each other.
     #[error(
-        "a contract that may lose periods cannot be flexible: leave out one of the two; beyond its \
-         budget it runs on its class's share in any case"
+        "a contract that may lose periods cannot be flexible: leave out one of the two; a soft one \
+         goes on beyond its budget"
     )]
     FlexibleWindow,
-    /// A window of losses has no budget that could be exceeded.
-    #[error(
-        "a contract that may lose periods cannot be soft: leave out one of the two; beyond its budget \
-         it runs on its class's share"
-    )]
-    SoftWindow,
 }
 
 impl Terms {
@@ -136,9 +130,6 @@ impl Terms {
         }
         if self.flexible {
             return Err(TermsError::FlexibleWindow);
-        }
-        if self.soft {
-            return Err(TermsError::SoftWindow);
         }
         Ok(())
     }
@@ -206,6 +197,6 @@ mod tests {
             lossy(&|t| t.flexible = true),
             Err(TermsError::FlexibleWindow)
         );
-        assert_eq!(lossy(&|t| t.soft = true), Err(TermsError::SoftWindow));
+        assert_eq!(lossy(&|t| t.soft = true), Ok(()));
     }
 }

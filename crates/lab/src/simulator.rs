@@ -567,11 +567,14 @@ impl<'a, 'm> Starter<'a, 'm> {
             seed: u64::from(*seed) + u64::from(id.0),
             resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
         };
-        let sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
-        self.begins(start_ns, id, spec, Box::new(sink));
-        if program.contract.as_ref().is_some_and(|c| c.events) {
-            self.machine.raise(id, Box::new(beats.instants()));
+        let mut sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
+        let events = program.contract.as_ref().is_some_and(|c| c.events);
+        match self.choice {
+            Choice::Servers if events => self.machine.raise(id, Box::new(beats.instants())),
+            _ if self.session.is_some() => sink = sink.telling(),
+            _ => {}
         }
+        self.begins(start_ns, id, spec, Box::new(sink));
     }
 
     fn desk(&self, name: &str) -> Desk {

@@ -97,6 +97,9 @@ impl Promise {
     pub const CATCH_UP: u32 = 1 << 3;
     /// Served once in every period of a fixed grid, but for `losses` of every `window` (DWCS).
     pub const WINDOW: u32 = 1 << 4;
+    /// With a window: beyond its budget it goes on behind all that have theirs, and before everybody without
+    /// a contract, within what contracts may have.
+    pub const WORK_CONSERVING: u32 = 1 << 5;
     /// With its budget used up it is served as learnt contracts are, under their bound, until the next one
     /// comes; only with [`Promise::HARD`].
     pub const SPILLS: u32 = 1 << 10;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Events whose sinks are contracts with windows (`core/event.h`, `bpf/events.h`).
 
+use std::fmt;
 use std::str::FromStr;
 
 use libbpf_rs::ProgramInput;
@@ -32,9 +33,19 @@ impl Default for EventRules {
 
 impl EventRules {
     /// Those left out: `AN_EVENT_NO_RULE_2` and so on.
-    pub(crate) fn left_out(self) -> u32 {
+    pub fn left_out(self) -> u32 {
         let bits = (4..).zip(self.rules);
         bits.map(|(bit, given)| u32::from(!given) << bit).sum()
+    }
+}
+
+/// As it is read.
+impl fmt::Display for EventRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = ["2", "3", "4", "5"].into_iter().zip(self.rules);
+        let given = rules.chain([("server", self.server)]);
+        let words = given.filter_map(|(word, given)| given.then_some(word));
+        f.write_str(&words.collect::<Vec<_>>().join(","))
     }
 }
 

@@ -119,7 +119,7 @@ static void begin(void)
 		.domain_cpus = trial.domain_cpus,
 		.threads_of_core = trial.threads_of_core,
 		.cpus_of_cache = trial.cpus_of_cache,
-		.events = trial.events,
+		.events = trial.events ? 2 : 0,
 	};
 	struct sim_costs costs = {0};
 

@@ -176,7 +176,7 @@ int sim_contract_sweep(void)
 	memset(&contract_call, 0, sizeof(contract_call));
 	contract_call.op = AN_CALL_SWEEP;
 #ifdef AN_EVENTS
-	if (events_on) {
+	if (events_on && m.options.events == 2) {
 		memset(&event_call, 0, sizeof(event_call));
 		event_call.op = AN_EVENT_SERVERS;
 		model_assert(!andante_event(NULL));

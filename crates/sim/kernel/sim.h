@@ -35,8 +35,8 @@ struct sim_options {
 	uint32_t threads_of_core;
 	uint32_t cpus_of_cache;
 	uint32_t cpus_of_node;
-	/* Are events coordinated, and which rules are left out (enum an_contract_option)? With one
-	 * tree only. */
+	/* Are events coordinated (2: with a task server on every CPU), and which rules are left out
+	 * (enum an_contract_option)? With one tree only. */
 	uint32_t events;
 	uint32_t event_options;
 };

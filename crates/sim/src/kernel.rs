@@ -63,9 +63,17 @@ pub struct Settings {
     pub learn_bound: u32,
     /// Whether servers work with the shares of their clients.
     pub bindings: bool,
-    /// Whether events are coordinated with contracts that have windows, and which rules are left out (of
-    /// [`Contracts`](andante_core_sys::Contracts)).
-    pub events: Option<u32>,
+    /// How events are coordinated with contracts that have windows; none: they are not.
+    pub events: Option<Coordination>,
+}
+
+/// As `andante run --events` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coordination {
+    /// Rules that are left out (of [`Contracts`](andante_core_sys::Contracts)).
+    pub left_out: u32,
+    /// Whether every CPU has a task server.
+    pub task_server: bool,
 }
 
 /// Which CPUs are near one another, by their numbers; each part is some of the next.
@@ -657,8 +665,10 @@ fn begins_with(hardware: &Hardware, in_charge: InCharge, trace: bool) -> (Object
                 contract_bound: settings.contract_bound,
                 learn_bound: settings.learn_bound,
                 bindings: u32::from(settings.bindings),
-                events: u32::from(settings.events.is_some()),
-                event_options: settings.events.unwrap_or(0),
+                events: settings
+                    .events
+                    .map_or(0, |on| 1 + u32::from(on.task_server)),
+                event_options: settings.events.map_or(0, |on| on.left_out),
                 domain_cpus: domain_cpus.unwrap_or(0),
                 ..options
             };

@@ -39,7 +39,7 @@ mod trace;
 pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
-pub use kernel::{Hardware, InCharge, Kernel, Learnt, Settings, Topology};
+pub use kernel::{Coordination, Hardware, InCharge, Kernel, Learnt, Settings, Topology};
 pub use machine::{Costs, Interrupts, Machine, Usage};
 pub use object::{SHELL_VARIABLE, ShellError, check_shell};
 pub use one_class::OneClass;

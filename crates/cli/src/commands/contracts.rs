@@ -25,7 +25,7 @@ pub struct Extras {
     #[arg(long, value_name = "TIME")]
     deadline: Option<Duration>,
     /// Of every Y periods X may be lost: 1/5.
-    #[arg(long, value_name = "X/Y", conflicts_with_all = ["deadline", "flexible", "soft"])]
+    #[arg(long, value_name = "X/Y", conflicts_with_all = ["deadline", "flexible"])]
     tolerate: Option<Tolerance>,
     /// Also use what other contracts leave of their budgets.
     #[arg(long)]

@@ -279,6 +279,22 @@ fn soft_contracts_are_not_throttled_and_flexible_ones_borrow_and_catch_up() {
 }
 
 #[test]
+fn a_soft_contract_with_a_window_is_work_conserving() {
+    let mut world = World::new(1);
+    world.host.process(100, "film", &[]);
+    let mut ask = World::ask_for(Holder::Process(100), 3, 10);
+    ask.terms.soft = true;
+    ask.terms.tolerance = Tolerance {
+        losses: 1,
+        window: 5,
+    };
+    world.answer(&Request::Reserve(ask));
+    let made = &world.kernel.only().promise;
+    assert_eq!(made.flags, Promise::WINDOW | Promise::WORK_CONSERVING);
+    assert_eq!((made.losses, made.window), (1, 5));
+}
+
+#[test]
 fn flexible_contracts_reclaim_and_split_ones_cannot() {
     let mut world = World::new(2);
     for (pid, flags) in [

@@ -82,6 +82,7 @@ fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
     for (place, program) in programs.iter().enumerate() {
         let order = Order {
             name: program.name.clone(),
+            number: 0,
             kind: program.kind.clone(),
             begin_ns,
             end_ns,

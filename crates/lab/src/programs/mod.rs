@@ -17,6 +17,7 @@ mod game;
 mod pingpong;
 pub(crate) mod player;
 pub(crate) mod session;
+mod sink;
 mod timed;
 pub(crate) mod work;
 
@@ -33,6 +34,8 @@ use crate::{clock, stop};
 pub(crate) struct Order {
     /// Shown as the name of the process.
     pub name: String,
+    /// Among the instances of all programs of the scenario, from 0.
+    pub number: u32,
     /// What to do.
     pub kind: Kind,
     /// When the measurement begins [ns of CLOCK_MONOTONIC].
@@ -218,6 +221,7 @@ pub(crate) fn run(order: &Order) -> Result<Samples, String> {
             let per_s = Kind::periods_per_s(*frames, *rate_hz);
             Ok(audio::run(order, per_s, work_ms))
         }
+        Kind::Sink { .. } => Ok(sink::run(order, &speaks)),
         Kind::Server => display::serve(order).map_err(io_error),
         Kind::Client {
             work_ms, think_ms, ..

@@ -86,11 +86,8 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::
     let until_ns = now_ns().min(order.end_ns).saturating_sub(order.begin_ns);
     Ok(Samples {
         due: Some(frames_due(first, fps, until_ns)),
-        late: Some(shown.late),
-        shown_ns: shown.shown_ns,
-        released_ns: shown.released_ns,
         dropped_ns,
-        ..Samples::default()
+        ..shown.samples()
     })
 }
 
@@ -102,8 +99,8 @@ pub(crate) fn frames_due(first: i64, fps: f64, until_ns: u64) -> u64 {
     (past - first.max(0)).max(0) as u64
 }
 
-/// The frames shown so far.
-struct Shown<'a> {
+/// The frames shown so far; a frame is late that is shown a period after its release.
+pub(super) struct Shown<'a> {
     order: &'a Order,
     period_ns: f64,
     shown_ns: Vec<u64>,
@@ -112,7 +109,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(order: &'a Order, fps: f64) -> Self {
+    pub fn new(order: &'a Order, fps: f64) -> Self {
         Self {
             order,
             period_ns: NS_PER_S / fps,
@@ -123,12 +120,22 @@ impl<'a> Shown<'a> {
     }
 
     /// The frame released at `released_ns` was shown at `at_ns`.
-    fn note(&mut self, released_ns: u64, at_ns: u64) {
+    pub fn note(&mut self, released_ns: u64, at_ns: u64) {
         if self.order.measures(released_ns) {
             let begin_ns = self.order.begin_ns;
             record(&mut self.shown_ns, at_ns - begin_ns);
             record(&mut self.released_ns, released_ns - begin_ns);
             self.late += u64::from((at_ns - released_ns) as f64 > self.period_ns);
+        }
+    }
+
+    /// What they were.
+    pub fn samples(self) -> Samples {
+        Samples {
+            late: Some(self.late),
+            shown_ns: self.shown_ns,
+            released_ns: self.released_ns,
+            ..Samples::default()
         }
     }
 }

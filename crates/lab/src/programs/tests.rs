@@ -74,6 +74,7 @@ impl Measuring {
         let begin_ns = clock::now_ns() + WARMUP_NS;
         let order = Order {
             name: "test".to_owned(),
+            number: 0,
             kind: kind.clone(),
             begin_ns,
             end_ns: begin_ns + LENGTH_NS,

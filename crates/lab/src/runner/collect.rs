@@ -144,7 +144,12 @@ pub(crate) fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramR
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
     result.iteration_ms = Spread::of(&iteration_ms);
-    if let Kind::Player { fps, .. } | Kind::Game { fps, .. } = kind {
+    if let Kind::Player { fps, .. }
+    | Kind::Game { fps, .. }
+    | Kind::Sink {
+        events_per_s: fps, ..
+    } = kind
+    {
         let period_us = 1e6 / fps;
         let frames = samples.shown_ns.iter().zip(&samples.released_ns);
         let lateness_us: Vec<f64> = frames

@@ -145,7 +145,8 @@ pub(crate) fn obstacle(program: &Program) -> Option<String> {
             "program `{name}` asks for a contract of kind `edf`, which only the simulator gives so far"
         ));
     }
-    if contract.events || !contract.event_ns.is_empty() {
+    let says = matches!(program.kind, crate::scenario::Kind::Sink { .. });
+    if contract.events && !says || !contract.event_ns.is_empty() {
         return Some(format!(
             "the contract of program `{name}` coordinates events, which only the simulated scheduler `servers` does so far"
         ));
@@ -173,7 +174,7 @@ pub(crate) fn asked_for(contract: &Contract) -> Terms {
             window: promise.y,
         },
         flexible: promise.flags & FLEXIBLE != 0,
-        soft: contract.soft,
+        soft: contract.soft || promise.flags & Promise::WORK_CONSERVING != 0,
         spills: contract.in_session,
         ..Terms::new(promise.budget_ns, promise.period_ns)
     }

@@ -18,6 +18,8 @@ pub(super) struct Instance<'a> {
     pub name: String,
     /// From 1.
     pub number: u32,
+    /// Among the instances of all programs, from 0.
+    place: u32,
     /// Where it works and writes.
     pub folder: PathBuf,
     /// None until it is started.
@@ -45,10 +47,12 @@ impl<'a> Instance<'a> {
                 _ => (program, number, format!("{}.{number}", program.name)),
             })
         });
-        instances
-            .map(|(program, number, name)| Self {
+        (0..)
+            .zip(instances)
+            .map(|(place, (program, number, name))| Self {
                 program,
                 number,
+                place,
                 folder: prepared.setup.folder.join(&name),
                 name,
                 process: None,
@@ -105,6 +109,7 @@ impl<'a> Instance<'a> {
         }
         let order = Order {
             name: self.name.clone(),
+            number: self.place,
             kind: self.program.kind.clone(),
             // Of what has a beat the first whole one counts.
             begin_ns: begin_ns + self.beats_later_ns(),

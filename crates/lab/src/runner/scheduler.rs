@@ -30,6 +30,8 @@ pub(crate) struct Loading {
     domain_cpus: Option<u32>,
     binding: bool,
     leave_percent: Option<u32>,
+    /// As `--events` has them.
+    events: Option<String>,
 }
 
 impl Loading {
@@ -39,7 +41,18 @@ impl Loading {
             learn_percent: workload.learn_percent,
             domain_cpus: workload.domain_cpus,
             binding: workload.binding,
-            leave_percent: workload.leave_percent,
+            leave_percent: workload.contracts.leave_percent,
+            events: workload.contracts.events.map(|rules| rules.to_string()),
+        }
+    }
+
+    /// Says what holds for all contracts.
+    fn of_contracts(&self, command: &mut Command) {
+        if let Some(percent) = self.leave_percent {
+            command.args(["--leave", &percent.to_string()]);
+        }
+        if let Some(rules) = &self.events {
+            command.arg(format!("--events={rules}"));
         }
     }
 }
@@ -76,17 +89,13 @@ impl InCharge {
                 if !loading.binding {
                     command.arg("--no-binding");
                 }
-                if let Some(percent) = loading.leave_percent {
-                    command.args(["--leave", &percent.to_string()]);
-                }
+                loading.of_contracts(&mut command);
                 command
             }
             Choice::Dwcs => {
                 let mut command = Command::new(&setup.andante);
                 command.args(["run", "--quiet", "--policy", "dwcs"]);
-                if let Some(percent) = loading.leave_percent {
-                    command.args(["--leave", &percent.to_string()]);
-                }
+                loading.of_contracts(&mut command);
                 command
             }
             Choice::Historical(policy) => {

@@ -1,5 +1,6 @@
 //! `[programs.NAME.contract]`: what a program is promised.
 
+use andante_sched::EventRules;
 use andante_sim::Promise;
 
 use andante_document::{DocumentError, Node, Section, suggest};
@@ -145,16 +146,46 @@ pub(super) fn in_session(budget_ns: u64, period_ns: u64) -> Contract {
     }
 }
 
-/// `[contracts]`: the part of each CPU that is left to those without any [%].
-pub(super) fn read_leave(node: Option<&Node>) -> Result<Option<u32>, DocumentError> {
-    let Some(node) = node else { return Ok(None) };
+/// `[contracts]`: what holds for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct All {
+    /// The part of each CPU that is left to those without any [%]; none: as Andante does.
+    pub leave_percent: Option<u32>,
+    /// By which rules their events are coordinated; none: they are not.
+    pub events: Option<EventRules>,
+}
+
+/// Reads `[contracts]`.
+pub(super) fn read_all(node: Option<&Node>) -> Result<All, DocumentError> {
+    let Some(node) = node else {
+        return Ok(All::default());
+    };
     let mut section = Section::new(node, "contracts")?;
     let leave: Option<u32> = section.get("leave_percent")?;
     if leave.is_some_and(|percent| !(1..=95).contains(&percent)) {
         return Err(section.error("leave_percent", "give a whole number from 1 to 95"));
     }
+    let rules: Option<Vec<u32>> = section.get("event_rules")?;
+    let server = section.get("task_server")?.unwrap_or(false);
+    if rules.is_none() && server {
+        return Err(section.error("task_server", "it serves events: give `event_rules` too"));
+    }
+    if rules
+        .iter()
+        .any(|rules| rules.is_empty() || rules.iter().any(|rule| !(2..=5).contains(rule)))
+    {
+        let message =
+            "give some of the rules 2 to 5, or leave it out, and events are not coordinated";
+        return Err(section.error("event_rules", message));
+    }
     section.finish()?;
-    Ok(leave)
+    Ok(All {
+        leave_percent: leave,
+        events: rules.map(|rules| EventRules {
+            rules: [2, 3, 4, 5].map(|rule| rules.contains(&rule)),
+            server,
+        }),
+    })
 }
 
 /// `tolerate = "x/y"`: of every y periods x may be lost.

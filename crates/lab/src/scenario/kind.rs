@@ -77,7 +77,8 @@ pub enum Kind {
         /// Time between a reply and the next request [ms].
         think_ms: f64,
     },
-    /// The sink of events: a player with timed waits, whose frames come due (simulator).
+    /// The sink of events: a player with timed waits, whose frames come due. It says in a session when the
+    /// next one comes if its contract has `events`.
     Sink {
         /// Events per second.
         events_per_s: f64,
@@ -264,7 +265,7 @@ impl Kind {
                 period_s: self.beat_s(),
                 budget_s: Some(largest(work_ms)),
             }),
-            Self::Typist { .. } | Self::Waker { .. } => Some(Cycle::default()),
+            Self::Typist { .. } | Self::Waker { .. } | Self::Sink { .. } => Some(Cycle::default()),
             _ => None,
         }
     }
@@ -325,6 +326,7 @@ impl Kind {
                 | Self::Audio { .. }
                 | Self::Server
                 | Self::Client { .. }
+                | Self::Sink { .. }
                 | Self::Loop
                 | Self::Disk { .. }
                 | Self::Crowd { .. }
@@ -342,7 +344,6 @@ impl Kind {
     pub fn only_simulated(&self) -> Option<&'static str> {
         let given = |asked: bool, what| asked.then_some(what);
         match self {
-            Self::Sink { .. } => Some("`kind = \"sink\"`"),
             Self::Player { display, .. } | Self::Typist { display, .. } => {
                 given(display.ahead > MAX_AHEAD_ON_KERNEL, "`ahead` above 128")
             }

@@ -124,8 +124,8 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
-    /// The part of each CPU that contracts leave to everybody else [%]; none: as Andante does.
-    pub leave_percent: Option<u32>,
+    /// What holds for all contracts.
+    pub contracts: contract::All,
     /// What only the simulator can be told.
     pub simulator: Simulator,
 }
@@ -339,7 +339,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
-        leave_percent: contract::read_leave(root.node("contracts"))?,
+        contracts: contract::read_all(root.node("contracts"))?,
         simulator,
     })
 }

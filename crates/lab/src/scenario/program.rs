@@ -84,9 +84,11 @@ pub(super) fn read(
         Some(node) => Some(tuned::read(node, &join(path, "tuned"))?),
     };
     let (session, asked) = read_session(&kind, &mut section)?;
+    // Events are told in a session.
+    let sinks = matches!(kind, Kind::Sink { .. }) && contract.as_ref().is_some_and(|c| c.events);
     let program = Program {
         name: name.to_owned(),
-        session,
+        session: session || sinks,
         contract: contract.or(asked),
         tuned,
         class,

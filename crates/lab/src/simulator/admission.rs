@@ -4,13 +4,14 @@ use andante_admission::{Admission, Answer, Machine, Policy, System};
 use andante_sched::Options;
 use andante_sim::{Piece, Promise};
 
+use crate::choice::Choice;
 use crate::error::LabError;
 use crate::runner::{asked_for, no_room};
 use crate::scenario::{Contract, Program, Workload};
 
 /// Nothing is promised yet on the workload's CPUs.
 fn system_of(workload: &Workload) -> System {
-    let leave = workload.leave_percent;
+    let leave = workload.contracts.leave_percent;
     let machine = Machine {
         // The first domain serves contracts.
         cpus: workload.domain_cpus.unwrap_or(workload.cpus),
@@ -29,12 +30,15 @@ pub(super) struct Promised {
 }
 
 /// The promise to every instance, in the scenario's order: as on a kernel, or as it is asked for where
-/// the scenario wants no admission.
+/// the scenario wants no admission, or the scheduler has none.
 ///
 /// # Errors
 /// A contract for which there is no room.
-pub(super) fn promised(workload: &Workload) -> Result<Vec<Option<Promised>>, LabError> {
-    match workload.simulator.admission {
+pub(super) fn promised(
+    workload: &Workload,
+    choice: &Choice,
+) -> Result<Vec<Option<Promised>>, LabError> {
+    match workload.simulator.admission && *choice != Choice::Dwcs {
         true => admitted(workload),
         false => Ok(as_asked_for(workload)),
     }
@@ -169,7 +173,11 @@ mod tests {
 
     #[test]
     fn unadmitted_contracts_take_the_cpus_in_turn() {
-        let made = promised(&workload(2, 9, 3, "[simulator]\nadmission = false")).unwrap();
+        let made = promised(
+            &workload(2, 9, 3, "[simulator]\nadmission = false"),
+            &Choice::Andante,
+        )
+        .unwrap();
         let cpus: Vec<u32> = made
             .iter()
             .map(|t| t.as_ref().unwrap().promise.cpu)

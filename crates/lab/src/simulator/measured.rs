@@ -123,7 +123,11 @@ impl Measured {
         let finished = inside(&record.finished_ns).len() as u64;
         let mut samples = Samples::default();
         match kind {
-            Kind::Player { fps, .. } | Kind::Game { fps, .. } => {
+            Kind::Player { fps, .. }
+            | Kind::Game { fps, .. }
+            | Kind::Sink {
+                events_per_s: fps, ..
+            } => {
                 let frames = record.shown_ns.iter().zip(&record.released_ns);
                 let measured = || {
                     frames
@@ -137,7 +141,8 @@ impl Measured {
                 let late = |(at_ns, released_ns): &(&Ns, &Ns)| {
                     (**at_ns - **released_ns) as f64 > period_ns
                 };
-                samples.due = Some(self.due(instance, *fps));
+                let frames = !matches!(kind, Kind::Sink { .. });
+                samples.due = frames.then(|| self.due(instance, *fps));
                 samples.late = Some(measured().filter(late).count() as u64);
             }
             Kind::Audio {
@@ -153,7 +158,7 @@ impl Measured {
                 samples.xruns = Some(self.due(instance, per_s).saturating_sub(in_time));
                 samples.iterations = Some(latency_ns.len() as u64);
             }
-            Kind::Typist { .. } | Kind::Waker { .. } | Kind::Sink { .. } => {
+            Kind::Typist { .. } | Kind::Waker { .. } => {
                 samples.iterations = Some(latency_ns.len() as u64)
             }
             Kind::Loop => samples.iterations = Some(work_ns / LOOP_NS),

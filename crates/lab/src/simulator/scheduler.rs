@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use andante_sched::{Options, Policy};
 use andante_sim::{
-    ClassId, ContainerScheduler, ContainerShare, ContractId, Hardware, InCharge, Kernel, Machine,
-    NS_PER_MS, Ns, OneClass, PolicyKind, Promise, Scheduler, Servers, Settings, Simulation,
+    ClassId, ContainerScheduler, ContainerShare, ContractId, Coordination, Hardware, InCharge,
+    Kernel, Machine, NS_PER_MS, Ns, OneClass, PolicyKind, Promise, Scheduler, Servers, Settings,
+    Simulation,
 };
 
 use super::admission::{Promised, promised};
@@ -34,13 +35,16 @@ fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
     match choice {
         Choice::Eevdf | Choice::Stock | Choice::ByHand(_) => Some(InCharge::Stock),
         Choice::Historical(policy) => Some(historical(*policy)),
-        Choice::Andante => {
+        Choice::Andante | Choice::Dwcs => {
             let mut options = Options::default();
-            if let Some(percent) = workload.leave_percent {
+            if let Some(percent) = workload.contracts.leave_percent {
                 options.leave_percent = percent;
             }
             if let Some(percent) = workload.learn_percent {
                 options.learn_percent = percent;
+            }
+            if *choice == Choice::Dwcs {
+                options.learn_percent = 0;
             }
             Some(InCharge::Andante(Settings {
                 quantum_ns: quantum_ns(workload),
@@ -48,11 +52,14 @@ fn in_charge(workload: &Workload, choice: &Choice) -> Option<InCharge> {
                 contract_bound: part(100 - options.leave_percent),
                 learn_bound: part(options.learnt_percent()),
                 bindings: workload.binding,
-                events: None,
+                events: workload.contracts.events.map(|rules| Coordination {
+                    left_out: rules.left_out(),
+                    task_server: rules.server,
+                }),
             }))
         }
         Choice::Policy(_) | Choice::Containers(_) | Choice::Servers => None,
-        Choice::Dwcs | Choice::Program(_) => None,
+        Choice::Program(_) => None,
     }
 }
 
@@ -100,7 +107,6 @@ pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError
         ));
     }
     match choice {
-        Choice::Dwcs => only("is not simulated so far"),
         Choice::Program(_) => only("is a program that loads its own into a kernel"),
         Choice::ByHand(ByHand::Deadline | ByHand::DeadlineMax) => {
             only("needs SCHED_DEADLINE, which is not simulated so far")
@@ -108,25 +114,26 @@ pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError
         Choice::Containers(_) if workload.cpus > 1 => Err(LabError::OneCpu {
             scheduler: choice.name(),
         }),
-        Choice::Andante => match asks_for_events(workload) {
+        Choice::Andante | Choice::Dwcs => match asks_for_events(workload) {
             Some(what) => Err(LabError::OnlyServers { what }),
-            None => promised(workload).map(|_| ()),
+            None => promised(workload, choice).map(|_| ()),
         },
-        Choice::Servers => promised(workload).map(|_| ()),
+        Choice::Servers => promised(workload, choice).map(|_| ()),
         _ => Ok(()),
     }
 }
 
 /// Where classes have quotas, and there is no quota in the simulator. With nothing configured nobody has any.
 fn enforces_no_quota(choice: &Choice) -> bool {
-    !matches!(choice, Choice::Andante | Choice::Stock)
+    !matches!(choice, Choice::Andante | Choice::Dwcs | Choice::Stock)
 }
 
 /// The part of the workload that the scheduler of users does not have.
 fn asks_for_events(workload: &Workload) -> Option<String> {
     let has_events = |program: &&Program| {
         let contract = program.contract.as_ref();
-        contract.is_some_and(|contract| contract.events || !contract.event_ns.is_empty())
+        let says = matches!(program.kind, Kind::Sink { .. });
+        contract.is_some_and(|contract| contract.events && !says || !contract.event_ns.is_empty())
     };
     if let Some(program) = workload.programs.iter().find(has_events) {
         let name = &program.name;
@@ -167,7 +174,7 @@ pub(super) fn make(
         }
         Choice::Servers => {
             let mut servers = Servers::new(cpus, quantum_ns(workload), workload.simulator.servers);
-            let contracts = event_contracts(workload, &mut servers)?;
+            let contracts = event_contracts(workload, choice, &mut servers)?;
             servers.start_task_servers(0);
             let classes = classes(workload, |_, _| Some(ClassId(0)))?;
             Ok(Made {
@@ -183,9 +190,10 @@ pub(super) fn make(
 /// A contract for every instance that is promised one, with the events that it asks for.
 fn event_contracts(
     workload: &Workload,
+    choice: &Choice,
     servers: &mut Servers,
 ) -> Result<Vec<Option<ContractId>>, LabError> {
-    let made = workload.instances().zip(promised(workload)?);
+    let made = workload.instances().zip(promised(workload, choice)?);
     let made = made.map(|(program, promised)| {
         let (Some(contract), Some(promised)) = (&program.contract, promised) else {
             return Ok(None);
@@ -272,7 +280,7 @@ fn on_kernel(
         }
     }
     let contracts = match in_charge {
-        InCharge::Andante(_) => Some(promises(workload, &mut kernel, &classes)?),
+        InCharge::Andante(_) => Some(promises(workload, choice, &mut kernel, &classes)?),
         InCharge::Historical { .. } | InCharge::Stock => None,
     };
     let made = without_contracts(workload, Box::new(kernel), classes);
@@ -323,12 +331,13 @@ fn limit(
 /// A contract for every instance that is promised one, as the daemon makes it.
 fn promises(
     workload: &Workload,
+    choice: &Choice,
     kernel: &mut Kernel,
     classes: &[(String, ClassId)],
 ) -> Result<Vec<Option<ContractId>>, LabError> {
     workload
         .instances()
-        .zip(promised(workload)?)
+        .zip(promised(workload, choice)?)
         .map(|(program, promised)| {
             let Some(Promised { promise, pieces }) = promised else {
                 return Ok(None);

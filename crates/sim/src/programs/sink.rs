@@ -47,15 +47,22 @@ pub struct Sink {
     work_ns: Vec<Ns>,
     /// Whether the latency is to the end of the work, not to its beginning.
     to_end: bool,
+    /// Whether it says in its page when its next event comes.
+    tells: bool,
     events: usize,
+    /// The event that it waits for, or works for.
     at_ns: Ns,
+    /// The event after that.
+    next_ns: Option<Ns>,
     phase: SinkPhase,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum SinkPhase {
+    Starts,
     Waits,
     Begins,
+    Works,
     Ends,
 }
 
@@ -71,9 +78,20 @@ impl Sink {
             instants: Box::new(instants),
             work_ns,
             to_end,
+            tells: false,
             events: 0,
             at_ns: 0,
-            phase: SinkPhase::Waits,
+            next_ns: None,
+            phase: SinkPhase::Starts,
+        }
+    }
+
+    /// The same, which says in the page of its thread when its next event comes: before the work for this
+    /// one, so that it is known if it comes meanwhile.
+    pub fn telling(self) -> Self {
+        Self {
+            tells: true,
+            ..self
         }
     }
 
@@ -81,29 +99,62 @@ impl Sink {
         let latency_ns = world.now_ns - self.at_ns;
         world.record().latency_ns.push((self.at_ns, latency_ns));
     }
+
+    /// What it does now; none: nothing, and the next phase follows.
+    fn act(&mut self, world: &mut World<'_>) -> Option<Step> {
+        match self.phase {
+            SinkPhase::Starts => {
+                self.phase = SinkPhase::Waits;
+                self.next_ns = self.instants.next();
+                self.tell()
+            }
+            SinkPhase::Waits => {
+                self.phase = SinkPhase::Begins;
+                let Some(at_ns) = self.next_ns else {
+                    return Some(Step::Exit);
+                };
+                self.at_ns = at_ns;
+                Some(Step::SleepUntil(at_ns))
+            }
+            SinkPhase::Begins => {
+                if !self.to_end {
+                    self.note(world);
+                }
+                self.phase = SinkPhase::Works;
+                self.next_ns = self.instants.next();
+                self.tell()
+            }
+            SinkPhase::Works => {
+                self.phase = SinkPhase::Ends;
+                let work_ns = self.work_ns[self.events % self.work_ns.len()];
+                self.events += 1;
+                Some(Step::Compute(work_ns))
+            }
+            SinkPhase::Ends => {
+                if self.to_end {
+                    self.note(world);
+                }
+                let (now_ns, at_ns) = (world.now_ns, self.at_ns);
+                let record = world.record();
+                record.shown_ns.push(now_ns);
+                record.released_ns.push(at_ns);
+                self.phase = SinkPhase::Waits;
+                None
+            }
+        }
+    }
+
+    fn tell(&self) -> Option<Step> {
+        self.next_ns.filter(|_| self.tells).map(Step::RaiseAt)
+    }
 }
 
 impl Program for Sink {
     fn step(&mut self, world: &mut World<'_>) -> Step {
-        if let SinkPhase::Begins = self.phase {
-            if !self.to_end {
-                self.note(world);
+        loop {
+            if let Some(step) = self.act(world) {
+                return step;
             }
-            let work_ns = self.work_ns[self.events % self.work_ns.len()];
-            self.events += 1;
-            self.phase = SinkPhase::Ends;
-            return Step::Compute(work_ns);
         }
-        if let SinkPhase::Ends = self.phase
-            && self.to_end
-        {
-            self.note(world);
-        }
-        let Some(at_ns) = self.instants.next() else {
-            return Step::Exit;
-        };
-        self.at_ns = at_ns;
-        self.phase = SinkPhase::Begins;
-        Step::SleepUntil(at_ns)
     }
 }

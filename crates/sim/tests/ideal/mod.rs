@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use andante_sim::{
-    ClassId, ContractId, Costs, Hardware, InCharge, InstanceId, Kernel, NS_PER_MS, Ns, Program,
-    Promise, Ran, Settings, Simulation, Spec,
+    ClassId, ContractId, Coordination, Costs, Hardware, InCharge, InstanceId, Kernel, NS_PER_MS,
+    Ns, Program, Promise, Ran, Settings, Simulation, Spec,
 };
 
 pub const ROOT: ClassId = ClassId(0);
@@ -35,7 +35,10 @@ pub fn with_events(left_out: u32) -> Kernel {
         unreachable!("it is");
     };
     let in_charge = InCharge::Andante(Settings {
-        events: Some(left_out),
+        events: Some(Coordination {
+            left_out,
+            task_server: true,
+        }),
         ..settings
     });
     Kernel::new(&Hardware::ideal(Costs::default()), in_charge, 0..Ns::MAX)
