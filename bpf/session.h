@@ -158,8 +158,8 @@ static __always_inline u64 contract_key(struct task_struct *p, struct task_state
 	return special_key(p, ts, leaf, now_ns, enq_flags);
 }
 
-/* The thread wants to run under its contract, or will when that may: the contract is the sink of its
- * first event, now or when it comes. */
+/* The thread wants to run under its contract, or will when that may: the contract is the sink of
+ * its first event, now or when it comes. */
 static __always_inline void session_raises(struct task_struct *p, struct task_state *ts,
 					   u32 contract, u64 now_ns)
 {

@@ -9,11 +9,12 @@
  *                                                           runs     who pays
  *      rule 1   i has an event itself                       i        i, as ever
  *      rule 2   i is best effort, or runs on idle time      j        j, of its next budget
- *      rule 3   i is work-conserving and has had its C      j        j, of its next budget
+ *      rule 3   i is work-conserving and has had its C      j        nobody, if j is that too; else
+ *                                                                    j, of its next budget
  *      rule 4   both unserved, deadlines equal, i won by    j        j: it is its normal service
  *               its window constraint, and all that come
  *               before j can wait for j
- *      rule 5   i is the task server                        j        the task server
+ *      rule 5   i is the task server, and j has had its C   j        the task server
  *      else                                                 i        i; the event stays
  *
  * Under rules 2 to 5 the event is served until j has run for C (rule 4: for what it is owed in this
@@ -26,8 +27,9 @@
  * period, and once C more, with events or without; nobody else has less. And where contracts are
  * bounded (cs->bound), rule 2 keeps to that.
  *
- * Rule 3 is for those that asked for more than they were promised. Learnt contracts have the rank
- * of these, but run on what they were found to need.
+ * Rule 3 is for those that asked for more than they were promised. What one of these has beyond its
+ * C nobody pays for, with an event or without: that only says which of them is the next. Learnt
+ * contracts have the rank of these, but run on what they were found to need.
  *
  * Rule 4. [1] asks whether i can still be served by its deadline after j: deadline - now - C_j -
  * C_i > 0. But a third contract may come between them, and lose its period to j. Of sets that DWCS
@@ -40,7 +42,8 @@
  * The *task server* reserves for events what no contract has asked for: a contract with AN_WINDOW
  * and AN_TASK_SERVER, x/y = 0/(1 + largest y), C that of the first event's sink (one unit of the
  * time base, if there is none), T = C/U_r rounded up to the time base, U_r being what contracts may
- * have of the CPU less what they do. With no event to deliver it forfeits its slot
+ * have of the CPU less what they do. With no event to deliver, or if the sink has budget of its
+ * own, so that no other contract need be interrupted for it, the server forfeits its slot
  * (an_task_server_forfeits()).
  *
  * AN_EVENT_AS_PUBLISHED is the paper to the letter: of rule 4 only i is asked; nobody pays under
@@ -171,6 +174,12 @@ an_inline bool an_event_makes_way(struct an_contracts *cs, u32 i)
 	return !an_has(an_contract(cs, i), AN_LEARNT) || an_events_as_published(cs);
 }
 
+/* Rule 5: is the task server what j needs? Not if it has a budget of its own. */
+an_inline bool an_event_needs_server(struct an_contracts *cs, u32 j)
+{
+	return an_contract(cs, j)->rank != AN_RANK_BUDGET || an_events_as_published(cs);
+}
+
 an_inline bool an_is_task_server(struct an_contracts *cs, u32 i)
 {
 	return i && an_contract_cpu(cs, an_contract(cs, i)->cpu)->server == i;
@@ -198,12 +207,16 @@ an_inline u32 an_event_rule(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 		return AN_RULE_EVENT_4;
 	if (!an_is_task_server(cs, i))
 		return AN_RULE_NONE;
+	if (!an_event_needs_server(cs, j))
+		return AN_RULE_TASK_SERVER;
 	return without & AN_EVENT_NO_RULE_5 ? AN_RULE_TASK_SERVER : AN_RULE_EVENT_5;
 }
 
-/* The payer of what a sink runs by this rule. */
-an_inline u32 an_event_payer(struct an_contracts *cs, u32 rule)
+/* The payer of what j runs by this rule. */
+an_inline u32 an_event_payer(struct an_contracts *cs, u32 j, u32 rule)
 {
+	if (rule == AN_RULE_EVENT_3 && an_has(an_contract(cs, j), AN_WORK_CONSERVING))
+		return AN_PAYS_NOBODY;
 	if (rule == AN_RULE_EVENT_4)
 		return AN_PAYS_ITS_BUDGET;
 	if (rule == AN_RULE_EVENT_5)
@@ -224,7 +237,7 @@ an_inline void an_event_serve(struct an_contracts *cs, u32 j, u64 now_ns,
 			an_sink_deliver(cs, j, an_events_as_published(cs) ? 0 : left_ns, now_ns);
 	if (more || !an_events_as_published(cs))
 		left_ns = c->event_left_ns;
-	c->payer = an_event_payer(cs, decision->rule);
+	c->payer = an_event_payer(cs, j, decision->rule);
 	decision->run = j;
 	if (c->payer == AN_PAYS_SERVER)
 		decision->run_ns =
@@ -347,8 +360,10 @@ an_inline bool an_task_server_forfeits(struct an_contracts *cs, u32 cpu, u64 now
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 	struct an_contract *c = an_contract(cs, q->server);
 
-	if (!q->server || an_heap_first(q, AN_READY) != q->server ||
-	    an_events_due(cs, cpu) <= now_ns || c->rank != AN_RANK_BUDGET)
+	if (!q->server || an_heap_first(q, AN_READY) != q->server || c->rank != AN_RANK_BUDGET)
+		return false;
+	if (an_events_due(cs, cpu) <= now_ns &&
+	    an_event_needs_server(cs, an_heap_first(q, AN_SINKS)))
 		return false;
 	an_window_charge(c, c->left_ns);
 	an_contract_place(cs, q->server);

@@ -59,12 +59,12 @@ TEST(event_rules_of_the_cases)
 {
 	static const struct {
 		const struct slot_task *list;
-		u32 count, sink, half_slots, rule, earlier;
+		u32 count, sink, half_slots, rule, earlier, options;
 	} cases[] = {
-		{scenario_1, 2, T1, 5, AN_RULE_EVENT_2, 2},
-		{scenario_1_wc, 2, T1, 5, AN_RULE_EVENT_3, 2},
-		{scenario_2_wc, 2, T1, 5, AN_RULE_EVENT_4, 1},
-		{scenario_2_server, 3, T1 + 1, 9, AN_RULE_EVENT_5, 2},
+		{scenario_1, 2, T1, 5, AN_RULE_EVENT_2, 2, 0},
+		{scenario_1_wc, 2, T1, 5, AN_RULE_EVENT_3, 2, 0},
+		{scenario_2_wc, 2, T1, 5, AN_RULE_EVENT_4, 1, 0},
+		{scenario_2_server, 3, T1 + 1, 9, AN_RULE_EVENT_5, 2, PUBLISHED},
 	};
 
 	for (u32 i = 0; i < 4; i++) {
@@ -73,7 +73,7 @@ TEST(event_rules_of_the_cases)
 		for (u32 with = 0; with < 2; with++) {
 			struct slot_result ran = {0};
 
-			begin_slots(cases[i].list, cases[i].count, 0);
+			begin_slots(cases[i].list, cases[i].count, cases[i].options);
 			if (with)
 				raise_at(cases[i].sink, cases[i].half_slots * SLOT / 2, 0);
 			for (u32 slot = 0; slot < from || ran.index != cases[i].sink; slot++) {
@@ -188,6 +188,24 @@ TEST(event_rule_3_spares_learnt)
 		CHECK_EQ(coordinate(learnt, 0).rule, published ? AN_RULE_EVENT_3 : AN_RULE_NONE);
 		CHECK(!an_event_raise(&set, learnt, 0, 0, 0)); /* and is no sink */
 	}
+}
+
+/* What work-conserving ones have beyond their C nobody pays for, with an event or without. */
+TEST(event_rule_3_is_free_among_its_like)
+{
+	struct an_event_decision d;
+
+	begin_slots(scenario_1_wc, 2, 0);
+	for (u32 slot = 0; slot < 3; slot++)
+		run_slot(slot);
+	raise_at(T1, 0, 3 * SLOT);
+	d = coordinate(T1 + 1, 3 * SLOT);
+	CHECK_EQ(d.rule, AN_RULE_EVENT_3);
+	CHECK_EQ(d.run, T1);
+	CHECK_EQ(d.run_ns, SLOT);
+	an_contract_charge(&set, d.charge, SLOT, 4 * SLOT);
+	CHECK_EQ(contract(T1)->owes_ns, 0);
+	CHECK_EQ(events_pending(), 0);
 }
 
 /* An event is served until C has been run, also if somebody came between; or the sink sleeps. */
@@ -516,6 +534,23 @@ TEST(event_task_server_serves)
 	CHECK_EQ(contract(1)->violations + contract(2)->violations, 0);
 	CHECK_EQ(contract(set.cpus[0].server)->violations, 0);
 	CHECK(delivered >= raised - 1 && raised == 1000 / 7 + 1);
+}
+
+/* Who has its own C needs no server, and interrupts nobody; who has had it is served. */
+TEST(event_task_server_is_for_those_without)
+{
+	static const struct slot_task players[] = {{"A", 1, 10, 1, 5, 0}, {"B", 1, 10, 1, 5, 0}};
+
+	begin_slots(players, 2, 0);
+	CHECK(an_task_server_update(&set, 0, SLOT, 0));
+	raise_at(T1, 0, 0);
+	CHECK_EQ(coordinate(set.cpus[0].server, 0).rule, AN_RULE_TASK_SERVER);
+	CHECK_EQ(an_heap_first(&set.cpus[0], AN_READY), set.cpus[0].server);
+	CHECK(an_task_server_forfeits(&set, 0, 0));
+	an_contract_charge(&set, T1, SLOT, SLOT);
+	CHECK(contract(T1)->rank != AN_RANK_BUDGET);
+	CHECK_EQ(coordinate(set.cpus[0].server, SLOT).rule, AN_RULE_EVENT_5);
+	check_contracts(1);
 }
 
 TEST(event_unix_rules)

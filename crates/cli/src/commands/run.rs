@@ -112,6 +112,9 @@ fn within(range: std::ops::RangeInclusive<u32>) -> impl TypedValueParser<Value =
     clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
+/// The nice value with the most weight.
+const LEAST_NICE: i32 = -20;
+
 /// What `--policy` calls the scheduler of this project.
 const H_SFQ: &str = "h-sfq";
 
@@ -252,9 +255,12 @@ impl Run {
         Ok(scheduler.detach()?)
     }
 
-    /// The scheduler is in charge: its own thread is like any other from now on.
+    /// The scheduler is in charge: from now on its own thread is one of its class, and there the first in
+    /// weight. Whoever asks for a promise is to get an answer, however many others want what contracts leave.
     fn loaded(&self, loading: Loading) -> Result<()> {
         let how = loading.end();
+        // SAFETY: it takes no memory. Where it is not permitted, answers may come late, and that is all.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LEAST_NICE) };
         match self.verbose {
             true => self.say(&how),
             false => Ok(()),

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::Order;
 use crate::scenario::Kind;
 
+/// How often it is asked for a session: where more is promised than there is, it answers late.
+const TRIES: usize = 10;
+
 /// A session that a program is to open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Asked {
@@ -33,11 +36,18 @@ impl Speaks {
             name: Some(order.name.clone()),
             ..Wish::new(role(&order.kind), asked.cycle)
         };
-        let session = match Session::open(wish) {
-            Err(andante::Error::NoDaemon(_)) => return Ok(Self::default()),
-            opened => opened.map_err(|error| error.to_string())?,
+        let joined = || {
+            let session = Session::open(wish.clone())?;
+            let thread = session.join(None)?;
+            Ok((session, thread))
         };
-        let thread = session.join(None).map_err(|error| error.to_string())?;
+        let mut tries = std::iter::repeat_with(joined).take(TRIES);
+        let answered = tries.find(|joined| !matches!(joined, Err(andante::Error::Late(_))));
+        let (session, thread) = match answered {
+            Some(Err(andante::Error::NoDaemon(_))) => return Ok(Self::default()),
+            Some(joined) => joined.map_err(|error| error.to_string())?,
+            None => return Err("Andante does not answer".to_owned()),
+        };
         if let Some((budget_ns, period_ns)) = asked.promise {
             let terms = Terms {
                 budget_ns,

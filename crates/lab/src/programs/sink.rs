@@ -40,6 +40,9 @@ pub(super) fn run(order: &Order, speaks: &Speaks) -> Samples {
     let mut instants = beats.instants();
     let mut next_ns = || instants.next().expect("they have no end");
     let mut at_ns = next_ns();
+    while at_ns < now_ns() {
+        at_ns = next_ns();
+    }
     speaks.awaits(at_ns);
     for number in 0.. {
         while now_ns() < at_ns && !stop::requested() {
