@@ -14,7 +14,7 @@
 #                   ONLY=NAME,NAME
 #   make soak       an hour of stress on eight CPUs, in virtual time and truly in parallel, MINUTES=60
 #   make attack     an unprivileged user's worst, and what others still get, beside the stock scheduler
-#   make matrix     load, shares, a contract and a kill on one kernel after the other, VERSIONS="6.18 7.2.13/8"
+#   make matrix     load, shares, a contract, a session, events and a kill on one kernel after the other, VERSIONS="6.18 7.2.13/8"
 #   make fuzz       libFuzzer, SECONDS=60 on each target, one after the other; TARGETS="daemon config"
 #                   for some of those in crates/fuzz alone
 
@@ -31,10 +31,12 @@ ONLY    :=
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
              film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
-             contract-cost quota idle policies game shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
+             contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
+under_ecalls         := andante-dwcs
+with_ecalls          := --case overload-without,overload-with --set 'duration_s = 10'
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task
 with_domains         := --case two-of-two,bound
@@ -58,6 +60,8 @@ with_audio        := --perturb 1 --set 'duration_s = 10'
 perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies game
+# Under plain DWCS.
+DWCS_ON_SIM       := event-sets ecalls
 # Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
@@ -200,6 +204,7 @@ perturbed-on-sim: build
 	$(ANDANTE) lab run --on sim --scheduler andante --out out/perturbed-on-sim $(QUOTAS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 200 --scheduler andante,eevdf-fifo --out out/perturbed-on-sim $(PERTURBED_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 50 --scheduler andante --out out/perturbed-on-sim $(ALONE_ON_SIM)
+	$(ANDANTE) lab run --on sim --perturb 20 --scheduler andante-dwcs --out out/perturbed-on-sim $(DWCS_ON_SIM)
 	$(ANDANTE) lab run --on sim --perturb 400 --scheduler andante --out out/perturbed-on-sim domains-bound
 
 # Ten virtual minutes of up to ten thousand busy threads, on one CPU and on several, and a desktop among five

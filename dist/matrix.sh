@@ -27,8 +27,8 @@ try() {
 	fi
 }
 
-line() { printf '%-12s %4s  %-28s %8s  %-8s %-8s %-8s\n' "$@"; }
-line version CPUs kernel 'load ms' shares contract kill
+line() { printf '%-12s %4s  %-28s %8s  %-8s %-8s %-8s %-8s %-8s\n' "$@"; }
+line version CPUs kernel 'load ms' shares contract session events kill
 for asked; do
 	row=$(echo "$asked" | tr / -)
 	version=${asked%/*} cpus=1
@@ -67,11 +67,15 @@ for asked; do
 	fi
 	try contract andante ""
 	contract=$word
+	try session andante ""
+	session=$word
+	try events andante-dwcs ""
+	events=$word
 	# Loading takes the longer the more virtual CPUs are busy, which share the speed of one.
 	try kill eevdf "--set duration_s=$((20 + 10 * cpus))"
 	kill=$word
-	line "$asked" "$cpus" "${kernel:-unknown}" "${load_ms:-none}" "$shares" "$contract" "$kill"
-	for one in shares contract kill; do
+	line "$asked" "$cpus" "${kernel:-unknown}" "${load_ms:-none}" "$shares" "$contract" "$session" "$events" "$kill"
+	for one in shares contract session events kill; do
 		eval "word=\$$one"
 		[ "$word" = FAILED ] || continue
 		failed=$((failed + 1))

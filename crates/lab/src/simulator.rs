@@ -561,7 +561,11 @@ impl<'a, 'm> Starter<'a, 'm> {
             unreachable!("asked for a sink");
         };
         let beats = Beats {
-            begin_ns: start_ns,
+            // As on a kernel, where it has to be loaded first; an ideal machine has it from the beginning.
+            begin_ns: match self.loads {
+                true => self.beats_ns,
+                false => start_ns,
+            },
             rate: *events_per_s,
             jitter_ns: from_ms(*jitter_ms),
             seed: u64::from(*seed) + u64::from(id.0),

@@ -251,6 +251,7 @@ impl Kind {
                 ..
             } => Some(1.0 / keys_per_s),
             Self::Waker { interval_us } => Some(interval_us / 1e6),
+            Self::Sink { events_per_s, .. } => Some(1.0 / events_per_s),
             _ => None,
         }
     }
