@@ -240,6 +240,17 @@ static __always_inline s32 call_bind(void)
 	return error;
 }
 
+/* A session begins for the thread: its page is a new one, in which nothing has been raised. */
+static __always_inline void declared_anew(struct task_state *ts)
+{
+	u32 service;
+
+	an_declared_begin(&ts->learner, an_kclock_ns());
+	for (service = 0; service < ANDANTE_SERVICES; service++)
+		ts->delivered[service] = 0;
+	ts->surges = 0;
+}
+
 /* The thread contract_call.pid takes part in a session from now on, or in none. */
 static __always_inline s32 call_declare(void)
 {
@@ -257,7 +268,7 @@ static __always_inline s32 call_declare(void)
 		error = -16; /* EBUSY */
 	} else if (ts) {
 		if (call->session)
-			an_declared_begin(&ts->learner, an_kclock_ns());
+			declared_anew(ts);
 		ts->declared.period_ns = call->promise.period_ns;
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;
 		ts->declared.budget_ns = call->promise.budget_ns;

@@ -48,6 +48,17 @@ impl Member {
     }
 }
 
+/// What a session holds.
+#[derive(Debug)]
+struct Holds {
+    /// The contract's name.
+    name: String,
+    /// How often it was exhausted when that was last told.
+    told: u64,
+    /// What was asked for.
+    terms: andante_session::Terms,
+}
+
 /// One program's.
 #[derive(Debug)]
 pub struct Session {
@@ -58,8 +69,7 @@ pub struct Session {
     members: Vec<Member>,
     joined: u32,
     foreground: bool,
-    /// The name of its contract, and how often that was exhausted when it was last told.
-    promised: Option<(String, u64)>,
+    promised: Option<Holds>,
 }
 
 /// What a request is answered with.
@@ -162,10 +172,9 @@ impl Session {
                 self.foreground = on;
                 Ok(done(()))
             }
-            Request::Promise { terms } => {
-                self.withdraw(with.books, with.host, with.kernel, with.peer);
-                self.promise(&terms, with).map(|answer| (answer, None))
-            }
+            Request::Promise { terms } => self
+                .promise_instead(&terms, with)
+                .map(|answer| (answer, None)),
             Request::Withdraw => {
                 self.withdraw(with.books, with.host, with.kernel, with.peer);
                 Ok(done(()))
@@ -202,9 +211,9 @@ impl Session {
             let _ = with.kernel.declare(thread.tid, None);
             return Err(failed(seen, &error));
         }
-        if let Some((name, _)) = &self.promised {
+        if let Some(held) = &self.promised {
             with.books
-                .takes_part(with.kernel, with.peer.caller, name, thread.tid);
+                .takes_part(with.kernel, with.peer.caller, &held.name, thread.tid);
         }
         self.joined = number;
         self.members.push(Member {
@@ -266,7 +275,7 @@ impl Session {
     /// be another thread's.
     fn lets_go(&self, member: &Member, with: &mut Answering<'_>) {
         let (caller, tid) = (with.peer.caller, member.tid);
-        let promised = self.promised.as_ref().map(|(name, _)| name);
+        let promised = self.promised.as_ref().map(|held| &held.name);
         let is_there = member.is_there(with.host);
         if is_there {
             let _ = with.kernel.declare(tid, None);
@@ -290,6 +299,22 @@ impl Session {
         }
     }
 
+    /// A promise in the place of what it holds, which it has again if it does not get the other.
+    fn promise_instead(
+        &mut self,
+        asked: &andante_session::Terms,
+        with: &mut Answering<'_>,
+    ) -> Result<Answer, Fault> {
+        let held = self.promised.as_ref().map(|held| held.terms);
+        self.withdraw(with.books, with.host, with.kernel, with.peer);
+        let answer = self.promise(asked, with);
+        if let (None, Some(terms)) = (&self.promised, held) {
+            // There was room for it before, and nobody has asked since.
+            let _ = self.promise(&terms, with);
+        }
+        answer
+    }
+
     fn promise(
         &mut self,
         asked: &andante_session::Terms,
@@ -308,7 +333,11 @@ impl Session {
         let reply = reply.unwrap_or_else(Reply::Error);
         let answer = terms::answer(asked, reply);
         if let Answer::Granted(Granted { name, .. }) = &answer {
-            self.promised = Some((name.clone(), 0));
+            self.promised = Some(Holds {
+                name: name.clone(),
+                told: 0,
+                terms: *asked,
+            });
         }
         Ok(answer)
     }
@@ -320,8 +349,8 @@ impl Session {
         kernel: &mut dyn Kernel,
         peer: Peer,
     ) {
-        if let Some((name, _)) = self.promised.take() {
-            books.withdraw(kernel, host, peer.caller, &name);
+        if let Some(held) = self.promised.take() {
+            books.withdraw(kernel, host, peer.caller, &held.name);
         }
     }
 
@@ -335,7 +364,7 @@ impl Session {
             role: self.wish.role.name().to_owned(),
             threads: self.members.len() as u32,
             foreground: self.foreground,
-            promised: self.promised.as_ref().map(|(name, _)| name.clone()),
+            promised: self.promised.as_ref().map(|held| held.name.clone()),
         }
     }
 
@@ -351,16 +380,16 @@ impl Session {
 
     /// What has become of its promise since it was last told, by the accounts of contracts.
     pub fn notice(&mut self, standing: impl Fn(&str) -> Option<Kept>) -> Option<Notice> {
-        let (name, told) = self.promised.as_mut()?;
-        match standing(name) {
+        let held = self.promised.as_mut()?;
+        match standing(&held.name) {
             None => {
                 self.promised = None;
                 let reason = "its threads have ended, or somebody has released it".to_owned();
                 Some(Notice::Ended { reason })
             }
             Some(kept) => {
-                let times = kept.exhaustions.saturating_sub(*told);
-                *told = kept.exhaustions;
+                let times = kept.exhaustions.saturating_sub(held.told);
+                held.told = kept.exhaustions;
                 (times > 0).then_some(Notice::Exhausted { times })
             }
         }

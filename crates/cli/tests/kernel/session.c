@@ -223,6 +223,43 @@ static int nonsense(int seconds)
 	return 0;
 }
 
+static int is_answered(int socket)
+{
+	char answer[4096];
+
+	says(socket, OPEN, answer, sizeof answer);
+	joined(socket);
+	says(socket, PROMISE, answer, sizeof answer);
+	return strstr(answer, "granted") != NULL;
+}
+
+/* Has a session when the daemon is killed, is told, and has another one when the next has begun. */
+static int outlives(int seconds)
+{
+	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/run/andante.sock" };
+	uint64_t until_ns = now_ns() + seconds * 1000000000ull;
+	int one = connected();
+	char said[4096];
+
+	if (!is_answered(one))
+		return 1;
+	puts("promised");
+	fflush(stdout);
+	while (recv(one, said, sizeof said, 0) > 0)
+		;
+	printf("told ");
+	close(one);
+	do {
+		if (now_ns() > until_ns)
+			return 1;
+		usleep(20000);
+		close(one);
+		one = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	} while (connect(one, (const struct sockaddr *)&address, sizeof address) < 0);
+	puts(is_answered(one) ? "back" : "refused");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 3 && !strcmp(argv[1], "ask"))
@@ -233,5 +270,7 @@ int main(int argc, char **argv)
 		return kills(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "nonsense"))
 		return nonsense(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "outlives"))
+		return outlives(atoi(argv[2]));
 	return 2;
 }

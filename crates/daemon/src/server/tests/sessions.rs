@@ -230,5 +230,14 @@ fn what_cannot_be_promised_is_answered_with_what_can() {
         program.ask(&Ask::Promise { terms: nearest }),
         Answer::Granted(_)
     ));
+    // More, in its place: no, and it is kept.
+    let more = program.ask(&Ask::Promise { terms });
+    assert!(matches!(more, Answer::Offer(_)), "{more:?}");
+    let list = Client::connect(&served.path).unwrap().request(&Request::List);
+    let Ok(Reply::Contracts(list)) = list else {
+        panic!("{list:?}");
+    };
+    assert_eq!(list.contracts[0].terms.budget_ns, nearest.budget_ns);
+    assert!(list.sessions[0].promised.is_some());
     served.end();
 }
