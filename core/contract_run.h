@@ -403,7 +403,7 @@ an_inline enum an_rule an_contracts_reason(struct an_contracts *cs, struct an_co
 
 /* What the bucket must hold again before contracts that were held back go on [ns]: worth a switch.
  */
-#define AN_HELD_UNTIL_NS 1000000
+#define AN_HELD_UNTIL_NS 1000000 /* admission counts on it (crates/admission/src/dwcs.rs) */
 
 /*
  * Are contracts with AN_WINDOW to stand back on this CPU? In overload they would use all of it, for

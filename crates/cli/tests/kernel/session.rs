@@ -20,7 +20,7 @@ fn sessions_need_no_privilege_and_leave_nothing_behind() {
         assert!(strange.contains(&format!("\"{kind}\"")), "{strange}");
     }
     assert_eq!(report["many"], ["2000"]);
-    assert_eq!(report["kills"], ["10000"]);
+    assert_eq!(report["kills"], ["1000"]);
     assert!(number(&report, "nonsense") > 100.0, "{report:?}");
     assert_eq!(number(&report, "contracts"), 0.0);
     assert_eq!(number(&report, "files_more"), 0.0);

@@ -233,7 +233,9 @@ fn what_cannot_be_promised_is_answered_with_what_can() {
     // More, in its place: no, and it is kept.
     let more = program.ask(&Ask::Promise { terms });
     assert!(matches!(more, Answer::Offer(_)), "{more:?}");
-    let list = Client::connect(&served.path).unwrap().request(&Request::List);
+    let list = Client::connect(&served.path)
+        .unwrap()
+        .request(&Request::List);
     let Ok(Reply::Contracts(list)) = list else {
         panic!("{list:?}");
     };
