@@ -204,6 +204,8 @@ struct machine {
 	u32 run_count, run_room;
 	u32 turn; /* CPU to be looked at first in this instant */
 	struct sim_stats stats;
+	const void *shared; /* the map of what programs share with the scheduler, */
+	u64 looks;	    /* and how often that was looked into */
 	struct rq rqs[MODEL_CPUS];
 };
 

@@ -25,6 +25,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -256,6 +257,9 @@ void race_runs(void)
 
 #define NOBODY_HELD 5 /* exit status: --hold-at names a call that nobody has made */
 
+/* Into pages of sessions, in all trials: they end one after the other. */
+static u64 *looks;
+
 /* In a process of its own: what fails there stays there. Its exit status. */
 static int tries(const struct trial *t, bool quietly)
 {
@@ -280,6 +284,7 @@ static int tries(const struct trial *t, bool quietly)
 			       (unsigned long long)m.stats.dispatches, m.task_count);
 			fflush(stdout);
 		}
+		*looks += m.looks;
 		_exit(t->hold_at && !hold_has_been() ? NOBODY_HELD : 0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0) {
@@ -428,6 +433,11 @@ int main(int argc, char **argv)
 	u64 seeds = 100;
 	bool shrinks = true, draws = true, held = false;
 
+	looks = mmap(NULL, sizeof(*looks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (looks == MAP_FAILED)
+		return perror("race"), 2;
+
 	t.domain_cpus = model_has_domains ? 2 : 0;
 	for (int at = 1; at + 1 < argc; at += 2) {
 		const char *option = argv[at];
@@ -488,8 +498,11 @@ int main(int argc, char **argv)
 			t.hold_at);
 		return 2;
 	}
-	printf("race: %llu seeds, %llu steps each, %u CPUs: nothing found\n",
-	       (unsigned long long)seeds, (unsigned long long)t.steps, t.cpus);
+	printf("race: %llu seeds, %llu steps each, %u CPUs: nothing found (%llu looks into pages "
+	       "of "
+	       "sessions)\n",
+	       (unsigned long long)seeds, (unsigned long long)t.steps, t.cpus,
+	       (unsigned long long)*looks);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ void model_knobs(void)
 	for (u32 cpu = 0; cpu < m.options.cpus; cpu++)
 		online += !m.rqs[cpu].interrupts_off;
 
+	m.shared = &thread_pages;
 	knob(&quantum_ns, &quantum, sizeof(quantum));
 	knob(&in_class_wake_ns, &in_class, sizeof(in_class));
 	knob(&contract_bound, &m.options.contract_bound, sizeof(u32));
@@ -111,6 +112,7 @@ int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_
 	if (!of->page)
 		of->page = calloc(1, ANDANTE_PAGE_BYTES);
 	model_assert(of->page);
+	memset(of->page, 0, ANDANTE_PAGE_BYTES); /* a session's own is a new one */
 	memset(&contract_call, 0, sizeof(contract_call));
 	contract_call.op = AN_CALL_DECLARE;
 	contract_call.pid = m.tasks[task]->pid;

@@ -69,6 +69,7 @@ void *model_storage(struct local_storage *of, const void *map, u64 size, u64 fla
 		of->value = calloc(1, size);
 		model_assert(of->value);
 	}
+	m.looks += of->value && map == m.shared;
 	return of->value;
 }
 
