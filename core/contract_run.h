@@ -268,6 +268,7 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 		rule = an_contract_charge_budget(cs, c, ran_ns, now_ns);
 	} else if (c->rank == AN_RANK_EXTRA) {
 		c->extra_ns += ran_ns;
+		an_contract_cpu(cs, c->cpu)->promised.left_ns -= ran_ns;
 		if (cs->options & AN_EXTRA_COUNTS)
 			rule = an_window_charge_extra(c, ran_ns);
 	} else {
@@ -427,6 +428,14 @@ an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu
 	return q->held;
 }
 
+/* May work-conserving contracts go on that have had their C? All of them use what contracts may
+ * have together, and those that have theirs to come are to find enough of it left. */
+an_inline bool an_extra_has_room(struct an_contracts *cs, struct an_contract_cpu *q, u64 now_ns)
+{
+	return !cs->bound ||
+	       an_bucket_left_ns(&q->promised, cs->bound, AN_BUCKET_NS, now_ns) > AN_LEARN_ROOM_NS;
+}
+
 /* For so long a soft server that is ahead may run at least [ns]: worth a switch. */
 #define AN_AHEAD_MIN_NS 100000
 
@@ -540,6 +549,8 @@ an_outline u32 an_contracts_pick(struct an_contracts *cs, u32 cpu, u64 now_ns, b
 		*rule = AN_RULE_LEARNT;
 		return index;
 	}
+	if (c->rank == AN_RANK_EXTRA && !background && !an_extra_has_room(cs, q, now_ns))
+		return AN_NONE;
 	if (c->rank == AN_RANK_BORROW)
 		*rule = AN_RULE_BORROWED;
 	else if (c->rank == AN_RANK_EXTRA)

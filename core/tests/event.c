@@ -367,7 +367,7 @@ TEST(event_rule_4_finds_all)
 	u32 waits = 0;
 
 	for (u32 round = 0; round < 2000; round++) {
-		u32 count = 2 + random_below(&r, 14), j = 1 + random_below(&r, count);
+		u32 count = 2 + random_below(&r, 6), j = 1 + random_below(&r, count);
 		u64 busy_until_ns = 0;
 		bool can;
 

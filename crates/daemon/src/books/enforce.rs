@@ -29,7 +29,8 @@ pub fn by_windows(terms: &Terms, admission: &Admission) -> bool {
 /// If nothing else is asked for it is hard: beyond its budget it runs on its class's share, beside
 /// everybody else. Of the rules of the flexible server [core/fcbs.h] that leaves reclaiming: the share
 /// is what borrowing would give, and one that is throttled has no debts to be forgiven. A soft one has
-/// all three, or is work-conserving [core/dwcs.h] if it is served by windows. A split contract is hard, and reclaims nothing [core/edfwm.h].
+/// all three, or is work-conserving [core/dwcs.h] if it
+/// may lose periods: under plain DWCS only. A split contract is hard, and reclaims nothing [core/edfwm.h].
 pub fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, Vec<Piece>) {
     let pieces: Vec<Piece> = match placement {
         Placement::Whole { .. } => Vec::new(),
@@ -56,7 +57,7 @@ pub fn promise(terms: &Terms, placement: &Placement, window: bool) -> (Promise, 
             0 => served,
             _ => terms.tolerance,
         };
-        let more = match terms.soft {
+        let more = match terms.soft && terms.tolerance.window > 0 {
             true => Promise::WORK_CONSERVING,
             false => 0,
         };

@@ -210,6 +210,11 @@ impl Books {
                            group andante may ask for one; others ask for a hard one";
             return Err(Fault::new(FaultKind::NotPermitted, message));
         }
+        if terms.soft && terms.tolerance.window > 0 && !self.settings.plain_dwcs {
+            let message = "a contract that may lose periods is soft under `andante run --policy dwcs` only: leave \
+                           out one of the two; beyond its budget it runs on its class's share";
+            return Err(Fault::new(FaultKind::BadTerms, message));
+        }
         let by = holder::resolve(&ask.holder, caller, host, kernel)?;
         self.ask_for(by, caller, ask)
     }

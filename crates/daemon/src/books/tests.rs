@@ -279,7 +279,7 @@ fn soft_contracts_are_not_throttled_and_flexible_ones_borrow_and_catch_up() {
 }
 
 #[test]
-fn a_soft_contract_with_a_window_is_work_conserving() {
+fn a_soft_contract_with_a_window_is_work_conserving_under_plain_dwcs() {
     let mut world = World::new(1);
     world.host.process(100, "film", &[]);
     let mut ask = World::ask_for(Holder::Process(100), 3, 10);
@@ -288,6 +288,13 @@ fn a_soft_contract_with_a_window_is_work_conserving() {
         losses: 1,
         window: 5,
     };
+    let refused = world.answer(&Request::Reserve(ask.clone()));
+    assert!(matches!(refused, Reply::Error(fault) if fault.kind == FaultKind::BadTerms));
+    let settings = Settings {
+        plain_dwcs: true,
+        ..Settings::default()
+    };
+    world.books = Books::new(settings, &world.host).unwrap();
     world.answer(&Request::Reserve(ask));
     let made = &world.kernel.only().promise;
     assert_eq!(made.flags, Promise::WINDOW | Promise::WORK_CONSERVING);

@@ -496,24 +496,24 @@ fn who_tolerates_nothing_is_served_in_every_window() {
     let mut world = World::new(1);
     for (pid, tolerance) in [(100, (1, 2)), (200, (0, 0))] {
         world.host.process(pid, "p", &[]);
-        let mut ask = World::ask_for(Holder::Process(pid), 4, 10);
+        let mut ask = World::ask_for(Holder::Process(pid), 4, 12);
         let (losses, window) = tolerance;
         ask.terms.tolerance = Tolerance { losses, window };
         let reply = world.answer(&Request::Reserve(ask));
         assert!(matches!(reply, Reply::Reserved(_)), "{reply:?}");
     }
-    // 0.4 and 0.4: a place for both without windows, and the second one is plain.
+    // A third and a third: a place for both without windows, and the second one is plain.
     assert_eq!(world.kernel.made[1].promise.flags, Promise::HARD);
     world.release("200");
-    let mut ask = World::ask_for(Holder::Process(200), 4, 10);
+    let mut ask = World::ask_for(Holder::Process(200), 4, 12);
     ask.terms.tolerance = Tolerance {
         losses: 1,
         window: 2,
     };
     world.answer(&Request::Reserve(ask));
     world.host.process(300, "p", &[]);
-    // A third of 0.4 that may lose nothing: 1/2 + 1/2 + 1 of two slots.
-    let reserved = world.reserve(300, 4, 10);
+    // A third one that may lose nothing: 1/2 + 1/2 + 1 of two slots.
+    let reserved = world.reserve(300, 4, 12);
     assert_eq!(reserved.promise, Promised::Windows);
     let third = &world.kernel.made[2].promise;
     assert_eq!(third.flags, Promise::WINDOW);
