@@ -110,6 +110,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!c->running)
 		return; /* dispatch has settled it */
 	service_ends(c, p);
+	runnable |= !an_ksleeps(p);
 	if (!runnable)
 		class_contract_ends(c->serving);
 	if (!runnable && !c->held)

@@ -190,6 +190,7 @@ struct task_struct {
 	bool changing;	 /* race.c: somebody changes it */
 	bool migrating;	 /* TASK_ON_RQ_MIGRATING: on no run queue, until whoever moves it is done */
 	bool in_transit; /* on its way to a queue */
+	bool sleeps;	 /* it was taken out of its queue last because it does */
 	bool stopped;	 /* SIGSTOP: does not run, whatever it waits for */
 	bool wakes;	 /* when it may run again */
 	u32 rt_prio;
@@ -419,6 +420,11 @@ static inline bool an_kis_batch(const struct task_struct *p)
 {
 	(void)p;
 	return false;
+}
+
+static inline bool an_ksleeps(const struct task_struct *p)
+{
+	return p->sleeps;
 }
 
 /* Nor does one wait for a page or a lock of the kernel's. */
