@@ -29,6 +29,7 @@
  * after it. Between decision and act another CPU may have taken the task; then the pick is given
  * back and the next made without that class.
  */
+#include "calls.h"
 #include "classes.h"
 #include "dispatch.h"
 #include "enqueue.h"

@@ -7,15 +7,18 @@
 //! matter, and judged like every contract; the threads of the session hold it together.
 
 mod page;
+mod sinks;
 mod terms;
 
 use std::os::fd::OwnedFd;
 
 use andante_sched::contracts::CallError;
 use andante_session::{
-    Answer, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
 };
 
+use self::page::Made;
+pub use self::sinks::Sinks;
 use crate::books::Books;
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
@@ -38,6 +41,8 @@ struct Member {
     number: u32,
     tid: i32,
     started: u64,
+    /// What it is called for as; 0: it is not.
+    sink: u32,
 }
 
 impl Member {
@@ -70,6 +75,7 @@ pub struct Answering<'a> {
     pub peer: Peer,
     /// Of the next session.
     pub number: &'a mut u32,
+    pub sinks: &'a mut Sinks,
     /// Sessions that the user has, and that all have: for `open` alone.
     pub others: [usize; 2],
 }
@@ -92,12 +98,18 @@ pub fn answer(
         (None, Request::Open(wish)) => open(wish, with).map(|opened| {
             let number = opened.number;
             *session = Some(opened);
+            let program = with.kernel.call_program();
+            let calls = Calls {
+                fast: with.kernel.hear_calls(true).fast,
+                general: program.is_some(),
+            };
             let version = VERSION;
             let answer = Answer::Opened(Opened {
                 version,
                 session: number,
+                calls,
             });
-            (answer, None)
+            (answer, program)
         }),
         (Some(_), Request::Open(_)) => Err(fault(
             FaultKind::NoSession,
@@ -158,6 +170,7 @@ impl Session {
             Request::Open(_) => unreachable!("answered before"),
             Request::Join { thread, cycle } => self.join(thread, cycle, with),
             Request::Leave { thread } => self.leave(thread, with).map(done),
+            Request::Look { thread, deliver_ns } => self.look(thread, deliver_ns, with).map(done),
             Request::Foreground { on } => {
                 self.foreground = on;
                 Ok(done(()))
@@ -189,19 +202,9 @@ impl Session {
             return Err(fault(FaultKind::Full, message));
         }
         let number = self.joined + 1;
-        let page = page::make(self.number, number).map_err(|error| {
-            fault(
-                FaultKind::Failed,
-                format!("no page can be made for the thread: {error}"),
-            )
-        })?;
-        let declared = terms::declared(self.number, &cycle);
-        let declared = with.kernel.declare(thread.tid, Some(declared));
-        declared.map_err(|error| failed(seen, &error))?;
-        if let Err(error) = with.kernel.share_page(thread.tid, page.address()) {
-            let _ = with.kernel.declare(thread.tid, None);
-            return Err(failed(seen, &error));
-        }
+        let sink = with.sinks.take();
+        let page = self.share_page([seen, thread.tid], number, sink, &cycle, with);
+        let page = page.inspect_err(|_| with.sinks.give_back(sink))?;
         if let Some((name, _)) = &self.promised {
             with.books
                 .takes_part(with.kernel, with.peer.caller, name, thread.tid);
@@ -211,9 +214,36 @@ impl Session {
             number,
             tid: thread.tid,
             started: thread.started,
+            sink,
         });
         let joined = Answer::Joined(Joined { thread: number });
         Ok((joined, Some(page.into_fd())))
+    }
+
+    /// The kernel is told of a thread that joins, as this number of the session and this sink; its page. The
+    /// program calls it by the first number, the kernel by the second.
+    fn share_page(
+        &self,
+        [seen, tid]: [i32; 2],
+        number: u32,
+        sink: u32,
+        cycle: &Cycle,
+        with: &mut Answering<'_>,
+    ) -> Result<Made, Fault> {
+        let page = page::make(self.number, number, sink).map_err(|error| {
+            fault(
+                FaultKind::Failed,
+                format!("no page can be made for the thread: {error}"),
+            )
+        })?;
+        let declared = terms::declared(self.number, cycle, sink);
+        let declared = with.kernel.declare(tid, Some(declared));
+        declared.map_err(|error| failed(seen, &error))?;
+        if let Err(error) = with.kernel.share_page(tid, page.address()) {
+            let _ = with.kernel.declare(tid, None);
+            return Err(failed(seen, &error));
+        }
+        Ok(page)
     }
 
     /// The thread that the program calls so.
@@ -251,12 +281,28 @@ impl Session {
         Ok(thread)
     }
 
-    fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
+    /// Where the thread of this number is among those that take part.
+    fn position(&self, number: u32) -> Result<usize, Fault> {
         let at = self.members.iter().position(|m| m.number == number);
-        let Some(at) = at else {
+        at.ok_or_else(|| {
             let message = format!("no thread of number {number} takes part in this session");
-            return Err(fault(FaultKind::NoThread, message));
-        };
+            fault(FaultKind::NoThread, message)
+        })
+    }
+
+    fn look(&self, number: u32, deliver_ns: u64, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let sink = self.members[self.position(number)?].sink;
+        if sink == 0 {
+            let message =
+                "so many threads take part in sessions that this one cannot be called for";
+            return Err(fault(FaultKind::Full, message));
+        }
+        let looked = with.kernel.look(sink, deliver_ns);
+        looked.map_err(|error| fault(FaultKind::Failed, error.to_string()))
+    }
+
+    fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let at = self.position(number)?;
         let member = self.members.swap_remove(at);
         self.lets_go(&member, with);
         Ok(())
@@ -271,6 +317,7 @@ impl Session {
         if is_there {
             let _ = with.kernel.declare(tid, None);
         }
+        with.sinks.give_back(member.sink);
         match promised {
             Some(name) if is_there => with.books.leaves(with.kernel, caller, name, tid),
             Some(name) => {
@@ -340,11 +387,19 @@ impl Session {
     }
 
     /// The connection is gone.
-    pub fn end(mut self, books: &mut Books, host: &dyn Host, kernel: &mut dyn Kernel, peer: Peer) {
+    pub fn end(
+        mut self,
+        books: &mut Books,
+        host: &dyn Host,
+        kernel: &mut dyn Kernel,
+        sinks: &mut Sinks,
+        peer: Peer,
+    ) {
         for member in &self.members {
             if member.is_there(host) {
                 let _ = kernel.declare(member.tid, None);
             }
+            sinks.give_back(member.sink);
         }
         self.withdraw(books, host, kernel, peer);
     }

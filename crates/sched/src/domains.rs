@@ -180,6 +180,24 @@ impl Object {
         }
     }
 
+    /// The program that hears fast calls.
+    pub fn fast_call_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_fast_call,
+            Self::Several(skel) => &skel.progs.andante_fast_call,
+            Self::Events(skel) => &skel.progs.andante_fast_call,
+        }
+    }
+
+    /// The program that general calls run.
+    pub fn call_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_call,
+            Self::Several(skel) => &skel.progs.andante_call,
+            Self::Events(skel) => &skel.progs.andante_call,
+        }
+    }
+
     /// The program that does what is asked for.
     pub fn contract_program(&self) -> &ProgramMut<'static> {
         match self {
