@@ -98,10 +98,12 @@ _FUNCTIONS = {
     "sink_of": (c_void_p, c_void_p),
     "sink_free": (c_int, c_void_p),
     "raise": (c_int, c_void_p, c_uint32, c_uint64),
+    "raise_now": (c_int, c_void_p, c_uint32, c_uint64),
     "pending": (c_int, c_void_p, c_uint32),
     "foreground": (c_int, c_void_p, c_int),
     "promise": (c_int, c_void_p, POINTER(_Terms), POINTER(_Answer)),
     "withdraw": (c_int, c_void_p),
+    "calls": (c_int, c_void_p),
     "fd": (c_int, c_void_p),
     "next_notice": (c_int, c_void_p, POINTER(_Notice)),
     "last_message": (c_char_p,),
@@ -285,3 +287,7 @@ class Sink(_Handle):
     def raise_event(self, service, deliver_ns=0):
         """An event of this service, to be delivered then; 0: at once."""
         self._ask("raise", service, deliver_ns)
+
+    def raise_now(self, service, deliver_ns=0):
+        """The same, and calls the scheduler, which sees it though the thread has been woken before and waits."""
+        self._ask("raise_now", service, deliver_ns)

@@ -209,6 +209,23 @@ pub unsafe extern "C" fn andante_raise(sink: *const Sink, service: u32, deliver_
     }
 }
 
+/// Raises an event, and calls.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_raise_now(
+    sink: *const Sink,
+    service: u32,
+    deliver_ns: u64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    match unsafe { sink.as_ref() } {
+        Some(sink) => done(|| sink.raise_now(service as usize, deliver_ns)),
+        None => NO_SESSION,
+    }
+}
+
 /// Whether an event waits.
 ///
 /// # Safety
@@ -271,6 +288,16 @@ pub unsafe extern "C" fn andante_withdraw(session: *const Session) -> c_int {
         Some(session) => done(|| session.withdraw()),
         None => NO_SESSION,
     }
+}
+
+/// How the scheduler is called.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_calls(session: *const Session) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { session.as_ref() }.map_or(NO_SESSION, |session| session.call() as c_int)
 }
 
 /// The descriptor to poll.

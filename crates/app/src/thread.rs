@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A thread of a session: its cycles, and events for it. All of it is memory that the scheduler reads.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Weak};
 
 use andante_session::Request;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::call::{self, Call};
 use crate::error::Error;
 use crate::page::Mapped;
 use crate::session::Shared;
@@ -43,11 +44,14 @@ impl Drop for InCycle<'_> {
 }
 
 impl Thread {
+    /// The calling thread, which has joined.
     pub(crate) fn new(session: Arc<Shared>, number: u32, page: Mapped) -> Self {
+        let page = Arc::new(page);
+        call::joins(&page);
         Self {
             session,
             number,
-            page: Arc::new(page),
+            page,
         }
     }
 
@@ -118,6 +122,9 @@ impl Thread {
     pub fn sink(&self) -> Sink {
         Sink {
             page: self.page.clone(),
+            call: self.session.call(),
+            session: Arc::downgrade(&self.session),
+            thread: self.number,
         }
     }
 
@@ -155,6 +162,10 @@ impl Drop for Thread {
 #[derive(Debug, Clone)]
 pub struct Sink {
     page: Arc<Mapped>,
+    call: Call,
+    /// Whoever may raise an event keeps no session open.
+    session: Weak<Shared>,
+    thread: u32,
 }
 
 impl Sink {
@@ -169,5 +180,24 @@ impl Sink {
         event.deliver_ns.store(deliver_ns, Relaxed);
         event.raised.fetch_add(1, Release);
         Ok(())
+    }
+    /// The same, and calls the scheduler, which sees it at once, or when it is to be delivered, though the thread
+    /// has been woken before and waits: it comes before those with whom it shares a promise. Where it cannot be
+    /// called for, it is as if it were only raised. [`Session::call`](crate::Session::call) says what that takes.
+    ///
+    /// # Errors
+    /// As above; where the daemon is asked, what that may fail with: it has been raised nevertheless.
+    pub fn raise_now(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
+        self.raise(service, deliver_ns)?;
+        let sink = self.page.page()?.sink.load(Relaxed);
+        if sink == 0 {
+            return Ok(());
+        }
+        if self.call == Call::Fast {
+            call::fast(sink, deliver_ns);
+            return Ok(());
+        }
+        let session = self.session.upgrade().ok_or(Error::Lost)?;
+        session.call_for(self.thread, sink, deliver_ns)
     }
 }

@@ -37,11 +37,14 @@ fn the_published_page_is_ours() {
         ("version", offset_of!(Page, version)),
         ("session", offset_of!(Page, session)),
         ("thread", offset_of!(Page, thread)),
+        ("sink", offset_of!(Page, sink)),
         ("deadline_ns", offset_of!(Page, deadline_ns)),
         ("begun_ns", offset_of!(Page, begun_ns)),
         ("worked_ns", offset_of!(Page, worked_ns)),
         ("cycles", offset_of!(Page, cycles)),
         ("surges", offset_of!(Page, surges)),
+        ("calls_for", offset_of!(Page, calls_for)),
+        ("calls_ns", offset_of!(Page, calls_ns)),
         ("events", offset_of!(Page, events)),
         ("delivered", offset_of!(Page, delivered)),
         ("read_ns", offset_of!(Page, read_ns)),
@@ -56,8 +59,11 @@ fn a_c_program_says_all_that_there_is_to_say() {
     let program = workshop.program("everything.c", &[]);
     passes(&program, &[], &served.socket, &[]);
     passes(&program, &["nobody"], Path::new(NOBODY), &[]);
+    passes(&program, &[], &served.socket, &[("ANDANTE_CALL", "socket")]);
     let kernel = served.end();
     assert!(kernel.declared.is_empty() && kernel.made.is_empty());
+    // Three threads have called for one, by the daemon.
+    assert!(kernel.looked_at.len() >= 3, "{:?}", kernel.looked_at);
 }
 
 #[test]
@@ -157,7 +163,7 @@ fn the_library_has_its_soname_and_exports_what_the_header_names() {
         .collect();
     named.sort_unstable();
     assert_eq!(exported, named);
-    assert_eq!(named.len(), 20);
+    assert_eq!(named.len(), 22);
 }
 
 #[test]

@@ -71,10 +71,12 @@ static void *raises(void *sink)
 	for (i = 0; i < 1000; i++)
 		RETURNS(0, andante_raise((andante_sink *)sink, i % ANDANTE_SERVICES, i));
 	RETURNS(ANDANTE_E_NO_SERVICE, andante_raise((andante_sink *)sink, ANDANTE_SERVICES, 0));
+	RETURNS(0, andante_raise_now((andante_sink *)sink, 3, 0));
+	RETURNS(ANDANTE_E_NO_SERVICE, andante_raise_now((andante_sink *)sink, ANDANTE_SERVICES, 0));
 	return NULL;
 }
 
-static void events(andante_thread *thread)
+static void events(andante_session *session, andante_thread *thread)
 {
 	andante_sink *sink = andante_sink_of(thread);
 	pthread_t threads[3];
@@ -88,6 +90,9 @@ static void events(andante_thread *thread)
 	for (i = 0; i < 3; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	RETURNS(1, andante_pending(thread, 3));
+	if (getenv("ANDANTE_CALL") != NULL)
+		RETURNS(ANDANTE_CALL_SOCKET, andante_calls(session));
+	CHECK(andante_calls(session) >= ANDANTE_CALL_SOCKET);
 	RETURNS(0, andante_sink_free(sink));
 }
 
@@ -167,6 +172,8 @@ static void nulls(void)
 	CHECK(andante_sink_of(NULL) == NULL);
 	RETURNS(ANDANTE_E_NO_SESSION, andante_sink_free(NULL));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_raise(NULL, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_raise_now(NULL, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_calls(NULL));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_pending(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_foreground(NULL, 1));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_promise(NULL, &terms, &answer));
@@ -223,7 +230,7 @@ int main(int argc, char **argv)
 	one_cycle(thread);
 	for (i = 0; i < 2; i++)
 		CHECK(pthread_join(other[i], NULL) == 0);
-	events(thread);
+	events(session, thread);
 	promises(session);
 	polled.fd = andante_fd(session);
 	polled.events = POLLIN;

@@ -41,6 +41,7 @@ def events(thread):
     with thread.sink() as sink:
         assert not thread.is_pending(2)
         sink.raise_event(2, andante.now_ns())
+        sink.raise_now(2)
         assert thread.is_pending(2)
         fails(-8, sink.raise_event, andante.SERVICES)
 
