@@ -59,6 +59,16 @@ struct an_sink {
 	u32 waits;   /* contract in whose queue it waits: contract_name(); 0: it does not */
 };
 
+/* With a socket: the thread pid of the session has an event when so much has come. */
+struct an_source {
+	s32 pid;
+	u32 session;
+	u32 service;
+	u32 bytes; /* of a frame; 0: with whatever comes */
+	u32 came;  /* since the last frame */
+	u32 seen;  /* an_kcame() */
+};
+
 /* What the program andante_contract is to do. */
 enum an_call {
 	AN_CALL_CREATE = 1,  /* promise, kind, leaf of a class, pieces if split -> name */

@@ -35,6 +35,7 @@
 #include "enqueue.h"
 #include "exit.h"
 #include "leaf_policy_change.h"
+#include "sources.h"
 
 char _license[] SEC("license") = "GPL";
 

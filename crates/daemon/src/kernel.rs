@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The scheduler in the kernel, as the books need it. A seam for tests, which stand in for it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::session::{Calls, Declared};
+use andante_sched::session::{Calls, Declared, Source};
 use andante_sched::{LeafPolicy, PolicyError, Scheduler};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
@@ -76,6 +76,19 @@ pub trait Kernel {
     /// # Errors
     /// Only such as should never be.
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError>;
+
+    /// Lets a thread have an event whenever so much has come to the socket; none: nobody has.
+    ///
+    /// # Errors
+    /// It is no socket, or the kernel cannot tell.
+    fn subscribe(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError>;
+
+    /// Looks at no socket any more.
+    fn hear_no_sources(&mut self);
 
     /// Frees what has ended.
     ///
@@ -148,6 +161,18 @@ impl Kernel for Scheduler {
 
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
         Self::look(self, sink, deliver_ns)
+    }
+
+    fn subscribe(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        Self::subscribe(self, socket, source)
+    }
+
+    fn hear_no_sources(&mut self) {
+        Self::hear_no_sources(self);
     }
 
     fn sweep(&mut self) -> Result<(), CallError> {

@@ -33,7 +33,7 @@ use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Reply, Request};
-use crate::sessions::{self, Answering, Sinks};
+use crate::sessions::{self, Answering, Session, Sinks};
 
 /// How often the books are compared with the kernel and the machine.
 const LOOK: Duration = Duration::from_secs(1);
@@ -188,6 +188,11 @@ impl<H: Host> Daemon<H> {
             // Not as soon as the last one has ended: to begin and stop hearing takes a while.
             kernel.hear_calls(false);
         }
+        let subscribed =
+            |one: &Connection| one.session.as_ref().is_some_and(Session::is_subscribed);
+        if !self.connections.iter().any(subscribed) {
+            kernel.hear_no_sources();
+        }
     }
 
     /// Waits until there is something to do, and exchanges with clients what can be. Whether somebody wants
@@ -257,6 +262,7 @@ impl<H: Host> Daemon<H> {
             return;
         };
         if let Some(request) = sessions::parse(&line) {
+            let passed = self.connections[at].take_passed();
             let others = match request {
                 andante_session::Request::Open(_) => self.sessions_of(peer),
                 _ => [0, 0],
@@ -269,6 +275,7 @@ impl<H: Host> Daemon<H> {
                 peer,
                 number: &mut self.session,
                 sinks: &mut self.sinks,
+                passed,
             };
             let connection = &mut self.connections[at];
             let (answer, fd) = sessions::answer(&mut connection.session, request, &mut with);

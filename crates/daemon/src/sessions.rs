@@ -10,9 +10,11 @@ mod page;
 mod sinks;
 mod terms;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use andante_sched::contracts::CallError;
+use andante_sched::session::Source;
+use andante_session::page::SERVICES;
 use andante_session::{
     Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
 };
@@ -63,6 +65,8 @@ pub struct Session {
     members: Vec<Member>,
     joined: u32,
     foreground: bool,
+    /// A socket has been a source of it.
+    subscribed: bool,
     /// The name of its contract, and how often that was exhausted when it was last told.
     promised: Option<(String, u64)>,
 }
@@ -76,6 +80,8 @@ pub struct Answering<'a> {
     /// Of the next session.
     pub number: &'a mut u32,
     pub sinks: &'a mut Sinks,
+    /// The descriptor that has come along with the request.
+    pub passed: Option<OwnedFd>,
     /// Sessions that the user has, and that all have: for `open` alone.
     pub others: [usize; 2],
 }
@@ -159,6 +165,7 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         members: Vec::new(),
         joined: 0,
         foreground: false,
+        subscribed: false,
         promised: None,
     })
 }
@@ -171,6 +178,12 @@ impl Session {
             Request::Join { thread, cycle } => self.join(thread, cycle, with),
             Request::Leave { thread } => self.leave(thread, with).map(done),
             Request::Look { thread, deliver_ns } => self.look(thread, deliver_ns, with).map(done),
+            Request::Subscribe {
+                thread,
+                service,
+                bytes,
+            } => self.subscribe(thread, service, bytes, with).map(done),
+            Request::Unsubscribe => unsubscribe(with).map(done),
             Request::Foreground { on } => {
                 self.foreground = on;
                 Ok(done(()))
@@ -301,6 +314,36 @@ impl Session {
         looked.map_err(|error| fault(FaultKind::Failed, error.to_string()))
     }
 
+    fn subscribe(
+        &mut self,
+        number: u32,
+        service: u32,
+        bytes: u32,
+        with: &mut Answering<'_>,
+    ) -> Result<(), Fault> {
+        let tid = self.members[self.position(number)?].tid;
+        if service as usize >= SERVICES {
+            let message = format!("there is no service {service}: they are numbered from 0 to 3");
+            return Err(fault(FaultKind::BadTerms, message));
+        }
+        let source = Source {
+            tid,
+            session: self.number,
+            service,
+            bytes,
+        };
+        let socket = socket_of(with)?;
+        let subscribed = with.kernel.subscribe(socket.as_fd(), Some(source));
+        subscribed.map_err(|error| unheard(&error))?;
+        self.subscribed = true;
+        Ok(())
+    }
+
+    /// Whether data on a socket may be a source of it.
+    pub fn is_subscribed(&self) -> bool {
+        self.subscribed
+    }
+
     fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
         let at = self.position(number)?;
         let member = self.members.swap_remove(at);
@@ -420,6 +463,33 @@ impl Session {
             }
         }
     }
+}
+
+/// The socket that the request is about.
+fn socket_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
+    let passed = with.passed.take().ok_or_else(|| {
+        let message = "no descriptor has come along: pass the socket's with the request (SCM_RIGHTS), which \
+                       some sandboxes forbid";
+        fault(FaultKind::BadRequest, message)
+    })?;
+    if nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_err() {
+        let message = "the descriptor is no socket's: only what comes to one is seen";
+        return Err(fault(FaultKind::BadTerms, message));
+    }
+    Ok(passed)
+}
+
+fn unsubscribe(with: &mut Answering<'_>) -> Result<(), Fault> {
+    let socket = socket_of(with)?;
+    let removed = with.kernel.subscribe(socket.as_fd(), None);
+    removed.map_err(|error| unheard(&error))
+}
+
+fn unheard(error: &CallError) -> Fault {
+    fault(
+        FaultKind::Failed,
+        format!("what comes to this socket cannot be seen here: {error}"),
+    )
 }
 
 fn fault(kind: FaultKind, message: impl Into<String>) -> Fault {

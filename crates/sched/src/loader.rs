@@ -142,6 +142,8 @@ pub struct Scheduler {
     pub(crate) fast_call: Option<Link>,
     /// Whether this kernel has what that is attached to.
     pub(crate) may_call_fast: bool,
+    /// Of the program that sees what comes to sockets; none while nobody has subscribed.
+    pub(crate) data_comes: Option<Link>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -239,6 +241,7 @@ macro_rules! put_in_charge {
         }
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
+        $open.progs.andante_data_comes.set_autoload(ready);
         $open
             .progs
             .andante_fast_call
@@ -322,6 +325,7 @@ impl Scheduler {
             link: Some(link),
             _sockets: sockets,
             fast_call: None,
+            data_comes: None,
             may_call_fast: have_prctl_hook(),
         })
     }

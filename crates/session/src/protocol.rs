@@ -11,6 +11,8 @@
 //! {"granted":{"name":"game-4711","terms":{…}}}   or   {"offer":{"terms":{…},"reason":"…"}}
 //! {"op":"look","thread":1}                   by who cannot call otherwise
 //! {"done":{}}
+//! {"op":"subscribe","thread":1,"service":0,"bytes":30000}
+//! {"done":{}}                                asked with the socket's file descriptor
 //! {"notice":{"exhausted":{"times":3}}}       at any time
 //! ```
 //!
@@ -49,6 +51,19 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "is_at_once")]
         deliver_ns: u64,
     },
+    /// The thread has an event whenever so much has come to the socket whose descriptor comes along (SCM_RIGHTS),
+    /// in the place of what was subscribed to that before. The daemon does not keep the descriptor.
+    Subscribe {
+        /// The number that its answer to `join` gave it.
+        thread: u32,
+        /// Which sort of event.
+        service: u32,
+        /// A frame's worth [bytes]; 0: whatever comes.
+        #[serde(default)]
+        bytes: u32,
+    },
+    /// Nobody has, whenever something comes to the socket whose descriptor comes along.
+    Unsubscribe,
     /// Whether the program has its user's attention.
     Foreground {
         /// It has.

@@ -5,16 +5,21 @@
  *
  *      calls cost                  how long each call takes [ns]: the mean of many
  *      calls bystander             how long a call takes that nobody hears
+ *      calls data                  how many events data on a socket raises, and what that costs
  *      calls wait                  how long a thread with an event waits for a sibling that works
  *                                  [ns], the longest of some, by each way of raising it
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <linux/bpf.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -46,6 +51,27 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+/* Says the line, with a descriptor that goes along unless that is -1. */
+static void says_with(const char *line, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec bytes = {(char *)line, strlen(line)};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	struct cmsghdr *along;
+
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof control;
+		along = CMSG_FIRSTHDR(&message);
+		along->cmsg_level = SOL_SOCKET;
+		along->cmsg_type = SCM_RIGHTS;
+		along->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(along), &fd, sizeof fd);
+	}
+	if (sendmsg(daemon_socket, &message, MSG_NOSIGNAL) < 0)
+		fails("sendmsg");
+}
+
 /* Says the line, and takes the answer, with the descriptor that comes along; -1: none does. */
 static int says(const char *line, char *answer, size_t room)
 {
@@ -59,8 +85,8 @@ static int says(const char *line, char *answer, size_t room)
 	ssize_t got;
 	int fd = -1;
 
-	if (send(daemon_socket, line, strlen(line), MSG_NOSIGNAL) < 0)
-		fails("send");
+	if (line)
+		says_with(line, -1);
 	got = recvmsg(daemon_socket, &message, 0);
 	if (got <= 0)
 		fails("recvmsg");
@@ -288,6 +314,97 @@ static int wait_for_siblings(void)
 	return 0;
 }
 
+/* ---- data on a socket as a source ---- */
+
+static int ends[2];
+
+static int subscribes(const char *request, int fd)
+{
+	char line[128], answer[4096];
+
+	snprintf(line, sizeof line, request, sink->thread);
+	says_with(line, fd);
+	says(NULL, answer, sizeof answer);
+	if (!strstr(answer, "done"))
+		printf("REPORT refused %s", answer);
+	return strstr(answer, "done") != NULL;
+}
+
+/* A piece of 100 bytes comes, and is read. */
+static void piece(void)
+{
+	char bytes[100] = "";
+
+	if (write(ends[1], bytes, sizeof bytes) != sizeof bytes ||
+	    read(ends[0], bytes, sizeof bytes) != sizeof bytes)
+		fails("a piece");
+}
+
+static unsigned int events_of(int pieces)
+{
+	unsigned int before = sink->events[2].raised;
+
+	while (pieces--)
+		piece();
+	return sink->events[2].raised - before;
+}
+
+/* A connection over the network that is the machine itself. */
+static void connects(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t length = sizeof address;
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int listens = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (ioctl(listens, SIOCSIFFLAGS, &lo) < 0)
+		fails("lo");
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listens, (struct sockaddr *)&address, sizeof address) < 0 ||
+	    listen(listens, 1) < 0 ||
+	    getsockname(listens, (struct sockaddr *)&address, &length) < 0 ||
+	    connect(ends[1], (struct sockaddr *)&address, sizeof address) < 0)
+		fails("connect");
+	ends[0] = accept(listens, NULL, NULL);
+	if (ends[0] < 0)
+		fails("accept");
+	close(listens);
+}
+
+#define FRAME "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2,\"bytes\":1000}\n"
+#define EACH "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2}\n"
+#define NONE "{\"op\":\"unsubscribe\"}\n"
+
+static int data(void)
+{
+	int subscribed[2], pipe_ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) < 0 || pipe(pipe_ends) < 0)
+		fails("socketpair");
+	begins();
+	report("piece", piece, 10000);
+	subscribes(FRAME, ends[0]);
+	memcpy(subscribed, ends, sizeof ends);
+	printf("REPORT frames %u\n", events_of(35));
+	report("piece_of_source", piece, 10000);
+	subscribes(EACH, ends[0]);
+	printf("REPORT each %u\n", events_of(7));
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) < 0)
+		fails("socketpair");
+	printf("REPORT other %u\n", events_of(50));
+	report("piece_of_other", piece, 10000);
+	memcpy(ends, subscribed, sizeof ends);
+	subscribes(NONE, ends[0]);
+	printf("REPORT none %u\n", events_of(50));
+	connects();
+	subscribes(FRAME, ends[0]);
+	printf("REPORT stream %u\n", events_of(45));
+	subscribes(FRAME, pipe_ends[0]);
+	subscribes(FRAME, -1);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -295,6 +412,8 @@ int main(int argc, char **argv)
 		return cost();
 	if (argc == 2 && !strcmp(argv[1], "bystander"))
 		return report("prctl_again", bystander, 10000), 0;
+	if (argc == 2 && !strcmp(argv[1], "data"))
+		return data();
 	if (argc == 2 && !strcmp(argv[1], "wait"))
 		return wait_for_siblings();
 	return 2;

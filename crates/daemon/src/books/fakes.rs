@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -13,7 +13,7 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
-use andante_sched::session::{Calls, Declared};
+use andante_sched::session::{Calls, Declared, Source};
 use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
@@ -58,6 +58,9 @@ pub struct FakeKernel {
     /// Whether fast calls are heard, and the sinks that it was asked to look at.
     pub hears_calls: bool,
     pub looked_at: Vec<(u32, u64)>,
+    /// What was subscribed to sockets, and was not any more.
+    pub subscribed: Vec<Option<Source>>,
+    pub hears_sources: bool,
     uses: u32,
 }
 
@@ -199,6 +202,20 @@ impl Kernel for FakeKernel {
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
         self.looked_at.push((sink, deliver_ns));
         Ok(())
+    }
+
+    fn subscribe(
+        &mut self,
+        _socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        self.subscribed.push(source);
+        self.hears_sources = true;
+        Ok(())
+    }
+
+    fn hear_no_sources(&mut self) {
+        self.hears_sources = false;
     }
 
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {

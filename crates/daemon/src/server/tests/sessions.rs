@@ -176,9 +176,10 @@ fn calls_are_heard_only_while_there_is_a_session() {
     let mut daemon = Daemon::new(socket, Settings::default(), World::new(1).host).unwrap();
     let mut kernel = FakeKernel::default();
     kernel.hear_calls(true);
+    kernel.hears_sources = true;
     daemon.looked -= LOOK;
     daemon.turn(&mut kernel, Duration::ZERO);
-    assert!(!kernel.hears_calls);
+    assert!(!kernel.hears_calls && !kernel.hears_sources);
 }
 
 #[test]
