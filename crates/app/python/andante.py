@@ -99,6 +99,8 @@ _FUNCTIONS = {
     "sink_free": (c_int, c_void_p),
     "raise": (c_int, c_void_p, c_uint32, c_uint64),
     "raise_now": (c_int, c_void_p, c_uint32, c_uint64),
+    "subscribe": (c_int, c_void_p, c_int, c_uint32, c_uint32),
+    "unsubscribe": (c_int, c_void_p, c_int),
     "pending": (c_int, c_void_p, c_uint32),
     "foreground": (c_int, c_void_p, c_int),
     "promise": (c_int, c_void_p, POINTER(_Terms), POINTER(_Answer)),
@@ -259,6 +261,14 @@ class Thread(_Handle):
     def is_pending(self, service):
         """Whether an event of this service waits for the thread."""
         return self._ask("pending", service) == 1
+
+    def subscribe(self, socket, service, frame_bytes=0):
+        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes."""
+        self._ask("subscribe", socket.fileno(), service, frame_bytes)
+
+    def unsubscribe(self, socket):
+        """What comes to the socket is nobody's event any more."""
+        self._ask("unsubscribe", socket.fileno())
 
     def sink(self):
         """Through which any thread of the process raises events for this one."""

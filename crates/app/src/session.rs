@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The session of a program.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pid: i32,
     fd: RawFd,
     call: Call,
-    /// That general calls run.
+    /// That general calls run, if they are made.
     program: Option<OwnedFd>,
 }
 
@@ -61,18 +61,21 @@ impl Session {
         let until = Instant::now() + PATIENCE;
         let mut wire = Wire::connect(&socket_path(), until)?;
         let fd = wire.as_fd().as_raw_fd();
-        match wire.ask_until(&Request::Open(wish), until)? {
+        match wire.ask_until(&Request::Open(wish), None, until)? {
             (Answer::Opened(opened), _) if opened.version != VERSION => Err(other_version(&opened)),
-            (Answer::Opened(opened), program) => Ok(Self {
-                shared: Arc::new(Shared {
-                    wire: Mutex::new(wire),
-                    generation: fork::generation(),
-                    pid: getpid().as_raw(),
-                    fd,
-                    call: Call::choose(opened.calls),
-                    program: program.ok().filter(|_| opened.calls.general),
-                }),
-            }),
+            (Answer::Opened(opened), program) => {
+                let call = Call::choose(opened.calls);
+                Ok(Self {
+                    shared: Arc::new(Shared {
+                        wire: Mutex::new(wire),
+                        generation: fork::generation(),
+                        pid: getpid().as_raw(),
+                        fd,
+                        call,
+                        program: program.ok().filter(|_| call == Call::General),
+                    }),
+                })
+            }
             _ => Err(strange()),
         }
     }
@@ -189,7 +192,7 @@ impl Shared {
     /// # Errors
     /// The daemon is asked, and does not do it.
     pub fn call_for(&self, thread: u32, sink: u32, deliver_ns: u64) -> Result<(), Error> {
-        let program = self.program.as_ref().filter(|_| self.call == Call::General);
+        let program = self.program.as_ref();
         if program.is_some_and(|program| call::general(program, sink, deliver_ns)) {
             return Ok(());
         }
@@ -198,6 +201,14 @@ impl Shared {
 
     fn ask(&self, request: &Request) -> Result<Answered, Error> {
         self.wire()?.ask(request)
+    }
+
+    /// Asks for what is done with a descriptor, which goes along.
+    pub fn done_with(&self, request: &Request, fd: BorrowedFd<'_>) -> Result<(), Error> {
+        match self.wire()?.ask_with(request, fd)? {
+            (Answer::Done {}, _) => Ok(()),
+            _ => Err(strange()),
+        }
     }
 
     /// Asks for what is answered with no more than that it is done.

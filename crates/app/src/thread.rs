@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A thread of a session: its cycles, and events for it. All of it is memory that the scheduler reads.
 
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Weak};
 
 use andante_session::Request;
+use andante_session::page::SERVICES;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::call::{self, Call};
@@ -126,6 +128,38 @@ impl Thread {
             session: Arc::downgrade(&self.session),
             thread: self.number,
         }
+    }
+
+    /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
+    /// the last; 0: whenever anything comes. It takes the place of what was subscribed to that socket before, by
+    /// anybody, and ends with the socket, with [`Thread::unsubscribe`], or when the thread leaves.
+    ///
+    /// # Errors
+    /// [`Error::NoService`]; [`Error::Refused`] for what is no socket, and where the kernel cannot tell what comes
+    /// to one; [`Error::System`] where the descriptor may not be passed on.
+    pub fn subscribe(
+        &self,
+        socket: BorrowedFd<'_>,
+        service: usize,
+        bytes: u32,
+    ) -> Result<(), Error> {
+        if service >= SERVICES {
+            return Err(Error::NoService(service));
+        }
+        let request = Request::Subscribe {
+            thread: self.number,
+            service: service as u32,
+            bytes,
+        };
+        self.session.done_with(&request, socket)
+    }
+
+    /// What comes to the socket is nobody's event any more.
+    ///
+    /// # Errors
+    /// Nobody has subscribed; as above.
+    pub fn unsubscribe(&self, socket: BorrowedFd<'_>) -> Result<(), Error> {
+        self.session.done_with(&Request::Unsubscribe, socket)
     }
 
     /// Whether an event of the service waits for the thread to be put into service.

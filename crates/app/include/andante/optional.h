@@ -44,6 +44,9 @@
 	  (sink, service, deliver_ns))                                                             \
 	X(raise_now, (andante_sink * sink, uint32_t service, uint64_t deliver_ns),                 \
 	  (sink, service, deliver_ns))                                                             \
+	X(subscribe, (andante_thread * thread, int fd, uint32_t service, uint32_t bytes),          \
+	  (thread, fd, service, bytes))                                                            \
+	X(unsubscribe, (andante_thread * thread, int fd), (thread, fd))                            \
 	X(pending, (andante_thread * thread, uint32_t service), (thread, service))                 \
 	X(foreground, (andante_session * session, int on), (session, on))                          \
 	X(promise,                                                                                 \
@@ -203,6 +206,8 @@ ANDANTE_OPTIONAL_EACH(ANDANTE_OPTIONAL_CALL)
 #define andante_sink_free andante_optional_sink_free
 #define andante_raise andante_optional_raise
 #define andante_raise_now andante_optional_raise_now
+#define andante_subscribe andante_optional_subscribe
+#define andante_unsubscribe andante_optional_unsubscribe
 #define andante_pending andante_optional_pending
 #define andante_foreground andante_optional_foreground
 #define andante_promise andante_optional_promise

@@ -13,6 +13,8 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static const uint64_t period_ns = 16666667;
 
@@ -96,6 +98,24 @@ static void events(andante_session *session, andante_thread *thread)
 	RETURNS(0, andante_sink_free(sink));
 }
 
+static void sources(andante_thread *thread)
+{
+	int ends[2], other[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && pipe(other) == 0);
+	RETURNS(0, andante_subscribe(thread, ends[0], 1, 30000));
+	RETURNS(0, andante_unsubscribe(thread, ends[0]));
+	RETURNS(ANDANTE_E_NO_SERVICE, andante_subscribe(thread, ends[0], ANDANTE_SERVICES, 0));
+	RETURNS(ANDANTE_E_INVALID, andante_subscribe(thread, -1, 0, 0));
+	RETURNS(ANDANTE_E_BAD_TERMS, andante_subscribe(thread, other[0], 0, 0));
+	close(ends[0]);
+	RETURNS(ANDANTE_E_SYSTEM, andante_subscribe(thread, ends[0], 0, 0));
+	RETURNS(0, andante_subscribe(thread, ends[1], 0, 0));
+	close(ends[1]);
+	close(other[0]);
+	close(other[1]);
+}
+
 static void promises(andante_session *session)
 {
 	struct andante_terms terms;
@@ -174,6 +194,8 @@ static void nulls(void)
 	RETURNS(ANDANTE_E_NO_SESSION, andante_raise(NULL, 0, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_raise_now(NULL, 0, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_calls(NULL));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_subscribe(NULL, 0, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_unsubscribe(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_pending(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_foreground(NULL, 1));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_promise(NULL, &terms, &answer));
@@ -231,6 +253,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < 2; i++)
 		CHECK(pthread_join(other[i], NULL) == 0);
 	events(session, thread);
+	sources(thread);
 	promises(session);
 	polled.fd = andante_fd(session);
 	polled.events = POLLIN;
