@@ -112,7 +112,6 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!c->running)
 		return; /* dispatch has settled it */
 	service_ends(c, p);
-	runnable |= !an_ksleeps(p);
 	if (!runnable)
 		class_contract_ends(c->serving);
 	if (!runnable && !c->held)
@@ -121,7 +120,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!ts)
 		return;
 	task_settles(p, ts);
-	if (!runnable) {
+	if (!runnable && an_ksleeps(p)) {
 		ts->learner.slept_ns = an_kclock_ns();
 		ts->waits_inside = an_kwaits_inside(p);
 		ts->job_ns = 0;
