@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What a program in a session pays to call the scheduler, and what it gets for that: by the words
- * of the socket and the page alone, no library. On one CPU.
+ * of the socket and the page alone, no library.
  *
  *      calls cost                  how long each call takes [ns]: the mean of many
  *      calls bystander             how long a call takes that nobody hears
- *      calls data                  how many events data on a socket raises, and what that costs
+ *      calls across                the same, where a thread on another CPU calls, and another
+ * process calls data                  how many events data on a socket raises, and what that costs
  *      calls wait                  how long a thread with an event waits for a sibling that works
  *                                  [ns], the longest of some, by each way of raising it
  */
@@ -15,6 +16,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,6 +317,66 @@ static int wait_for_siblings(void)
 	return 0;
 }
 
+/* ---- who calls is on another CPU ---- */
+
+static struct asked {
+	volatile unsigned int sink; /* to be called for; 0: nobody is */
+} *asked;
+
+static void runs_on(int cpu)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	if (sched_setaffinity(0, sizeof only, &only) < 0)
+		fails("sched_setaffinity");
+}
+
+/* Calls whenever it is asked to, on the first CPU. */
+static void *calls_for_others(void *unused)
+{
+	runs_on(0);
+	for (;;) {
+		while (!asked->sink)
+			;
+		syscall(SYS_prctl, ANDANTE_PRCTL_LOOK, asked->sink, 0, 0, 0);
+		asked->sink = 0;
+	}
+	return unused;
+}
+
+static void ask_another(void)
+{
+	store();
+	asked->sink = sink->sink;
+	while (asked->sink)
+		;
+}
+
+static int across(void)
+{
+	char answer[4096];
+	pthread_t thread;
+	pid_t stranger;
+
+	asked = mmap(NULL, sizeof *asked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	stranger = fork();
+	if (!stranger)
+		calls_for_others(NULL);
+	runs_on(1);
+	begins();
+	says(PROMISE, answer, sizeof answer);
+	printf("REPORT promise %s", answer);
+	wait_by("stranger", ask_another);
+	kill(stranger, SIGKILL);
+	if (pthread_create(&thread, NULL, calls_for_others, NULL))
+		fails("pthread_create");
+	wait_by("another", ask_another);
+	return 0;
+}
+
 /* ---- data on a socket as a source ---- */
 
 static int ends[2];
@@ -412,6 +475,8 @@ int main(int argc, char **argv)
 		return cost();
 	if (argc == 2 && !strcmp(argv[1], "bystander"))
 		return report("prctl_again", bystander, 10000), 0;
+	if (argc == 2 && !strcmp(argv[1], "across"))
+		return across();
 	if (argc == 2 && !strcmp(argv[1], "data"))
 		return data();
 	if (argc == 2 && !strcmp(argv[1], "wait"))

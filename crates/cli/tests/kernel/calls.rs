@@ -46,3 +46,15 @@ fn calls_by_data_come_a_frame_at_a_time() {
     );
     assert_eq!(report["state"], ["enabled"]);
 }
+
+/// On two CPUs: a thread of the same process that runs elsewhere is heard, one of another process is not.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_are_heard_from_other_cpus_but_not_from_strangers() {
+    let report = in_charge("across", &[], 2);
+    assert!(report["promise"][0].contains("granted"), "{report:?}");
+    // Two virtual CPUs take turns of tens of microseconds.
+    assert!(number(&report, "wait_another") < 500e3, "{report:?}");
+    assert!(number(&report, "wait_stranger") > 1e6, "{report:?}");
+    assert_eq!(report["state"], ["enabled"]);
+}
