@@ -16,6 +16,7 @@
 #include "contracts.h"
 #include "events.h"
 #include "overdue.h"
+#include "session.h"
 
 /* Classes with contracts around one another that a contract is charged to. */
 #define CONTRACT_DEPTH 8
@@ -200,8 +201,11 @@ an_global int contract_gathers(u32 index)
 
 		if (!ts)
 			break;
-		if (ts->counted == name)
+		if (ts->counted == name) {
 			contract_gather(&it, p, index);
+			sink_waits(ts, name);
+			an_holder(index)->looks |= ts->declared.session != 0;
+		}
 		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -587,6 +591,14 @@ enum contract_turn {
 	TREES_TURN,	  /* no contract has anything to run here */
 };
 
+/* The same once more, for tasks have come into the queue. */
+static __always_inline bool contract_gives(u32 cpu, u32 index)
+{
+	if (an_holder(index)->looks)
+		session_order(cpu, index);
+	return an_kmove_to_local(contract_queue(index));
+}
+
 /*
  * A task is taken of this contract, which has been picked, or of those that are picked after it if
  * it has none. Of the contract goes_on a task is running, and wants to go on. Returns an enum
@@ -595,12 +607,14 @@ enum contract_turn {
 an_global u32 contract_take(u32 cpu, u32 index, u32 wanting, u32 goes_on)
 {
 	an_while(index) {
+		if (an_holder(index)->looks)
+			session_order(cpu, index);
 		if (index == goes_on)
 			return CONTRACT_GOES_ON;
 		/* One that was to run on a CPU that was idle, and is not any more, waits for its
 		 * share. */
 		if (an_kmove_to_local(contract_queue(index)) ||
-		    (contract_finds(index) && an_kmove_to_local(contract_queue(index)))) {
+		    (contract_finds(index) && contract_gives(cpu, index))) {
 			stats.contract_picks++;
 			kick_for_the_rest(&trees[0]);
 			return CONTRACT_TAKEN;

@@ -197,7 +197,11 @@ static __always_inline void keep(struct cpu_state *c, u32 cpu, const struct plac
 static __always_inline bool comes_first_of_contract(struct cpu_state *c, u32 cpu, u32 contract,
 						    const struct task_state *ts)
 {
-	return an_holder(contract)->active <= 1 || !queue_head(cpu, contract_queue(contract)) ||
+	if (an_holder(contract)->active <= 1)
+		return true;
+	if (an_holder(contract)->looks)
+		session_order(cpu, contract);
+	return !queue_head(cpu, contract_queue(contract)) ||
 	       an_tag_diff(task_key(ts), c->head_key) <= 0;
 }
 

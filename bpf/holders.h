@@ -6,7 +6,7 @@
 #ifndef ANDANTE_BPF_HOLDERS_H
 #define ANDANTE_BPF_HOLDERS_H
 
-#include "contracts.h"
+#include "sinks.h"
 
 /* The contract ends. Tasks may be left in its queue, for call_sweep(). With the lock held. */
 static __always_inline void contract_end(u32 index)
@@ -65,7 +65,7 @@ static __always_inline void holder_init(struct an_holder *h, u32 kind)
 	h->bound = h->active = h->part = h->around = 0;
 	h->released_ns = h->ran_ns = h->inherited_ns = h->turn_ns = 0;
 	h->waits_in = AN_NONE;
-	h->waits = h->ended = h->changed = 0;
+	h->waits = h->ended = h->changed = h->looks = 0;
 	h->kind = kind;
 }
 
@@ -273,12 +273,22 @@ static __always_inline s32 call_declare(void)
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;
 		ts->declared.budget_ns = call->promise.budget_ns;
 		ts->declared.session = call->session;
+		sink_set(ts, call->sink, p->tgid);
 		task_has_policy(ts, ts->policy);
 		cpus_see_to(SEES_TO_SPECIAL, true);
 		error = 0;
 	}
 	bpf_task_release(p);
 	return error;
+}
+
+/* The daemon is asked by a program that may not call itself (calls.h). */
+static __always_inline s32 call_look(void)
+{
+	u64 now_ns = an_kclock_ns();
+
+	sink_looks(an_sink(contract_call.sink)->waits, contract_call.deliver_ns, now_ns);
+	return 0;
 }
 
 /* The learnt contract ends if its task has slept for long. True if it did. */
@@ -376,6 +386,8 @@ int andante_contract(void *ctx)
 		return call_nest();
 	case AN_CALL_DECLARE:
 		return call_declare();
+	case AN_CALL_LOOK:
+		return call_look();
 	default:
 		return call_change();
 	}

@@ -7,6 +7,9 @@
 #define ANDANTE_BPF_INTF_H
 
 #define AN_MAX_CPUS 1024 /* power of two */
+
+/* Threads of sessions that can be called for, but one; a power of two. */
+#define AN_MAX_SINKS 8192
 #define AN_EXIT_TEXT 256
 
 /* Why the kernel let the scheduler go. */
@@ -38,6 +41,7 @@ struct an_holder {
 	u8 kind;    /* enum an_held_by */
 	u8 ended;   /* the slot is freed when nothing is left in its queue */
 	u8 waits;   /* some may wait there still */
+	u8 looks;   /* threads of it that wait may have events: see session_order() */
 	u8 changed; /* next is to be its promise, unless it has ended, once it has been seen to */
 	u32 part;   /* learnt: of its CPU's bound [1/1024] */
 	u32 pid;    /* learnt: the thread that holds it */
@@ -49,17 +53,34 @@ struct an_holder {
 	struct an_promise next;
 };
 
+/* A thread that can be called for. */
+struct an_sink {
+	u32 process; /* whose threads may call; 0: there is none */
+	u32 waits;   /* contract in whose queue it waits: contract_name(); 0: it does not */
+};
+
+/* With a socket: the thread pid of the session has an event when so much has come. */
+struct an_source {
+	s32 pid;
+	u32 session;
+	u32 service;
+	u32 bytes; /* of a frame; 0: with whatever comes */
+	u32 came;  /* since the last frame */
+	u32 seen;  /* an_kcame() */
+};
+
 /* What the program andante_contract is to do. */
 enum an_call {
-	AN_CALL_CREATE = 1, /* promise, kind, leaf of a class, pieces if split -> name */
-	AN_CALL_MOVE = 2,   /* name, promise.cpu */
-	AN_CALL_REMOVE = 3, /* name */
-	AN_CALL_BIND = 4,   /* pid holds name from now on; name 0: none */
-	AN_CALL_SWEEP = 5,  /* frees what has ended; every second or so */
-	AN_CALL_NEST = 6,   /* what name runs is charged to around as well; around 0: to none */
-	AN_CALL_DECLARE =
-		7, /* pid takes part in session, with this cycle: promise's budget_ns,
-		    * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none */
+	AN_CALL_CREATE = 1,  /* promise, kind, leaf of a class, pieces if split -> name */
+	AN_CALL_MOVE = 2,    /* name, promise.cpu */
+	AN_CALL_REMOVE = 3,  /* name */
+	AN_CALL_BIND = 4,    /* pid holds name from now on; name 0: none */
+	AN_CALL_SWEEP = 5,   /* frees what has ended; every second or so */
+	AN_CALL_NEST = 6,    /* what name runs is charged to around as well; around 0: to none */
+	AN_CALL_DECLARE = 7, /* pid takes part in session, with this cycle: promise's budget_ns,
+			      * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none;
+			      * it can be called for as sink, if that is not 0 */
+	AN_CALL_LOOK = 8,    /* at the thread that can be called for as sink, at deliver_ns */
 };
 
 /* What the program andante_class answers, beside 0. */
@@ -103,6 +124,9 @@ struct an_contract_call {
 	u32 pieces;
 	u32 around;
 	u32 session;
+	u32 sink;
+	u32 pad;
+	u64 deliver_ns;
 	u64 cgroup_id; /* of andante_class: that is to get a class of its own */
 	struct an_promise promise;
 	struct an_piece piece[AN_MAX_PIECES];

@@ -35,6 +35,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_STRUCT_OPS = 26,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
@@ -135,8 +136,23 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct sk_buff {
+	unsigned int len;
+};
+
+struct sk_buff_head {
+	struct sk_buff *prev;
+	u32 qlen;
+};
+
 struct sock {
+	struct sk_buff_head sk_receive_queue;
 	struct pid *sk_peer_pid;
+};
+
+struct tcp_sock {
+	u32 rcv_nxt;	/* of the stream, what comes next */
+	u32 copied_seq; /* what has been read */
 };
 
 struct unix_address;

@@ -108,6 +108,31 @@ static __always_inline bool an_kwaits_inside(const struct task_struct *p)
 	return p->__state & TASK_UNINTERRUPTIBLE;
 }
 
+/* Does the task, which stops and is not runnable, go to sleep? Not if the kernel changes something
+ * of it while it runs, its nice value or its CPUs: then it is taken out and put back. So is one
+ * that is preempted within a BPF program, for it may not go to another CPU. */
+static __always_inline bool an_ksleeps(const struct task_struct *p)
+{
+	return p->__state;
+}
+
+/*
+ * How much has just come to the socket [bytes]; *seen is kept for that, 0 at first. Of a stream
+ * that is counted, with what had come before and was not read; of others it is the last piece.
+ */
+static __always_inline u32 an_kcame(struct sock *sk, u32 *seen)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 next, came;
+
+	if (!tcp)
+		return sk->sk_receive_queue.qlen ? sk->sk_receive_queue.prev->len : 0;
+	next = tcp->rcv_nxt;
+	came = next - (*seen ? *seen : tcp->copied_seq);
+	*seen = next;
+	return came;
+}
+
 /* The quota that the class begins with; 6.17 tells it. */
 static __always_inline void an_kquota(const struct scx_cgroup_init_args *args, u64 *quota_us,
 				      u64 *period_us, u64 *burst_us)

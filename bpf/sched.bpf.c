@@ -29,11 +29,13 @@
  * after it. Between decision and act another CPU may have taken the task; then the pick is given
  * back and the next made without that class.
  */
+#include "calls.h"
 #include "classes.h"
 #include "dispatch.h"
 #include "enqueue.h"
 #include "exit.h"
 #include "leaf_policy_change.h"
+#include "sources.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -118,7 +120,7 @@ void BPF_PROG(andante_stopping, struct task_struct *p, bool runnable)
 	if (!ts)
 		return;
 	task_settles(p, ts);
-	if (!runnable) {
+	if (!runnable && an_ksleeps(p)) {
 		ts->learner.slept_ns = an_kclock_ns();
 		ts->waits_inside = an_kwaits_inside(p);
 		ts->job_ns = 0;

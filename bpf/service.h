@@ -34,8 +34,10 @@ static __noinline void special_begins(struct cpu_state *c, u32 cpu, struct task_
 
 	if (ts->policy | cpu_policy(c))
 		run_ns = leaf_policy_serves(ts, c->serving, cpu);
-	if (ts->declared.session)
-		session_delivers(p, ts, now);
+	if (ts->declared.session) {
+		sink_waits(ts, 0);
+		session_event_ns(p, ts, now, true);
+	}
 	ts->ahead = 0;
 	c->special = ts->special;
 	c->held |= ts->policy;

@@ -13,6 +13,12 @@
  *                    last; then the thread comes before its siblings, with whom it shares a
  *                    contract. The same contract pays, so it hurts nobody else.
  *
+ * An event is seen when its thread is queued. One that is raised for a thread that waits already is
+ * seen when the scheduler is called for that (calls.h), and one that is to be delivered later, when
+ * it is due: the contract is marked (an_holder.looks), and before its CPU takes a task of it those
+ * that have events are put in front (session_order()). A thread without a contract, or whose
+ * contract has no budget left, waits for its turn in its class: there others would pay.
+ *
  * Whoever is in no session pays nothing: task_state.special and cpu_state.special, which are asked
  * anyway, are 0.
  */
@@ -52,44 +58,35 @@ static __always_inline u64 session_due_ns(const struct andante_page *page, u64 n
 		       : 0;
 }
 
-/* When the first of the thread's events is to be delivered, or AN_NEVER. */
-an_global u64 session_event_ns(struct task_struct *p __arg_trusted, struct task_state *ts)
+/* When the first event that is pending for the thread is due [ns]; AN_NEVER: none is. All that are
+ * due are delivered, if it is put into service. */
+an_global u64 session_event_ns(struct task_struct *p __arg_trusted, struct task_state *ts,
+			       u64 now_ns, bool delivers)
 {
-	const struct andante_page *page = session_page(p);
+	struct andante_page *page = session_page(p);
 	u64 first_ns = AN_NEVER;
 	u32 service;
 
 	if (!page || !ts)
-		return first_ns;
+		return AN_NEVER;
 	for (service = 0; service < ANDANTE_SERVICES; service++) {
-		u64 deliver_ns = an_once(page->events[service].deliver_ns);
+		u32 raised = an_once(page->events[service].raised);
+		u64 due_ns = an_once(page->events[service].deliver_ns);
 
-		if (an_once(page->events[service].raised) != ts->delivered[service] &&
-		    deliver_ns < first_ns)
-			first_ns = deliver_ns;
+		if (raised == ts->delivered[service])
+			continue;
+		if (due_ns < first_ns)
+			first_ns = due_ns;
+		if (delivers && due_ns <= now_ns)
+			page->delivered[service] = ts->delivered[service] = raised;
 	}
+	if (delivers)
+		page->read_ns = now_ns;
 	return first_ns;
 }
 
-/* The thread is put into service: all of its events that are due are delivered. */
-an_global int session_delivers(struct task_struct *p __arg_trusted, struct task_state *ts,
-			       u64 now_ns)
-{
-	struct andante_page *page = session_page(p);
-	u32 service;
-
-	if (!page || !ts)
-		return 0;
-	for (service = 0; service < ANDANTE_SERVICES; service++) {
-		u32 raised = an_once(page->events[service].raised);
-
-		if (raised != ts->delivered[service] &&
-		    an_once(page->events[service].deliver_ns) <= now_ns)
-			page->delivered[service] = ts->delivered[service] = raised;
-	}
-	page->read_ns = now_ns;
-	return 0;
-}
+/* Threads of a contract that are looked at for events: as many as there are in a session. */
+#define SESSION_LOOKS 1024
 
 /* A job begins of a thread that takes part in a session. */
 static __always_inline void session_job(struct task_struct *p, struct task_state *ts, u32 leaf,
@@ -138,15 +135,58 @@ an_global int special_job(struct task_struct *p __arg_trusted, struct task_state
  * [ns]: more than any of them can be behind another. */
 #define SESSION_AHEAD_NS (1ULL << 50)
 
+/* Those that wait in the queue of the contract, and have events, come first from now on. Called by
+ * its CPU, which looks again when the next event is due. */
+an_global int session_order(u32 cpu, u32 index)
+{
+	u64 queue = contract_queue(index), now_ns = an_kclock_ns(), next_ns = AN_NEVER;
+	u32 left = SESSION_LOOKS;
+	struct bpf_iter_scx_dsq it;
+
+	an_holder(index)->looks = 0;
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	an_while(left) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct task_state *ts = p ? bpf_task_storage_get(&task_states, p, 0, 0) : NULL;
+		u64 due_ns = AN_NEVER;
+
+		if (!ts)
+			break;
+		if (ts->declared.session && !ts->policy && !ts->ahead)
+			due_ns = session_event_ns(p, ts, now_ns, false);
+		if (due_ns <= now_ns) {
+			ts->ahead = 1;
+			scx_bpf_dsq_move_set_vtime(&it, ts->sfq.start - SESSION_AHEAD_NS);
+			scx_bpf_dsq_move_vtime(&it, p, queue, 0);
+		} else if (due_ns < next_ns) {
+			next_ns = due_ns;
+		}
+		left = an_opaque(left - 1);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	if (next_ns == AN_NEVER)
+		return 0;
+	an_holder(index)->looks = 1;
+	if (next_ns < cpu_state(cpu)->contract_check_ns)
+		cpu_state(cpu)->contract_check_ns = next_ns;
+	return 0;
+}
+
 /* The key of a task of a contract that threads hold, in the contract's queue. */
 an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state *ts, u32 leaf,
 			  u64 now_ns, u64 enq_flags)
 {
+	u64 due_ns;
+
 	if (!ts)
 		return 0;
 	if (ts->policy)
 		return leaf_policy_wants(ts, leaf, enq_flags);
-	ts->ahead = session_event_ns(p, ts) <= now_ns;
+	due_ns = session_event_ns(p, ts, now_ns, false);
+	ts->ahead = due_ns <= now_ns;
+	sink_waits(ts, ts->contract);
+	if (due_ns > now_ns && due_ns != AN_NEVER)
+		sink_looks(ts->contract, due_ns, now_ns);
 	return ts->ahead ? ts->sfq.start - SESSION_AHEAD_NS : ts->sfq.start;
 }
 
@@ -163,7 +203,8 @@ static __always_inline u64 contract_key(struct task_struct *p, struct task_state
 static __always_inline void session_raises(struct task_struct *p, struct task_state *ts,
 					   u32 contract, u64 now_ns)
 {
-	u64 event_ns = an_events_on && ts->special ? session_event_ns(p, ts) : AN_NEVER;
+	u64 event_ns =
+		an_events_on && ts->special ? session_event_ns(p, ts, now_ns, false) : AN_NEVER;
 
 	if (event_ns != AN_NEVER)
 		events_raise(contract, 0, event_ns, now_ns);

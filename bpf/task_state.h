@@ -38,6 +38,7 @@ struct task_state {
 	u32 delivered[ANDANTE_SERVICES]; /* events: how many had been raised */
 	u32 surges;			 /* that have been seen */
 	u32 ahead;			 /* it was queued before its siblings, for an event */
+	u32 sink;			 /* what it is called for as; 0: it is not */
 };
 
 struct {

@@ -95,6 +95,13 @@ enum andante_role {
 	ANDANTE_ROLE_INTERACTIVE = 4 /* answers people, at no pace of its own */
 };
 
+/* How andante_raise_now() calls the scheduler, the slowest first. */
+enum andante_call {
+	ANDANTE_CALL_SOCKET = 1,  /* the daemon is asked, and does it */
+	ANDANTE_CALL_GENERAL = 2, /* bpf(); a thread that has not joined asks the daemon */
+	ANDANTE_CALL_FAST = 3	  /* prctl() */
+};
+
 /* A connection to Andante. */
 typedef struct andante_session andante_session;
 /* A thread that takes part in a session. */
@@ -248,6 +255,30 @@ int andante_sink_free(andante_sink *sink);
 int andante_raise(andante_sink *sink, uint32_t service, uint64_t deliver_ns);
 
 /*
+ * Raises it as andante_raise does, and calls the scheduler, which sees the event at once, or when
+ * it is to be delivered, though the thread has been woken before and waits: it comes before those
+ * with whom it shares a promise, and nobody else is disturbed. A system call, which andante_calls
+ * names: a fast one takes some two getppid(), a general one three; asking the daemon takes longer,
+ * and may wait for its answer. Any thread, several at once. Errors: NO_SESSION; FORKED; NO_SERVICE;
+ * where the daemon is asked: LOST; LATE; SYSTEM; FAILED. After these the event is raised
+ * nevertheless.
+ */
+int andante_raise_now(andante_sink *sink, uint32_t service, uint64_t deliver_ns);
+
+/*
+ * From now on the thread has an event of this service whenever so many bytes have come to the
+ * socket since the last, a frame's worth; 0: whenever anything comes. What was subscribed to that
+ * socket before, by anybody, ends; so does this with the socket, with andante_unsubscribe, and when
+ * the thread leaves. The descriptor is passed to the daemon, which does not keep it. Any thread.
+ * Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is below 0; BAD_TERMS: it is no
+ * socket; SYSTEM: it may not be passed on; FAILED: the kernel cannot tell what comes to sockets.
+ */
+int andante_subscribe(andante_thread *thread, int fd, uint32_t service, uint32_t bytes);
+
+/* What comes to the socket is nobody's event any more. Any thread. Errors: as above. */
+int andante_unsubscribe(andante_thread *thread, int fd);
+
+/*
  * Returns 1 if an event of this service waits for the thread to be put into service, else 0. Any
  * thread. Errors: NO_SESSION; FORKED; NO_SERVICE.
  */
@@ -270,6 +301,15 @@ int andante_promise(andante_session *session, const struct andante_terms *terms,
 
 /* The promise is needed no more. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED. */
 int andante_withdraw(andante_session *session);
+
+/*
+ * Returns how andante_raise_now calls, enum andante_call: the fastest that there is. With a seccomp
+ * filter on when the session is opened the daemon is asked, for a filter may end who calls; a
+ * program that installs one later is to allow the calls that it makes. ANDANTE_CALL in the
+ * environment, as "fast", "general" or "socket", says which one is to be used where it is there.
+ * Any thread. Errors: NO_SESSION.
+ */
+int andante_calls(andante_session *session);
 
 /*
  * A file descriptor that is readable when there may be a notice, for poll and epoll; it stays the

@@ -98,10 +98,14 @@ _FUNCTIONS = {
     "sink_of": (c_void_p, c_void_p),
     "sink_free": (c_int, c_void_p),
     "raise": (c_int, c_void_p, c_uint32, c_uint64),
+    "raise_now": (c_int, c_void_p, c_uint32, c_uint64),
+    "subscribe": (c_int, c_void_p, c_int, c_uint32, c_uint32),
+    "unsubscribe": (c_int, c_void_p, c_int),
     "pending": (c_int, c_void_p, c_uint32),
     "foreground": (c_int, c_void_p, c_int),
     "promise": (c_int, c_void_p, POINTER(_Terms), POINTER(_Answer)),
     "withdraw": (c_int, c_void_p),
+    "calls": (c_int, c_void_p),
     "fd": (c_int, c_void_p),
     "next_notice": (c_int, c_void_p, POINTER(_Notice)),
     "last_message": (c_char_p,),
@@ -258,6 +262,14 @@ class Thread(_Handle):
         """Whether an event of this service waits for the thread."""
         return self._ask("pending", service) == 1
 
+    def subscribe(self, socket, service, frame_bytes=0):
+        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes."""
+        self._ask("subscribe", socket.fileno(), service, frame_bytes)
+
+    def unsubscribe(self, socket):
+        """What comes to the socket is nobody's event any more."""
+        self._ask("unsubscribe", socket.fileno())
+
     def sink(self):
         """Through which any thread of the process raises events for this one."""
         return Sink(None if self._handle is None else _CALLS["sink_of"](self._handle))
@@ -285,3 +297,7 @@ class Sink(_Handle):
     def raise_event(self, service, deliver_ns=0):
         """An event of this service, to be delivered then; 0: at once."""
         self._ask("raise", service, deliver_ns)
+
+    def raise_now(self, service, deliver_ns=0):
+        """The same, and calls the scheduler, which sees it though the thread has been woken before and waits."""
+        self._ask("raise_now", service, deliver_ns)

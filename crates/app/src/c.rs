@@ -8,7 +8,7 @@ mod errors;
 mod structs;
 
 use std::ffi::{c_char, c_int};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::errors::{Failure, NO_SESSION, code_of, explanation, keep, last_message};
@@ -209,6 +209,75 @@ pub unsafe extern "C" fn andante_raise(sink: *const Sink, service: u32, deliver_
     }
 }
 
+/// Raises an event, and calls.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_raise_now(
+    sink: *const Sink,
+    service: u32,
+    deliver_ns: u64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    match unsafe { sink.as_ref() } {
+        Some(sink) => done(|| sink.raise_now(service as usize, deliver_ns)),
+        None => NO_SESSION,
+    }
+}
+
+/// What comes to a socket raises events.
+///
+/// # Safety
+/// `thread` is NULL, or of [`andante_join`] and not freed; `fd` is not closed meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_subscribe(
+    thread: *const Thread,
+    fd: c_int,
+    service: u32,
+    bytes: u32,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    match unsafe { thread.as_ref() } {
+        Some(thread) => called(|| {
+            // SAFETY: by the caller's word.
+            let socket = unsafe { opened(fd) }?;
+            thread.subscribe(socket, service as usize, bytes)?;
+            Ok(0)
+        }),
+        None => NO_SESSION,
+    }
+}
+
+/// It raises none any more.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_unsubscribe(thread: *const Thread, fd: c_int) -> c_int {
+    // SAFETY: by the caller's word.
+    match unsafe { thread.as_ref() } {
+        Some(thread) => called(|| {
+            // SAFETY: by the caller's word.
+            thread.unsubscribe(unsafe { opened(fd) }?)?;
+            Ok(0)
+        }),
+        None => NO_SESSION,
+    }
+}
+
+/// A descriptor of the caller's.
+///
+/// # Safety
+/// It is not closed while it is used, if it is open at all.
+unsafe fn opened<'a>(fd: c_int) -> Result<BorrowedFd<'a>, Failure> {
+    if fd < 0 {
+        return Err(Failure::Invalid("the descriptor is below 0"));
+    }
+    // SAFETY: by the caller's word.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
 /// Whether an event waits.
 ///
 /// # Safety
@@ -271,6 +340,16 @@ pub unsafe extern "C" fn andante_withdraw(session: *const Session) -> c_int {
         Some(session) => done(|| session.withdraw()),
         None => NO_SESSION,
     }
+}
+
+/// How the scheduler is called.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_calls(session: *const Session) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { session.as_ref() }.map_or(NO_SESSION, |session| session.call() as c_int)
 }
 
 /// The descriptor to poll.

@@ -17,12 +17,14 @@
 //!
 //! A *session* is a connection to Andante's daemon. A thread that *joins* it shares a page of memory with
 //! the scheduler: to begin and end a cycle, to announce a surge, to raise an event for a thread, is a store or
-//! two there, and never a system call. What is declared needs no privilege, and takes from others no more than
+//! two there, and never a system call; but who does not want to wait until the scheduler looks next calls it
+//! ([`Sink::raise_now`]). What is declared needs no privilege, and takes from others no more than
 //! a program that behaves like a film would get anyway; a *promise* is another matter, and may be refused.
 //!
 //! Without the daemon [`Session::open`] fails with [`Error::NoDaemon`], and the program goes on without.
 
 mod c;
+mod call;
 mod error;
 mod fork;
 mod page;
@@ -33,6 +35,7 @@ mod wire;
 pub use andante_session::page::SERVICES;
 pub use andante_session::{Cycle, Granted, Notice, Offer, Role, Terms, Wish};
 
+pub use call::Call;
 pub use error::Error;
 pub use session::{Promised, Session, socket_path};
 pub use thread::{InCycle, Sink, Thread, in_ns, now_ns};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The session of a program.
 
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
@@ -11,6 +11,7 @@ use andante_session::{
 };
 use nix::unistd::{getpid, gettid};
 
+use crate::call::{self, Call};
 use crate::error::Error;
 use crate::fork;
 use crate::page::Mapped;
@@ -35,6 +36,9 @@ pub(crate) struct Shared {
     generation: u32,
     pid: i32,
     fd: RawFd,
+    call: Call,
+    /// That general calls run, if they are made.
+    program: Option<OwnedFd>,
 }
 
 /// The answer to a promise that was asked for.
@@ -57,16 +61,21 @@ impl Session {
         let until = Instant::now() + PATIENCE;
         let mut wire = Wire::connect(&socket_path(), until)?;
         let fd = wire.as_fd().as_raw_fd();
-        match wire.ask_until(&Request::Open(wish), until)? {
+        match wire.ask_until(&Request::Open(wish), None, until)? {
             (Answer::Opened(opened), _) if opened.version != VERSION => Err(other_version(&opened)),
-            (Answer::Opened(_), _) => Ok(Self {
-                shared: Arc::new(Shared {
-                    wire: Mutex::new(wire),
-                    generation: fork::generation(),
-                    pid: getpid().as_raw(),
-                    fd,
-                }),
-            }),
+            (Answer::Opened(opened), program) => {
+                let call = Call::choose(opened.calls);
+                Ok(Self {
+                    shared: Arc::new(Shared {
+                        wire: Mutex::new(wire),
+                        generation: fork::generation(),
+                        pid: getpid().as_raw(),
+                        fd,
+                        call,
+                        program: program.ok().filter(|_| call == Call::General),
+                    }),
+                })
+            }
             _ => Err(strange()),
         }
     }
@@ -92,6 +101,11 @@ impl Session {
             }
             _ => Err(strange()),
         }
+    }
+
+    /// How [`Sink::raise_now`](crate::Sink::raise_now) calls the scheduler.
+    pub fn call(&self) -> Call {
+        self.shared.call
     }
 
     /// Whether the program has its user's attention.
@@ -168,8 +182,33 @@ impl Shared {
         self.generation != fork::generation() || getpid().as_raw() != self.pid
     }
 
+    /// How the scheduler is called.
+    pub fn call(&self) -> Call {
+        self.call
+    }
+
+    /// Calls for a thread, whose number and sink these are, otherwise than fast.
+    ///
+    /// # Errors
+    /// The daemon is asked, and does not do it.
+    pub fn call_for(&self, thread: u32, sink: u32, deliver_ns: u64) -> Result<(), Error> {
+        let program = self.program.as_ref();
+        if program.is_some_and(|program| call::general(program, sink, deliver_ns)) {
+            return Ok(());
+        }
+        self.done(&Request::Look { thread, deliver_ns })
+    }
+
     fn ask(&self, request: &Request) -> Result<Answered, Error> {
         self.wire()?.ask(request)
+    }
+
+    /// Asks for what is done with a descriptor, which goes along.
+    pub fn done_with(&self, request: &Request, fd: BorrowedFd<'_>) -> Result<(), Error> {
+        match self.wire()?.ask_with(request, fd)? {
+            (Answer::Done {}, _) => Ok(()),
+            _ => Err(strange()),
+        }
     }
 
     /// Asks for what is answered with no more than that it is done.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A thread of a session: its cycles, and events for it. All of it is memory that the scheduler reads.
 
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Weak};
 
 use andante_session::Request;
+use andante_session::page::SERVICES;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::call::{self, Call};
 use crate::error::Error;
 use crate::page::Mapped;
 use crate::session::Shared;
@@ -43,11 +46,14 @@ impl Drop for InCycle<'_> {
 }
 
 impl Thread {
+    /// The calling thread, which has joined.
     pub(crate) fn new(session: Arc<Shared>, number: u32, page: Mapped) -> Self {
+        let page = Arc::new(page);
+        call::joins(&page);
         Self {
             session,
             number,
-            page: Arc::new(page),
+            page,
         }
     }
 
@@ -118,7 +124,42 @@ impl Thread {
     pub fn sink(&self) -> Sink {
         Sink {
             page: self.page.clone(),
+            call: self.session.call(),
+            session: Arc::downgrade(&self.session),
+            thread: self.number,
         }
+    }
+
+    /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
+    /// the last; 0: whenever anything comes. It takes the place of what was subscribed to that socket before, by
+    /// anybody, and ends with the socket, with [`Thread::unsubscribe`], or when the thread leaves.
+    ///
+    /// # Errors
+    /// [`Error::NoService`]; [`Error::Refused`] for what is no socket, and where the kernel cannot tell what comes
+    /// to one; [`Error::System`] where the descriptor may not be passed on.
+    pub fn subscribe(
+        &self,
+        socket: BorrowedFd<'_>,
+        service: usize,
+        bytes: u32,
+    ) -> Result<(), Error> {
+        if service >= SERVICES {
+            return Err(Error::NoService(service));
+        }
+        let request = Request::Subscribe {
+            thread: self.number,
+            service: service as u32,
+            bytes,
+        };
+        self.session.done_with(&request, socket)
+    }
+
+    /// What comes to the socket is nobody's event any more.
+    ///
+    /// # Errors
+    /// Nobody has subscribed; as above.
+    pub fn unsubscribe(&self, socket: BorrowedFd<'_>) -> Result<(), Error> {
+        self.session.done_with(&Request::Unsubscribe, socket)
     }
 
     /// Whether an event of the service waits for the thread to be put into service.
@@ -155,6 +196,10 @@ impl Drop for Thread {
 #[derive(Debug, Clone)]
 pub struct Sink {
     page: Arc<Mapped>,
+    call: Call,
+    /// Whoever may raise an event keeps no session open.
+    session: Weak<Shared>,
+    thread: u32,
 }
 
 impl Sink {
@@ -169,5 +214,24 @@ impl Sink {
         event.deliver_ns.store(deliver_ns, Relaxed);
         event.raised.fetch_add(1, Release);
         Ok(())
+    }
+    /// The same, and calls the scheduler, which sees it at once, or when it is to be delivered, though the thread
+    /// has been woken before and waits: it comes before those with whom it shares a promise. Where it cannot be
+    /// called for, it is as if it were only raised. [`Session::call`](crate::Session::call) says what that takes.
+    ///
+    /// # Errors
+    /// As above; where the daemon is asked, what that may fail with: it has been raised nevertheless.
+    pub fn raise_now(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
+        self.raise(service, deliver_ns)?;
+        let sink = self.page.page()?.sink.load(Relaxed);
+        if sink == 0 {
+            return Ok(());
+        }
+        if self.call == Call::Fast {
+            call::fast(sink, deliver_ns);
+            return Ok(());
+        }
+        let session = self.session.upgrade().ok_or(Error::Lost)?;
+        session.call_for(self.thread, sink, deliver_ns)
     }
 }

@@ -3,7 +3,7 @@
 //! meanwhile are kept.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use andante_session::{Answer, Notice, Request, Said};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, connect, recvmsg,
-    send, socket,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr,
+    connect, recvmsg, sendmsg, socket,
 };
 
 use crate::error::Error;
@@ -80,15 +80,25 @@ impl Wire {
 
     /// Asks, and waits for the answer; with what came along.
     pub fn ask(&mut self, request: &Request) -> Result<Answered, Error> {
-        self.ask_until(request, Instant::now() + PATIENCE)
+        self.ask_until(request, None, Instant::now() + PATIENCE)
+    }
+
+    /// The same, with a descriptor that goes along.
+    pub fn ask_with(&mut self, request: &Request, fd: BorrowedFd<'_>) -> Result<Answered, Error> {
+        self.ask_until(request, Some(fd), Instant::now() + PATIENCE)
     }
 
     /// The same, which waits until then.
-    pub fn ask_until(&mut self, request: &Request, until: Instant) -> Result<Answered, Error> {
+    pub fn ask_until(
+        &mut self,
+        request: &Request,
+        fd: Option<BorrowedFd<'_>>,
+        until: Instant,
+    ) -> Result<Answered, Error> {
         if self.lost {
             return Err(Error::Lost);
         }
-        let outcome = self.exchange(request, until);
+        let outcome = self.exchange(request, fd, until);
         if matches!(outcome, Err(Error::Lost | Error::Late(_))) {
             self.close();
         }
@@ -113,12 +123,17 @@ impl Wire {
         })
     }
 
-    fn exchange(&mut self, request: &Request, until: Instant) -> Result<Answered, Error> {
+    fn exchange(
+        &mut self,
+        request: &Request,
+        fd: Option<BorrowedFd<'_>>,
+        until: Instant,
+    ) -> Result<Answered, Error> {
         self.fds.clear();
         self.refused_fd = false;
         let mut line = serde_json::to_vec(request).map_err(|_| Error::Lost)?;
         line.push(b'\n');
-        match self.send(&line, until) {
+        match self.send(&line, fd, until) {
             // Whoever is turned away at the door is told why, and that is still to be read.
             Ok(()) | Err(Error::Lost) => {}
             Err(error) => return Err(error),
@@ -135,10 +150,34 @@ impl Wire {
         }
     }
 
-    fn send(&mut self, mut line: &[u8], until: Instant) -> Result<(), Error> {
+    /// The descriptor goes along with the first byte.
+    fn send(
+        &mut self,
+        mut line: &[u8],
+        mut fd: Option<BorrowedFd<'_>>,
+        until: Instant,
+    ) -> Result<(), Error> {
         while !line.is_empty() {
-            match send(self.stream.as_raw_fd(), line, MsgFlags::MSG_NOSIGNAL) {
-                Ok(sent) => line = &line[sent..],
+            let fds = fd.map(|fd| [fd.as_raw_fd()]);
+            let along = fds.as_ref().map(|fds| ControlMessage::ScmRights(fds));
+            let sent = sendmsg::<()>(
+                self.stream.as_raw_fd(),
+                &[IoSlice::new(line)],
+                along.as_slice(),
+                MsgFlags::MSG_NOSIGNAL,
+                None,
+            );
+            match sent {
+                Ok(sent) => {
+                    line = &line[sent..];
+                    fd = None;
+                }
+                // Of the descriptor, not of the connection.
+                Err(errno @ (nix::Error::EBADF | nix::Error::EPERM | nix::Error::EACCES))
+                    if fd.is_some() =>
+                {
+                    return Err(Error::system("pass the socket to Andante")(errno.into()));
+                }
                 Err(nix::Error::EINTR) => {}
                 Err(nix::Error::EAGAIN) => self.wait(PollFlags::POLLOUT, until)?,
                 Err(_) => return Err(Error::Lost),

@@ -37,11 +37,14 @@ fn the_published_page_is_ours() {
         ("version", offset_of!(Page, version)),
         ("session", offset_of!(Page, session)),
         ("thread", offset_of!(Page, thread)),
+        ("sink", offset_of!(Page, sink)),
         ("deadline_ns", offset_of!(Page, deadline_ns)),
         ("begun_ns", offset_of!(Page, begun_ns)),
         ("worked_ns", offset_of!(Page, worked_ns)),
         ("cycles", offset_of!(Page, cycles)),
         ("surges", offset_of!(Page, surges)),
+        ("calls_for", offset_of!(Page, calls_for)),
+        ("calls_ns", offset_of!(Page, calls_ns)),
         ("events", offset_of!(Page, events)),
         ("delivered", offset_of!(Page, delivered)),
         ("read_ns", offset_of!(Page, read_ns)),
@@ -56,8 +59,17 @@ fn a_c_program_says_all_that_there_is_to_say() {
     let program = workshop.program("everything.c", &[]);
     passes(&program, &[], &served.socket, &[]);
     passes(&program, &["nobody"], Path::new(NOBODY), &[]);
+    passes(&program, &[], &served.socket, &[("ANDANTE_CALL", "socket")]);
     let kernel = served.end();
     assert!(kernel.declared.is_empty() && kernel.made.is_empty());
+    let bytes: Vec<_> = kernel
+        .subscribed
+        .iter()
+        .map(|one| one.map(|one| one.bytes))
+        .collect();
+    assert_eq!(bytes[..2], [Some(30_000), None]);
+    // Three threads have called for one, by the daemon.
+    assert!(kernel.looked_at.len() >= 3, "{:?}", kernel.looked_at);
 }
 
 #[test]
@@ -157,7 +169,7 @@ fn the_library_has_its_soname_and_exports_what_the_header_names() {
         .collect();
     named.sort_unstable();
     assert_eq!(exported, named);
-    assert_eq!(named.len(), 20);
+    assert_eq!(named.len(), 24);
 }
 
 #[test]
@@ -169,17 +181,19 @@ fn the_guide_s_code_compiles() {
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap())
         .collect();
-    assert_eq!(code.len(), 3);
+    assert_eq!(code.len(), 4);
     let outline = format!(
         "#include <andante.h>\n#include <pthread.h>\n#include <stdio.h>\n\
          int wait_for_frame(void);\nvoid draw(void);\nvoid frames(void);\n\
-         void others(andante_session *session, andante_sink *sink, pthread_cond_t there_is_work);\n\
+         void others(andante_session *session, andante_thread *thread, andante_sink *sink,\n\
+         pthread_cond_t there_is_work, int socket, unsigned frame_bytes);\n\
          int wait_for_frame(void)\n{{\n\treturn 0;\n}}\nvoid draw(void)\n{{\n}}\n\
          void frames(void)\n{{\n{}}}\n\
-         void others(andante_session *session, andante_sink *sink, pthread_cond_t there_is_work)\n\
-         {{\n{}{{{}}}\n}}\n\
+         void others(andante_session *session, andante_thread *thread, andante_sink *sink,\n\
+         pthread_cond_t there_is_work, int socket, unsigned frame_bytes)\n\
+         {{\n{}{}{{{}}}\n}}\n\
          int main(void)\n{{\n\tframes();\n\treturn 0;\n}}\n",
-        code[0], code[1], code[2]
+        code[0], code[1], code[2], code[3]
     );
     let source = workshop.folder().join("guide.c");
     std::fs::write(&source, outline).unwrap();

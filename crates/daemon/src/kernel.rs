@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The scheduler in the kernel, as the books need it. A seam for tests, which stand in for it.
 
+use std::os::fd::{BorrowedFd, OwnedFd};
+
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::session::Declared;
+use andante_sched::session::{Calls, Declared, Source};
 use andante_sched::{LeafPolicy, PolicyError, Scheduler};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
@@ -61,6 +63,32 @@ pub trait Kernel {
     /// # Errors
     /// There is no such thread, or the kernel cannot keep the page at hand.
     fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError>;
+
+    /// Hears fast calls from now on, or not any more; the ways in which programs may call.
+    fn hear_calls(&mut self, on: bool) -> Calls;
+
+    /// The program that general calls run; none can be passed on if this fails.
+    fn call_program(&self) -> Option<OwnedFd>;
+
+    /// Looks then, or at once if that is past, whether the thread that is called for as `sink` waits behind
+    /// others, and has an event.
+    ///
+    /// # Errors
+    /// Only such as should never be.
+    fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError>;
+
+    /// Lets a thread have an event whenever so much has come to the socket; none: nobody has.
+    ///
+    /// # Errors
+    /// It is no socket, or the kernel cannot tell.
+    fn subscribe(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError>;
+
+    /// Looks at no socket any more.
+    fn hear_no_sources(&mut self);
 
     /// Frees what has ended.
     ///
@@ -121,6 +149,30 @@ impl Kernel for Scheduler {
 
     fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
         Self::share_page(self, tid, page)
+    }
+
+    fn hear_calls(&mut self, on: bool) -> Calls {
+        Self::hear_calls(self, on)
+    }
+
+    fn call_program(&self) -> Option<OwnedFd> {
+        Self::call_program(self).ok()
+    }
+
+    fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
+        Self::look(self, sink, deliver_ns)
+    }
+
+    fn subscribe(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        Self::subscribe(self, socket, source)
+    }
+
+    fn hear_no_sources(&mut self) {
+        Self::hear_no_sources(self);
     }
 
     fn sweep(&mut self) -> Result<(), CallError> {

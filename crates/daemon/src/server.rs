@@ -33,7 +33,7 @@ use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Reply, Request};
-use crate::sessions::{self, Answering};
+use crate::sessions::{self, Answering, Session, Sinks};
 
 /// How often the books are compared with the kernel and the machine.
 const LOOK: Duration = Duration::from_secs(1);
@@ -70,6 +70,7 @@ pub struct Daemon<H> {
     accounts_looked: Instant,
     /// Of the session that was opened last.
     session: u32,
+    sinks: Sinks,
     /// Whether the scheduler knows what policies classes were given before it was loaded.
     policies_told: bool,
 }
@@ -97,6 +98,7 @@ impl<H: Host> Daemon<H> {
             looked: Instant::now(),
             accounts_looked: Instant::now(),
             session: 0,
+            sinks: Sinks::default(),
             policies_told: false,
         })
     }
@@ -136,7 +138,8 @@ impl<H: Host> Daemon<H> {
 
     fn end_session(&mut self, kernel: &mut dyn Kernel, mut connection: Connection) {
         if let Some(session) = connection.session.take() {
-            session.end(&mut self.books, &self.host, kernel, connection.peer);
+            let (books, sinks) = (&mut self.books, &mut self.sinks);
+            session.end(books, &self.host, kernel, sinks, connection.peer);
         }
     }
 
@@ -181,6 +184,14 @@ impl<H: Host> Daemon<H> {
         self.close_those_over(kernel);
         if self.connections.iter().any(|one| one.session.is_some()) {
             self.notify(kernel);
+        } else {
+            // Not as soon as the last one has ended: to begin and stop hearing takes a while.
+            kernel.hear_calls(false);
+        }
+        let subscribed =
+            |one: &Connection| one.session.as_ref().is_some_and(Session::is_subscribed);
+        if !self.connections.iter().any(subscribed) {
+            kernel.hear_no_sources();
         }
     }
 
@@ -251,6 +262,7 @@ impl<H: Host> Daemon<H> {
             return;
         };
         if let Some(request) = sessions::parse(&line) {
+            let passed = self.connections[at].take_passed();
             let others = match request {
                 andante_session::Request::Open(_) => self.sessions_of(peer),
                 _ => [0, 0],
@@ -262,6 +274,8 @@ impl<H: Host> Daemon<H> {
                 kernel: &mut *kernel,
                 peer,
                 number: &mut self.session,
+                sinks: &mut self.sinks,
+                passed,
             };
             let connection = &mut self.connections[at];
             let (answer, fd) = sessions::answer(&mut connection.session, request, &mut with);

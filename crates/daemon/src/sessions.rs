@@ -7,15 +7,20 @@
 //! matter, and judged like every contract; the threads of the session hold it together.
 
 mod page;
+mod sinks;
 mod terms;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use andante_sched::contracts::CallError;
+use andante_sched::session::Source;
+use andante_session::page::SERVICES;
 use andante_session::{
-    Answer, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
 };
 
+use self::page::Made;
+pub use self::sinks::Sinks;
 use crate::books::Books;
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
@@ -38,6 +43,8 @@ struct Member {
     number: u32,
     tid: i32,
     started: u64,
+    /// What it is called for as; 0: it is not.
+    sink: u32,
 }
 
 impl Member {
@@ -69,6 +76,8 @@ pub struct Session {
     members: Vec<Member>,
     joined: u32,
     foreground: bool,
+    /// A socket has been a source of it.
+    subscribed: bool,
     promised: Option<Holds>,
 }
 
@@ -80,6 +89,9 @@ pub struct Answering<'a> {
     pub peer: Peer,
     /// Of the next session.
     pub number: &'a mut u32,
+    pub sinks: &'a mut Sinks,
+    /// The descriptor that has come along with the request.
+    pub passed: Option<OwnedFd>,
     /// Sessions that the user has, and that all have: for `open` alone.
     pub others: [usize; 2],
 }
@@ -102,12 +114,18 @@ pub fn answer(
         (None, Request::Open(wish)) => open(wish, with).map(|opened| {
             let number = opened.number;
             *session = Some(opened);
+            let program = with.kernel.call_program();
+            let calls = Calls {
+                fast: with.kernel.hear_calls(true).fast,
+                general: program.is_some(),
+            };
             let version = VERSION;
             let answer = Answer::Opened(Opened {
                 version,
                 session: number,
+                calls,
             });
-            (answer, None)
+            (answer, program)
         }),
         (Some(_), Request::Open(_)) => Err(fault(
             FaultKind::NoSession,
@@ -157,6 +175,7 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         members: Vec::new(),
         joined: 0,
         foreground: false,
+        subscribed: false,
         promised: None,
     })
 }
@@ -168,6 +187,13 @@ impl Session {
             Request::Open(_) => unreachable!("answered before"),
             Request::Join { thread, cycle } => self.join(thread, cycle, with),
             Request::Leave { thread } => self.leave(thread, with).map(done),
+            Request::Look { thread, deliver_ns } => self.look(thread, deliver_ns, with).map(done),
+            Request::Subscribe {
+                thread,
+                service,
+                bytes,
+            } => self.subscribe(thread, service, bytes, with).map(done),
+            Request::Unsubscribe => unsubscribe(with).map(done),
             Request::Foreground { on } => {
                 self.foreground = on;
                 Ok(done(()))
@@ -198,19 +224,9 @@ impl Session {
             return Err(fault(FaultKind::Full, message));
         }
         let number = self.joined + 1;
-        let page = page::make(self.number, number).map_err(|error| {
-            fault(
-                FaultKind::Failed,
-                format!("no page can be made for the thread: {error}"),
-            )
-        })?;
-        let declared = terms::declared(self.number, &cycle);
-        let declared = with.kernel.declare(thread.tid, Some(declared));
-        declared.map_err(|error| failed(seen, &error))?;
-        if let Err(error) = with.kernel.share_page(thread.tid, page.address()) {
-            let _ = with.kernel.declare(thread.tid, None);
-            return Err(failed(seen, &error));
-        }
+        let sink = with.sinks.take();
+        let page = self.share_page([seen, thread.tid], number, sink, &cycle, with);
+        let page = page.inspect_err(|_| with.sinks.give_back(sink))?;
         if let Some(held) = &self.promised {
             with.books
                 .takes_part(with.kernel, with.peer.caller, &held.name, thread.tid);
@@ -220,9 +236,36 @@ impl Session {
             number,
             tid: thread.tid,
             started: thread.started,
+            sink,
         });
         let joined = Answer::Joined(Joined { thread: number });
         Ok((joined, Some(page.into_fd())))
+    }
+
+    /// The kernel is told of a thread that joins, as this number of the session and this sink; its page. The
+    /// program calls it by the first number, the kernel by the second.
+    fn share_page(
+        &self,
+        [seen, tid]: [i32; 2],
+        number: u32,
+        sink: u32,
+        cycle: &Cycle,
+        with: &mut Answering<'_>,
+    ) -> Result<Made, Fault> {
+        let page = page::make(self.number, number, sink).map_err(|error| {
+            fault(
+                FaultKind::Failed,
+                format!("no page can be made for the thread: {error}"),
+            )
+        })?;
+        let declared = terms::declared(self.number, cycle, sink);
+        let declared = with.kernel.declare(tid, Some(declared));
+        declared.map_err(|error| failed(seen, &error))?;
+        if let Err(error) = with.kernel.share_page(tid, page.address()) {
+            let _ = with.kernel.declare(tid, None);
+            return Err(failed(seen, &error));
+        }
+        Ok(page)
     }
 
     /// The thread that the program calls so.
@@ -260,12 +303,58 @@ impl Session {
         Ok(thread)
     }
 
-    fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
+    /// Where the thread of this number is among those that take part.
+    fn position(&self, number: u32) -> Result<usize, Fault> {
         let at = self.members.iter().position(|m| m.number == number);
-        let Some(at) = at else {
+        at.ok_or_else(|| {
             let message = format!("no thread of number {number} takes part in this session");
-            return Err(fault(FaultKind::NoThread, message));
+            fault(FaultKind::NoThread, message)
+        })
+    }
+
+    fn look(&self, number: u32, deliver_ns: u64, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let sink = self.members[self.position(number)?].sink;
+        if sink == 0 {
+            let message =
+                "so many threads take part in sessions that this one cannot be called for";
+            return Err(fault(FaultKind::Full, message));
+        }
+        let looked = with.kernel.look(sink, deliver_ns);
+        looked.map_err(|error| fault(FaultKind::Failed, error.to_string()))
+    }
+
+    fn subscribe(
+        &mut self,
+        number: u32,
+        service: u32,
+        bytes: u32,
+        with: &mut Answering<'_>,
+    ) -> Result<(), Fault> {
+        let tid = self.members[self.position(number)?].tid;
+        if service as usize >= SERVICES {
+            let message = format!("there is no service {service}: they are numbered from 0 to 3");
+            return Err(fault(FaultKind::BadTerms, message));
+        }
+        let source = Source {
+            tid,
+            session: self.number,
+            service,
+            bytes,
         };
+        let socket = socket_of(with)?;
+        let subscribed = with.kernel.subscribe(socket.as_fd(), Some(source));
+        subscribed.map_err(|error| unheard(&error))?;
+        self.subscribed = true;
+        Ok(())
+    }
+
+    /// Whether data on a socket may be a source of it.
+    pub fn is_subscribed(&self) -> bool {
+        self.subscribed
+    }
+
+    fn leave(&mut self, number: u32, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let at = self.position(number)?;
         let member = self.members.swap_remove(at);
         self.lets_go(&member, with);
         Ok(())
@@ -280,6 +369,7 @@ impl Session {
         if is_there {
             let _ = with.kernel.declare(tid, None);
         }
+        with.sinks.give_back(member.sink);
         match promised {
             Some(name) if is_there => with.books.leaves(with.kernel, caller, name, tid),
             Some(name) => {
@@ -369,11 +459,19 @@ impl Session {
     }
 
     /// The connection is gone.
-    pub fn end(mut self, books: &mut Books, host: &dyn Host, kernel: &mut dyn Kernel, peer: Peer) {
+    pub fn end(
+        mut self,
+        books: &mut Books,
+        host: &dyn Host,
+        kernel: &mut dyn Kernel,
+        sinks: &mut Sinks,
+        peer: Peer,
+    ) {
         for member in &self.members {
             if member.is_there(host) {
                 let _ = kernel.declare(member.tid, None);
             }
+            sinks.give_back(member.sink);
         }
         self.withdraw(books, host, kernel, peer);
     }
@@ -394,6 +492,33 @@ impl Session {
             }
         }
     }
+}
+
+/// The socket that the request is about.
+fn socket_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
+    let passed = with.passed.take().ok_or_else(|| {
+        let message = "no descriptor has come along: pass the socket's with the request (SCM_RIGHTS), which \
+                       some sandboxes forbid";
+        fault(FaultKind::BadRequest, message)
+    })?;
+    if nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_err() {
+        let message = "the descriptor is no socket's: only what comes to one is seen";
+        return Err(fault(FaultKind::BadTerms, message));
+    }
+    Ok(passed)
+}
+
+fn unsubscribe(with: &mut Answering<'_>) -> Result<(), Fault> {
+    let socket = socket_of(with)?;
+    let removed = with.kernel.subscribe(socket.as_fd(), None);
+    removed.map_err(|error| unheard(&error))
+}
+
+fn unheard(error: &CallError) -> Fault {
+    fault(
+        FaultKind::Failed,
+        format!("what comes to this socket cannot be seen here: {error}"),
+    )
 }
 
 fn fault(kind: FaultKind, message: impl Into<String>) -> Fault {

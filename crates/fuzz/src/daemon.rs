@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use andante_daemon::{
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::session::Declared;
+use andante_sched::session::{Calls, Declared, Source};
 use andante_sched::{LeafPolicy, PolicyError};
 
 const CPUS: u32 = 4;
@@ -120,6 +121,32 @@ impl Kernel for Moody<'_> {
     fn share_page(&mut self, tid: i32, page: *const u8) -> Result<(), CallError> {
         self.ask()?;
         self.kernel.share_page(tid, page)
+    }
+
+    fn hear_calls(&mut self, on: bool) -> Calls {
+        self.kernel.hear_calls(on)
+    }
+
+    fn call_program(&self) -> Option<OwnedFd> {
+        self.kernel.call_program()
+    }
+
+    fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
+        self.ask()?;
+        self.kernel.look(sink, deliver_ns)
+    }
+
+    fn subscribe(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        self.ask()?;
+        self.kernel.subscribe(socket, source)
+    }
+
+    fn hear_no_sources(&mut self) {
+        self.kernel.hear_no_sources();
     }
 
     fn sweep(&mut self) -> Result<(), CallError> {

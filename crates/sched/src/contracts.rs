@@ -42,6 +42,7 @@ mod call {
     pub const SWEEP: u32 = 5;
     pub const NEST: u32 = 6;
     pub const DECLARE: u32 = 7;
+    pub const LOOK: u32 = 8;
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
@@ -365,9 +366,22 @@ impl Scheduler {
         let mut call = named(call::DECLARE, ContractName(0));
         call.pid = tid;
         call.session = declared.session;
+        call.sink = declared.sink;
         call.promise.period_ns = declared.period_ns.into();
         call.promise.deadline_rel_ns = declared.deadline_ns.into();
         call.promise.budget_ns = declared.budget_ns.into();
+        self.call(call).map(|_| ())
+    }
+
+    /// Has the scheduler look then \[ns of CLOCK_MONOTONIC\], or at once if that is past, whether the thread that
+    /// is called for as `sink` waits behind others of its contract, and has an event.
+    ///
+    /// # Errors
+    /// Only such as should never be.
+    pub fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
+        let mut call = named(call::LOOK, ContractName(0));
+        call.sink = sink;
+        call.deliver_ns = deliver_ns;
         self.call(call).map(|_| ())
     }
 

@@ -180,6 +180,42 @@ impl Object {
         }
     }
 
+    /// What is noted with sockets.
+    pub fn sources(&self) -> &libbpf_rs::MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.sources,
+            Self::Several(skel) => &skel.maps.sources,
+            Self::Events(skel) => &skel.maps.sources,
+        }
+    }
+
+    /// The program that sees what comes to sockets.
+    pub fn source_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_data_comes,
+            Self::Several(skel) => &skel.progs.andante_data_comes,
+            Self::Events(skel) => &skel.progs.andante_data_comes,
+        }
+    }
+
+    /// The program that hears fast calls.
+    pub fn fast_call_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_fast_call,
+            Self::Several(skel) => &skel.progs.andante_fast_call,
+            Self::Events(skel) => &skel.progs.andante_fast_call,
+        }
+    }
+
+    /// The program that general calls run.
+    pub fn call_program(&self) -> &ProgramMut<'static> {
+        match self {
+            Self::One(skel) => &skel.progs.andante_call,
+            Self::Several(skel) => &skel.progs.andante_call,
+            Self::Events(skel) => &skel.progs.andante_call,
+        }
+    }
+
     /// The program that does what is asked for.
     pub fn contract_program(&self) -> &ProgramMut<'static> {
         match self {

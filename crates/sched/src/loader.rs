@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::btf::types::{Func, Typedef};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
@@ -138,6 +138,12 @@ pub struct Scheduler {
     link: Option<Link>,
     /// Of the programs that see what goes over sockets; none without binding.
     _sockets: Vec<Link>,
+    /// Of the program that hears fast calls; none while there is no session.
+    pub(crate) fast_call: Option<Link>,
+    /// Whether this kernel has what that is attached to.
+    pub(crate) may_call_fast: bool,
+    /// Of the program that sees what comes to sockets; none while nobody has subscribed.
+    pub(crate) data_comes: Option<Link>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -235,6 +241,11 @@ macro_rules! put_in_charge {
         }
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
+        $open.progs.andante_data_comes.set_autoload(ready);
+        $open
+            .progs
+            .andante_fast_call
+            .set_autoload(have_prctl_hook());
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from($options.slice_us) * 1_000;
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
@@ -313,6 +324,9 @@ impl Scheduler {
             events: options.events,
             link: Some(link),
             _sockets: sockets,
+            fast_call: None,
+            data_comes: None,
+            may_call_fast: have_prctl_hook(),
         })
     }
 
@@ -353,6 +367,14 @@ fn have_tracepoints<const COUNT: usize>(names: [&str; COUNT]) -> [bool; COUNT] {
         let name = format!("btf_trace_{name}");
         btf.as_ref()
             .is_ok_and(|btf| btf.type_by_name::<Typedef<'_>>(&name).is_some())
+    })
+}
+
+/// Does the kernel have the hook that fast calls pass?
+fn have_prctl_hook() -> bool {
+    Btf::from_vmlinux().is_ok_and(|btf| {
+        btf.type_by_name::<Func<'_>>("security_task_prctl")
+            .is_some()
     })
 }
 

@@ -14,6 +14,6 @@ mod protocol;
 
 pub use mapped::Mapped;
 pub use protocol::{
-    Answer, Cycle, Fault, FaultKind, Granted, Joined, Notice, Offer, Opened, Request, Role, Said,
-    Terms, VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Offer, Opened, Request, Role,
+    Said, Terms, VERSION, Wish,
 };

@@ -3,11 +3,16 @@
 //!
 //! ```text
 //! {"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667,"budget_ns":9000000}}
-//! {"opened":{"version":1,"session":7}}
+//! {"opened":{"version":1,"session":7,"calls":{"fast":true,"general":true}}}
+//!                                            with the general call's program, if there is one
 //! {"op":"join","thread":4711}
 //! {"joined":{"thread":1}}                    with the page's file descriptor (SCM_RIGHTS)
 //! {"op":"promise","terms":{"budget_ns":9500000,"period_ns":16666667}}
 //! {"granted":{"name":"game-4711","terms":{…}}}   or   {"offer":{"terms":{…},"reason":"…"}}
+//! {"op":"look","thread":1}                   by who cannot call otherwise
+//! {"done":{}}
+//! {"op":"subscribe","thread":1,"service":0,"bytes":30000}
+//! {"done":{}}                                asked with the socket's file descriptor
 //! {"notice":{"exhausted":{"times":3}}}       at any time
 //! ```
 //!
@@ -37,6 +42,28 @@ pub enum Request {
         /// The number that its answer to `join` gave it.
         thread: u32,
     },
+    /// The scheduler is to look whether the thread waits behind others, and has an event: for who cannot call
+    /// (`page.h`).
+    Look {
+        /// The number that its answer to `join` gave it.
+        thread: u32,
+        /// When the event is to be delivered \[ns of CLOCK_MONOTONIC\]; 0: at once.
+        #[serde(default, skip_serializing_if = "is_at_once")]
+        deliver_ns: u64,
+    },
+    /// The thread has an event whenever so much has come to the socket whose descriptor comes along (SCM_RIGHTS),
+    /// in the place of what was subscribed to that before. The daemon does not keep the descriptor.
+    Subscribe {
+        /// The number that its answer to `join` gave it.
+        thread: u32,
+        /// Which sort of event.
+        service: u32,
+        /// A frame's worth [bytes]; 0: whatever comes.
+        #[serde(default)]
+        bytes: u32,
+    },
+    /// Nobody has, whenever something comes to the socket whose descriptor comes along.
+    Unsubscribe,
     /// Whether the program has its user's attention.
     Foreground {
         /// It has.
@@ -157,6 +184,11 @@ pub struct Terms {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's own convention
+fn is_at_once(deliver_ns: &u64) -> bool {
+    *deliver_ns == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as above
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -182,7 +214,7 @@ pub enum Answer {
     Opened(Opened),
     /// The thread takes part; its page comes along.
     Joined(Joined),
-    /// It is done: to `leave`, `foreground` and `withdraw`.
+    /// It is done: to `leave`, `look`, `foreground` and `withdraw`.
     Done {},
     /// Yes.
     Granted(Granted),
@@ -199,6 +231,20 @@ pub struct Opened {
     pub version: u32,
     /// Number of the session.
     pub session: u32,
+    /// How its threads may call the scheduler, beside `look`.
+    #[serde(default)]
+    pub calls: Calls,
+}
+
+/// Ways to call the scheduler (`page.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Calls {
+    /// By `prctl`.
+    #[serde(default)]
+    pub fast: bool,
+    /// By running the program whose descriptor comes along.
+    #[serde(default)]
+    pub general: bool,
 }
 
 /// A thread that has joined.

@@ -34,6 +34,11 @@ OTHERWISE int sim_leave(uint32_t task)
 	return REFUSED;
 }
 
+OTHERWISE void sim_call(uint32_t task, uint64_t deliver_ns)
+{
+	(void)task, (void)deliver_ns;
+}
+
 OTHERWISE void sim_scribble(uint32_t task, uint32_t word, uint64_t value)
 {
 	(void)task, (void)word, (void)value;

@@ -155,6 +155,9 @@ static void declares(u32 task)
 
 		sim_scribble(chance(2) ? task : (u32)chance(m.task_count), (u32)chance(64), word);
 	}
+	if (!calling)
+		sim_call(chance(2) ? task : (u32)chance(m.task_count),
+			 chance(2) * (m.now_ns + chance(5 * MS)));
 }
 
 static void promises(u32 task)

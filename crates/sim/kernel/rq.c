@@ -266,6 +266,7 @@ void dequeue_task(struct rq *rq, struct task_struct *p, bool sleeps)
 {
 	model_assert(p->on_rq);
 	p->on_rq = false;
+	p->sleeps = sleeps;
 	if (p->class == CLASS_EXT) {
 		dequeue_ext(rq, p);
 		return;

@@ -47,6 +47,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
 };
@@ -190,6 +191,7 @@ struct task_struct {
 	bool changing;	 /* race.c: somebody changes it */
 	bool migrating;	 /* TASK_ON_RQ_MIGRATING: on no run queue, until whoever moves it is done */
 	bool in_transit; /* on its way to a queue */
+	bool sleeps;	 /* it was taken out of its queue last because it does */
 	bool stopped;	 /* SIGSTOP: does not run, whatever it waits for */
 	bool wakes;	 /* when it may run again */
 	u32 rt_prio;
@@ -419,6 +421,20 @@ static inline bool an_kis_batch(const struct task_struct *p)
 {
 	(void)p;
 	return false;
+}
+
+/* Nobody subscribes to a socket of the model's. */
+#define bpf_sk_storage_get(map, sk, init, flags) ((void)(sk), (void *)NULL)
+
+static inline u32 an_kcame(struct sock *sk, u32 *seen)
+{
+	(void)sk, (void)seen;
+	return 0;
+}
+
+static inline bool an_ksleeps(const struct task_struct *p)
+{
+	return p->sleeps;
 }
 
 /* Nor does one wait for a page or a lock of the kernel's. */

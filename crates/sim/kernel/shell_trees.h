@@ -117,6 +117,7 @@ int sim_declare(uint32_t task, uint64_t period_ns, uint64_t deadline_ns, uint64_
 	contract_call.op = AN_CALL_DECLARE;
 	contract_call.pid = m.tasks[task]->pid;
 	contract_call.session = 1;
+	contract_call.sink = task + 1;
 	contract_call.promise.period_ns = period_ns;
 	contract_call.promise.deadline_rel_ns = deadline_ns;
 	contract_call.promise.budget_ns = budget_ns;
@@ -147,6 +148,15 @@ void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
 		return;
 	page->events[service].deliver_ns = deliver_ns;
 	page->events[service].raised++;
+}
+
+/* As the daemon does for a program that asks it to. */
+void sim_call(uint32_t task, uint64_t deliver_ns)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, m.tasks[task], 0, 0);
+
+	if (ts)
+		sink_looks(an_sink(ts->sink)->waits, deliver_ns, an_kclock_ns());
 }
 
 void sim_due(uint32_t task, uint64_t deadline_ns)

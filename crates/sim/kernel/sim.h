@@ -181,6 +181,8 @@ int sim_leave(uint32_t task);
 void sim_scribble(uint32_t task, uint32_t word, uint64_t value);
 /* An event of the service is raised for the task, to be delivered then; 0: at once. */
 void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
+/* The scheduler looks then whether the task waits and has an event; 0: at once. */
+void sim_call(uint32_t task, uint64_t deliver_ns);
 /* The job of the task is due then, by its own word; 0: it does not say. */
 void sim_due(uint32_t task, uint64_t deadline_ns);
 int sim_contract_remove(uint32_t name);

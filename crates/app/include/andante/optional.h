@@ -42,6 +42,11 @@
 	X(sink_free, (andante_sink * sink), (sink))                                                \
 	X(raise, (andante_sink * sink, uint32_t service, uint64_t deliver_ns),                     \
 	  (sink, service, deliver_ns))                                                             \
+	X(raise_now, (andante_sink * sink, uint32_t service, uint64_t deliver_ns),                 \
+	  (sink, service, deliver_ns))                                                             \
+	X(subscribe, (andante_thread * thread, int fd, uint32_t service, uint32_t bytes),          \
+	  (thread, fd, service, bytes))                                                            \
+	X(unsubscribe, (andante_thread * thread, int fd), (thread, fd))                            \
 	X(pending, (andante_thread * thread, uint32_t service), (thread, service))                 \
 	X(foreground, (andante_session * session, int on), (session, on))                          \
 	X(promise,                                                                                 \
@@ -49,6 +54,7 @@
 	   struct andante_answer *answer),                                                         \
 	  (session, terms, answer))                                                                \
 	X(withdraw, (andante_session * session), (session))                                        \
+	X(calls, (andante_session * session), (session))                                           \
 	X(fd, (andante_session * session), (session))                                              \
 	X(next_notice, (andante_session * session, struct andante_notice * notice),                \
 	  (session, notice))
@@ -199,10 +205,14 @@ ANDANTE_OPTIONAL_EACH(ANDANTE_OPTIONAL_CALL)
 #define andante_sink_of andante_optional_sink_of
 #define andante_sink_free andante_optional_sink_free
 #define andante_raise andante_optional_raise
+#define andante_raise_now andante_optional_raise_now
+#define andante_subscribe andante_optional_subscribe
+#define andante_unsubscribe andante_optional_unsubscribe
 #define andante_pending andante_optional_pending
 #define andante_foreground andante_optional_foreground
 #define andante_promise andante_optional_promise
 #define andante_withdraw andante_optional_withdraw
+#define andante_calls andante_optional_calls
 #define andante_fd andante_optional_fd
 #define andante_next_notice andante_optional_next_notice
 #define andante_strerror andante_optional_strerror

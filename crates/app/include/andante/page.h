@@ -24,6 +24,22 @@
 #define ANDANTE_PAGE_VERSION 1u
 #define ANDANTE_PAGE_BYTES 4096u /* of what is mapped; what follows the structure is reserved */
 
+/*
+ * A call: after an event has been raised, the scheduler looks whether the thread waits behind
+ * others with whom it shares a contract: at once, or when the event is to be delivered. Without one
+ * that is seen when the thread is queued next. Threads of the process that has opened the session
+ * may call, in one of two ways:
+ *
+ *	fast	 prctl(ANDANTE_PRCTL_LOOK, sink, deliver_ns), which fails whatever becomes of it,
+ *		 for the kernel knows no such option. Not under a seccomp filter, which may end who
+ *		 asks for that
+ *	general	 bpf(BPF_PROG_RUN) of the program that comes with the answer to `open`, without a
+ *		 context, by a thread with a page, where calls_for and calls_ns say the same
+ *
+ * or send {"op":"look","thread":NUMBER} to the daemon. Which of them there are is in that answer.
+ */
+#define ANDANTE_PRCTL_LOOK 0x416e6401
+
 /* Services: kinds of events, of each of which one may be pending for a thread. */
 #define ANDANTE_SERVICES 4u
 
@@ -41,7 +57,8 @@ struct andante_page {
 	__u32 version; /* ANDANTE_PAGE_VERSION */
 	__u32 session; /* number of the session */
 	__u32 thread;  /* number of the thread within it, from 1 on */
-	__u64 reserved_0[6];
+	__u32 sink;    /* what calls name the thread by; 0: there are none for it */
+	__u32 reserved_0[11];
 
 	/* Written by the thread itself: the cycle in progress. */
 	__u64 deadline_ns; /* when it is due; 0: between two cycles */
@@ -49,7 +66,10 @@ struct andante_page {
 	__u64 worked_ns;   /* what the last cycle took, as the program measured it; 0: not said */
 	__u32 cycles;	   /* that have begun; changes after the three fields above */
 	__u32 surges;	   /* times that more work than before was announced */
-	__u64 reserved_1[4];
+	__u32 calls_for;   /* sink of the thread that its next general call is for */
+	__u32 reserved_1;
+	__u64 calls_ns; /* when the event is to be delivered that it calls for; 0: at once */
+	__u64 reserved_2[2];
 
 	/* Events for the thread. */
 	struct andante_page_event events[ANDANTE_SERVICES];
@@ -57,7 +77,7 @@ struct andante_page {
 	/* Written by the scheduler. */
 	__u32 delivered[ANDANTE_SERVICES]; /* `raised` when an event was last delivered */
 	__u64 read_ns;			   /* when the scheduler last looked; 0: never */
-	__u64 reserved_2[5];
+	__u64 reserved_3[5];
 };
 
 #endif

@@ -13,6 +13,8 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static const uint64_t period_ns = 16666667;
 
@@ -71,10 +73,12 @@ static void *raises(void *sink)
 	for (i = 0; i < 1000; i++)
 		RETURNS(0, andante_raise((andante_sink *)sink, i % ANDANTE_SERVICES, i));
 	RETURNS(ANDANTE_E_NO_SERVICE, andante_raise((andante_sink *)sink, ANDANTE_SERVICES, 0));
+	RETURNS(0, andante_raise_now((andante_sink *)sink, 3, 0));
+	RETURNS(ANDANTE_E_NO_SERVICE, andante_raise_now((andante_sink *)sink, ANDANTE_SERVICES, 0));
 	return NULL;
 }
 
-static void events(andante_thread *thread)
+static void events(andante_session *session, andante_thread *thread)
 {
 	andante_sink *sink = andante_sink_of(thread);
 	pthread_t threads[3];
@@ -88,7 +92,28 @@ static void events(andante_thread *thread)
 	for (i = 0; i < 3; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	RETURNS(1, andante_pending(thread, 3));
+	if (getenv("ANDANTE_CALL") != NULL)
+		RETURNS(ANDANTE_CALL_SOCKET, andante_calls(session));
+	CHECK(andante_calls(session) >= ANDANTE_CALL_SOCKET);
 	RETURNS(0, andante_sink_free(sink));
+}
+
+static void sources(andante_thread *thread)
+{
+	int ends[2], other[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && pipe(other) == 0);
+	RETURNS(0, andante_subscribe(thread, ends[0], 1, 30000));
+	RETURNS(0, andante_unsubscribe(thread, ends[0]));
+	RETURNS(ANDANTE_E_NO_SERVICE, andante_subscribe(thread, ends[0], ANDANTE_SERVICES, 0));
+	RETURNS(ANDANTE_E_INVALID, andante_subscribe(thread, -1, 0, 0));
+	RETURNS(ANDANTE_E_BAD_TERMS, andante_subscribe(thread, other[0], 0, 0));
+	close(ends[0]);
+	RETURNS(ANDANTE_E_SYSTEM, andante_subscribe(thread, ends[0], 0, 0));
+	RETURNS(0, andante_subscribe(thread, ends[1], 0, 0));
+	close(ends[1]);
+	close(other[0]);
+	close(other[1]);
 }
 
 static void promises(andante_session *session)
@@ -167,6 +192,10 @@ static void nulls(void)
 	CHECK(andante_sink_of(NULL) == NULL);
 	RETURNS(ANDANTE_E_NO_SESSION, andante_sink_free(NULL));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_raise(NULL, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_raise_now(NULL, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_calls(NULL));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_subscribe(NULL, 0, 0, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_unsubscribe(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_pending(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_foreground(NULL, 1));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_promise(NULL, &terms, &answer));
@@ -223,7 +252,8 @@ int main(int argc, char **argv)
 	one_cycle(thread);
 	for (i = 0; i < 2; i++)
 		CHECK(pthread_join(other[i], NULL) == 0);
-	events(thread);
+	events(session, thread);
+	sources(thread);
 	promises(session);
 	polled.fd = andante_fd(session);
 	polled.events = POLLIN;

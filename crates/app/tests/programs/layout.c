@@ -21,11 +21,14 @@ int main(void)
 	SAY(version);
 	SAY(session);
 	SAY(thread);
+	SAY(sink);
 	SAY(deadline_ns);
 	SAY(begun_ns);
 	SAY(worked_ns);
 	SAY(cycles);
 	SAY(surges);
+	SAY(calls_for);
+	SAY(calls_ns);
 	SAY(events);
 	SAY(delivered);
 	SAY(read_ns);

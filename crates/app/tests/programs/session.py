@@ -3,6 +3,7 @@
 
 import os
 import select
+import socket
 import sys
 import threading
 
@@ -41,8 +42,13 @@ def events(thread):
     with thread.sink() as sink:
         assert not thread.is_pending(2)
         sink.raise_event(2, andante.now_ns())
+        sink.raise_now(2)
         assert thread.is_pending(2)
         fails(-8, sink.raise_event, andante.SERVICES)
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        thread.subscribe(reader, 1, 30_000)
+        thread.unsubscribe(reader)
 
 
 def promises(session):

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -12,7 +13,7 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
-use andante_sched::session::Declared;
+use andante_sched::session::{Calls, Declared, Source};
 use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
@@ -54,6 +55,12 @@ pub struct FakeKernel {
     pub inner: Vec<u64>,
     /// The declarations about threads.
     pub declared: BTreeMap<i32, Declared>,
+    /// Whether fast calls are heard, and the sinks that it was asked to look at.
+    pub hears_calls: bool,
+    pub looked_at: Vec<(u32, u64)>,
+    /// What was subscribed to sockets, and was not any more.
+    pub subscribed: Vec<Option<Source>>,
+    pub hears_sources: bool,
     uses: u32,
 }
 
@@ -177,6 +184,38 @@ impl Kernel for FakeKernel {
             true => Err(CallError::NoThread),
             false => Ok(()),
         }
+    }
+
+    fn hear_calls(&mut self, on: bool) -> Calls {
+        self.hears_calls = on;
+        Calls {
+            fast: on,
+            general: true,
+        }
+    }
+
+    /// Any descriptor will do.
+    fn call_program(&self) -> Option<OwnedFd> {
+        Some(std::fs::File::open("/dev/null").ok()?.into())
+    }
+
+    fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
+        self.looked_at.push((sink, deliver_ns));
+        Ok(())
+    }
+
+    fn subscribe(
+        &mut self,
+        _socket: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        self.subscribed.push(source);
+        self.hears_sources = true;
+        Ok(())
+    }
+
+    fn hear_no_sources(&mut self) {
+        self.hears_sources = false;
     }
 
     fn bind(&mut self, tid: i32, name: ContractName) -> Result<(), CallError> {

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One client: lines in, lines out, without ever waiting for it.
 
-use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use nix::poll::PollFlags;
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use serde::Serialize;
 
 use super::peer::Peer;
 use crate::protocol::{Fault, FaultKind, Reply};
 use crate::sessions::Session;
 
+/// Descriptors that are kept of those that come along: a request has one.
+const MAX_PASSED: usize = 2;
 /// Longest request [bytes].
 const MAX_LINE: usize = 16 << 10;
 /// Replies that may wait for a client to read them [bytes]; with more it is let go.
@@ -33,6 +36,8 @@ pub struct Connection {
     /// To be passed with the first byte of what is unsent.
     passing: Option<OwnedFd>,
     heard: Instant,
+    /// Descriptors that have come along with requests that were not answered yet.
+    passed: VecDeque<OwnedFd>,
     /// It sends nothing more, and may still read.
     ended: bool,
     over: bool,
@@ -51,6 +56,7 @@ impl Connection {
             unsent: Vec::new(),
             passing: None,
             heard: Instant::now(),
+            passed: VecDeque::new(),
             ended: false,
             over: false,
         })
@@ -98,7 +104,7 @@ impl Connection {
             return;
         }
         let mut buffer = [0; 4096];
-        match self.stream.read(&mut buffer) {
+        match self.receive(&mut buffer) {
             Ok(0) => self.ended = true,
             Ok(read) => {
                 self.heard = Instant::now();
@@ -111,6 +117,35 @@ impl Connection {
             }
             Err(error) => self.judge(&error),
         }
+    }
+
+    /// Reads what has come, with descriptors that come along; of those that nobody has asked for no more are kept
+    /// than one needs.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut room = nix::cmsg_space!([RawFd; MAX_PASSED]);
+        let mut bytes = [IoSliceMut::new(buffer)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let got = recvmsg::<()>(self.stream.as_raw_fd(), &mut bytes, Some(&mut room), flags)?;
+        for message in got.cmsgs().into_iter().flatten() {
+            if let ControlMessageOwned::ScmRights(fds) = message {
+                // SAFETY: they were just received, and nobody else has them.
+                let owned = fds
+                    .into_iter()
+                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+                self.passed.extend(owned);
+            }
+        }
+        self.passed.truncate(MAX_PASSED);
+        Ok(got.bytes)
+    }
+
+    /// The descriptor that has come along with the request that is being answered, if one has.
+    pub fn take_passed(&mut self) -> Option<OwnedFd> {
+        let first = self.passed.pop_front();
+        if !self.has_line() {
+            self.passed.clear();
+        }
+        first
     }
 
     /// The next request, if it has come as a whole.
@@ -194,6 +229,8 @@ impl AsFd for Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
     use crate::accounts::Accounts;
 

@@ -21,7 +21,7 @@ pub struct Made {
 ///
 /// # Errors
 /// There is no memory, or no descriptor.
-pub fn make(session: u32, thread: u32) -> io::Result<Made> {
+pub fn make(session: u32, thread: u32, sink: u32) -> io::Result<Made> {
     let fd = memfd_create(
         c"andante-page",
         MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
@@ -33,6 +33,7 @@ pub fn make(session: u32, thread: u32) -> io::Result<Made> {
     let page = Mapped::of(&file)?;
     page.session.store(session, Ordering::Relaxed);
     page.thread.store(thread, Ordering::Relaxed);
+    page.sink.store(sink, Ordering::Relaxed);
     page.version.store(VERSION, Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
     Ok(Made { file, page })
@@ -56,11 +57,12 @@ mod tests {
 
     #[test]
     fn a_page_says_whose_it_is_and_keeps_its_length() {
-        let made = make(7, 3).unwrap();
+        let made = make(7, 3, 5).unwrap();
         let page = &made.page;
         assert_eq!(page.magic.load(Ordering::Acquire), MAGIC);
         assert_eq!(page.session.load(Ordering::Relaxed), 7);
         assert_eq!(page.thread.load(Ordering::Relaxed), 3);
+        assert_eq!(page.sink.load(Ordering::Relaxed), 5);
         let file = File::from(made.into_fd());
         assert!(file.set_len(0).is_err(), "a reader would get SIGBUS");
         assert_eq!(file.metadata().unwrap().len(), BYTES as u64);

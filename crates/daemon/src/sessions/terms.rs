@@ -49,13 +49,14 @@ pub fn check(cycle: &Cycle) -> Result<(), Fault> {
 }
 
 /// What the scheduler is told of a thread. The numbers have been checked.
-pub fn declared(session: u32, cycle: &Cycle) -> Declared {
+pub fn declared(session: u32, cycle: &Cycle, sink: u32) -> Declared {
     let ns = |ns: Option<u64>| ns.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(0);
     Declared {
         session,
         period_ns: ns(cycle.period_ns),
         deadline_ns: ns(cycle.deadline_ns.or(cycle.period_ns)),
         budget_ns: ns(cycle.budget_ns),
+        sink,
     }
 }
 
@@ -167,6 +168,6 @@ mod tests {
             period_ns: Some(20),
             ..Cycle::default()
         };
-        assert_eq!(declared(1, &cycle).deadline_ns, 20);
+        assert_eq!(declared(1, &cycle, 0).deadline_ns, 20);
     }
 }

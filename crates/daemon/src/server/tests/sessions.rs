@@ -142,6 +142,47 @@ fn threads_are_declared_and_get_a_page_each() {
 }
 
 #[test]
+fn threads_are_called_for_by_numbers_that_no_two_have() {
+    let served = Served::new();
+    let mut program = served.connect();
+    let Answer::Opened(opened) = program.ask(&open(VERSION)) else {
+        panic!("it is not opened");
+    };
+    assert!(opened.calls.fast && opened.calls.general);
+    let sink_of = |fd: OwnedFd| {
+        let page = andante_session::Mapped::of(&fd.into()).unwrap();
+        page.sink.load(std::sync::atomic::Ordering::Relaxed)
+    };
+    let first = sink_of(program.join(OWN_THREADS[0]).unwrap());
+    let second = sink_of(program.join(OWN_THREADS[1]).unwrap());
+    assert!(first != 0 && second != 0 && first != second);
+    let look = |thread, deliver_ns| Ask::Look { thread, deliver_ns };
+    assert_eq!(program.ask(&look(2, 0)), Answer::Done {});
+    assert_eq!(program.ask(&look(1, 7)), Answer::Done {});
+    program.ask(&Ask::Leave { thread: 1 });
+    let gone = kind_of(program.ask(&look(1, 0)));
+    assert_eq!(gone, andante_session::FaultKind::NoThread);
+    // One that is no more may be another's.
+    assert_eq!(sink_of(program.join(OWN_THREADS[0]).unwrap()), first);
+    let kernel = served.end();
+    assert!(kernel.hears_calls);
+    assert_eq!(kernel.looked_at, [(second, 0), (first, 7)]);
+}
+
+#[test]
+fn calls_are_heard_only_while_there_is_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = Socket::bind(&folder.path().join("socket")).unwrap();
+    let mut daemon = Daemon::new(socket, Settings::default(), World::new(1).host).unwrap();
+    let mut kernel = FakeKernel::default();
+    kernel.hear_calls(true);
+    kernel.hears_sources = true;
+    daemon.looked -= LOOK;
+    daemon.turn(&mut kernel, Duration::ZERO);
+    assert!(!kernel.hears_calls && !kernel.hears_sources);
+}
+
+#[test]
 fn what_makes_no_sense_is_told_apart() {
     use andante_session::FaultKind as Kind;
     let served = Served::new();

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sources: a thread of a session has an event when a frame's worth of data has come to a socket,
+ * though nobody raises it. Part of sched.bpf.c.
+ *
+ * A program that has a socket's descriptor passes it to the daemon, which notes with the socket
+ * itself whose event that is; it ends with the socket, and counts for nothing once the thread has
+ * left its session. What has come since the last frame is counted, not what is unread: a reader who
+ * takes it as it comes would never have a frame before it.
+ *
+ * The program is attached only while somebody has subscribed, for all that receive pay for it. It
+ * runs before the reader is woken, who is therefore queued with the event.
+ */
+#ifndef ANDANTE_BPF_SOURCES_H
+#define ANDANTE_BPF_SOURCES_H
+
+#include "session.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct an_source);
+} sources SEC(".maps");
+
+/* A frame has come: the thread that has subscribed has an event. */
+static __noinline void source_raises(struct an_source *s)
+{
+	struct task_struct *p = bpf_task_from_pid(s->pid);
+	struct andante_page *page;
+	struct task_state *ts;
+	u64 now_ns = an_kclock_ns();
+
+	if (!p)
+		return;
+	page = session_page(p);
+	ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	if (page && ts && ts->declared.session == s->session) {
+		struct andante_page_event *event =
+			&page->events[an_bounded(s->service, ANDANTE_SERVICES)];
+
+		event->deliver_ns = 0;
+		__sync_fetch_and_add(&event->raised, 1);
+		sink_looks(an_sink(ts->sink)->waits, 0, now_ns);
+	}
+	bpf_task_release(p);
+}
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(andante_data_comes, struct sock *sk)
+{
+	struct an_source *s = bpf_sk_storage_get(&sources, sk, 0, 0);
+
+	if (!s)
+		return 0;
+	s->came += an_kcame(sk, &s->seen);
+	if (s->came < s->bytes)
+		return 0;
+	/* What is left of one piece counts towards the next frame, but no frame is counted twice.
+	 */
+	s->came = s->bytes ? s->came % s->bytes : 0;
+	source_raises(s);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a program in a session pays to call the scheduler, and what it gets for that: by the words
+ * of the socket and the page alone, no library.
+ *
+ *      calls cost                  how long each call takes [ns]: the mean of many
+ *      calls bystander             how long a call takes that nobody hears
+ *      calls across                the same, where a thread on another CPU calls, and another
+ * process calls data                  how many events data on a socket raises, and what that costs
+ *      calls wait                  how long a thread with an event waits for a sibling that works
+ *                                  [ns], the longest of some, by each way of raising it
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <linux/bpf.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../../app/include/andante/page.h"
+
+#define OPEN                                                                                       \
+	"{\"op\":\"open\",\"version\":1,\"role\":\"game\",\"cycle\":{\"period_ns\":16666667}}\n"
+#define PROMISE "{\"op\":\"promise\",\"terms\":{\"budget_ns\":9500000,\"period_ns\":16666667}}\n"
+
+/* A daemon: its connection, and the general call's program. */
+static int daemon_socket, program = -1;
+
+static void fails(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+/* Says the line, with a descriptor that goes along unless that is -1. */
+static void says_with(const char *line, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec bytes = {(char *)line, strlen(line)};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	struct cmsghdr *along;
+
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof control;
+		along = CMSG_FIRSTHDR(&message);
+		along->cmsg_level = SOL_SOCKET;
+		along->cmsg_type = SCM_RIGHTS;
+		along->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(along), &fd, sizeof fd);
+	}
+	if (sendmsg(daemon_socket, &message, MSG_NOSIGNAL) < 0)
+		fails("sendmsg");
+}
+
+/* Says the line, and takes the answer, with the descriptor that comes along; -1: none does. */
+static int says(const char *line, char *answer, size_t room)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = {answer, room - 1};
+	struct msghdr message = {.msg_iov = &bytes,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof control};
+	struct cmsghdr *along;
+	ssize_t got;
+	int fd = -1;
+
+	if (line)
+		says_with(line, -1);
+	got = recvmsg(daemon_socket, &message, 0);
+	if (got <= 0)
+		fails("recvmsg");
+	answer[got] = 0;
+	along = CMSG_FIRSTHDR(&message);
+	if (along && along->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(along), sizeof fd);
+	return fd;
+}
+
+static void opens(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/run/andante.sock"};
+	char answer[4096];
+
+	daemon_socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(daemon_socket, (struct sockaddr *)&address, sizeof address) < 0)
+		fails("connect");
+	program = says(OPEN, answer, sizeof answer);
+	printf("REPORT opened %s", answer);
+}
+
+static struct andante_page *joined(void)
+{
+	char line[128], answer[4096];
+	void *page;
+	int fd;
+
+	snprintf(line, sizeof line, "{\"op\":\"join\",\"thread\":%d}\n", (int)syscall(SYS_gettid));
+	fd = says(line, answer, sizeof answer);
+	if (fd < 0) {
+		fputs(answer, stderr);
+		exit(1);
+	}
+	page = mmap(NULL, ANDANTE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page == MAP_FAILED)
+		fails("mmap");
+	return page;
+}
+
+/* ---- the ways to call ---- */
+
+static struct andante_page *own, *sink;
+
+static void store(void)
+{
+	__atomic_add_fetch(&sink->events[0].raised, 1, __ATOMIC_RELEASE);
+}
+
+static void parent(void)
+{
+	syscall(SYS_getppid);
+}
+
+/* Something else that the kernel does not know either. */
+static void bystander(void)
+{
+	syscall(SYS_prctl, ANDANTE_PRCTL_LOOK + 1, 0, 0, 0, 0);
+}
+
+static void fast(void)
+{
+	syscall(SYS_prctl, ANDANTE_PRCTL_LOOK, sink->sink, 0, 0, 0);
+}
+
+static void general(void)
+{
+	union bpf_attr what;
+
+	memset(&what, 0, sizeof what.test);
+	what.test.prog_fd = program;
+	own->calls_for = sink->sink;
+	if (syscall(SYS_bpf, BPF_PROG_RUN, &what, sizeof what.test))
+		fails("bpf");
+}
+
+static void by_socket(void)
+{
+	char line[64], answer[256];
+
+	snprintf(line, sizeof line, "{\"op\":\"look\",\"thread\":%u}\n", sink->thread);
+	says(line, answer, sizeof answer);
+}
+
+static void nothing(void)
+{
+}
+
+static double mean(void (*call)(void), int times)
+{
+	uint64_t begun_ns;
+
+	call();
+	begun_ns = now_ns();
+	for (int i = 0; i < times; i++) {
+		call();
+		__asm__ volatile("" ::: "memory");
+	}
+	return (double)(now_ns() - begun_ns) / times;
+}
+
+static void report(const char *what, void (*call)(void), int times)
+{
+	printf("REPORT %s %.1f\n", what, mean(call, times) - mean(nothing, times));
+}
+
+/* ---- a thread that waits for a sibling ---- */
+
+static int wakes[2], ready;
+static volatile uint64_t ran_ns;
+
+#define LATER_NS 500000 /* well below what siblings take in turns */
+
+/* The sink: sleeps until it is woken, and says when it runs. */
+static void *sinks(void *unused)
+{
+	char byte;
+
+	sink = joined();
+	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+	while (read(wakes[0], &byte, 1) == 1)
+		ran_ns = now_ns();
+	return unused;
+}
+
+static void begins(void)
+{
+	pthread_t thread;
+
+	if (pipe(wakes) < 0)
+		fails("pipe");
+	opens();
+	own = joined();
+	if (pthread_create(&thread, NULL, sinks, NULL))
+		fails("pthread_create");
+	while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(10000);
+}
+
+static int cost(void)
+{
+	report("getppid", parent, 10000);
+	report("prctl", bystander, 10000);
+	begins();
+	report("store", store, 10000);
+	report("bystander", bystander, 10000);
+	report("fast", fast, 10000);
+	report("general", general, 10000);
+	report("socket", by_socket, 100);
+	return 0;
+}
+
+/* An event for the sink that is to be delivered later. */
+static void fast_for_later(void)
+{
+	sink->events[1].deliver_ns = now_ns() + LATER_NS;
+	__atomic_add_fetch(&sink->events[1].raised, 1, __ATOMIC_RELEASE);
+	syscall(SYS_prctl, ANDANTE_PRCTL_LOOK, sink->sink, sink->events[1].deliver_ns, 0, 0);
+}
+
+/* How long the sink waits that was woken, and gets its event when it waits already [ns]. */
+static uint64_t waits_ns(void (*call)(void))
+{
+	uint64_t begun_ns, raised_ns;
+
+	usleep(40000); /* a period of its own */
+	begun_ns = now_ns();
+	ran_ns = 0;
+	if (write(wakes[1], "", 1) != 1)
+		fails("write");
+	while (now_ns() - begun_ns < 40000)
+		;
+	if (ran_ns)
+		return 0; /* it has not waited */
+	raised_ns = now_ns();
+	call();
+	/* The rest of a frame. */
+	while (now_ns() - begun_ns < 8000000)
+		;
+	while (!ran_ns)
+		usleep(100);
+	return ran_ns - raised_ns;
+}
+
+static void wait_by(const char *what, void (*call)(void))
+{
+	uint64_t longest_ns = 0, shortest_ns = ~0ull, ns;
+
+	for (int i = 0; i < 20; i++) {
+		ns = waits_ns(call);
+		if (ns > longest_ns)
+			longest_ns = ns;
+		if (ns < shortest_ns)
+			shortest_ns = ns;
+	}
+	printf("REPORT wait_%s %llu\n", what, (unsigned long long)longest_ns);
+	printf("REPORT least_%s %llu\n", what, (unsigned long long)shortest_ns);
+}
+
+static void store_and_fast(void)
+{
+	store();
+	fast();
+}
+
+static void store_and_general(void)
+{
+	store();
+	general();
+}
+
+static int wait_for_siblings(void)
+{
+	char answer[4096];
+
+	begins();
+	says(PROMISE, answer, sizeof answer);
+	printf("REPORT promise %s", answer);
+	wait_by("store", store);
+	wait_by("fast", store_and_fast);
+	wait_by("general", store_and_general);
+	wait_by("later", fast_for_later);
+	return 0;
+}
+
+/* ---- who calls is on another CPU ---- */
+
+static struct asked {
+	volatile unsigned int sink; /* to be called for; 0: nobody is */
+} *asked;
+
+static void runs_on(int cpu)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	if (sched_setaffinity(0, sizeof only, &only) < 0)
+		fails("sched_setaffinity");
+}
+
+/* Calls whenever it is asked to, on the first CPU. */
+static void *calls_for_others(void *unused)
+{
+	runs_on(0);
+	for (;;) {
+		while (!asked->sink)
+			;
+		syscall(SYS_prctl, ANDANTE_PRCTL_LOOK, asked->sink, 0, 0, 0);
+		asked->sink = 0;
+	}
+	return unused;
+}
+
+static void ask_another(void)
+{
+	store();
+	asked->sink = sink->sink;
+	while (asked->sink)
+		;
+}
+
+static int across(void)
+{
+	char answer[4096];
+	pthread_t thread;
+	pid_t stranger;
+
+	asked = mmap(NULL, sizeof *asked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	stranger = fork();
+	if (!stranger)
+		calls_for_others(NULL);
+	runs_on(1);
+	begins();
+	says(PROMISE, answer, sizeof answer);
+	printf("REPORT promise %s", answer);
+	wait_by("stranger", ask_another);
+	kill(stranger, SIGKILL);
+	if (pthread_create(&thread, NULL, calls_for_others, NULL))
+		fails("pthread_create");
+	wait_by("another", ask_another);
+	return 0;
+}
+
+/* ---- data on a socket as a source ---- */
+
+static int ends[2];
+
+static int subscribes(const char *request, int fd)
+{
+	char line[128], answer[4096];
+
+	snprintf(line, sizeof line, request, sink->thread);
+	says_with(line, fd);
+	says(NULL, answer, sizeof answer);
+	if (!strstr(answer, "done"))
+		printf("REPORT refused %s", answer);
+	return strstr(answer, "done") != NULL;
+}
+
+/* A piece of 100 bytes comes, and is read. */
+static void piece(void)
+{
+	char bytes[100] = "";
+
+	if (write(ends[1], bytes, sizeof bytes) != sizeof bytes ||
+	    read(ends[0], bytes, sizeof bytes) != sizeof bytes)
+		fails("a piece");
+}
+
+static unsigned int events_of(int pieces)
+{
+	unsigned int before = sink->events[2].raised;
+
+	while (pieces--)
+		piece();
+	return sink->events[2].raised - before;
+}
+
+/* A connection over the network that is the machine itself. */
+static void connects(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t length = sizeof address;
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int listens = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (ioctl(listens, SIOCSIFFLAGS, &lo) < 0)
+		fails("lo");
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listens, (struct sockaddr *)&address, sizeof address) < 0 ||
+	    listen(listens, 1) < 0 ||
+	    getsockname(listens, (struct sockaddr *)&address, &length) < 0 ||
+	    connect(ends[1], (struct sockaddr *)&address, sizeof address) < 0)
+		fails("connect");
+	ends[0] = accept(listens, NULL, NULL);
+	if (ends[0] < 0)
+		fails("accept");
+	close(listens);
+}
+
+#define FRAME "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2,\"bytes\":1000}\n"
+#define EACH "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2}\n"
+#define NONE "{\"op\":\"unsubscribe\"}\n"
+
+static int data(void)
+{
+	int subscribed[2], pipe_ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) < 0 || pipe(pipe_ends) < 0)
+		fails("socketpair");
+	begins();
+	report("piece", piece, 10000);
+	subscribes(FRAME, ends[0]);
+	memcpy(subscribed, ends, sizeof ends);
+	printf("REPORT frames %u\n", events_of(35));
+	report("piece_of_source", piece, 10000);
+	subscribes(EACH, ends[0]);
+	printf("REPORT each %u\n", events_of(7));
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) < 0)
+		fails("socketpair");
+	printf("REPORT other %u\n", events_of(50));
+	report("piece_of_other", piece, 10000);
+	memcpy(ends, subscribed, sizeof ends);
+	subscribes(NONE, ends[0]);
+	printf("REPORT none %u\n", events_of(50));
+	connects();
+	subscribes(FRAME, ends[0]);
+	printf("REPORT stream %u\n", events_of(45));
+	subscribes(FRAME, pipe_ends[0]);
+	subscribes(FRAME, -1);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 2 && !strcmp(argv[1], "cost"))
+		return cost();
+	if (argc == 2 && !strcmp(argv[1], "bystander"))
+		return report("prctl_again", bystander, 10000), 0;
+	if (argc == 2 && !strcmp(argv[1], "across"))
+		return across();
+	if (argc == 2 && !strcmp(argv[1], "data"))
+		return data();
+	if (argc == 2 && !strcmp(argv[1], "wait"))
+		return wait_for_siblings();
+	return 2;
+}

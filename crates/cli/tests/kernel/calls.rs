@@ -1,0 +1,60 @@
+//! Calls to the scheduler on a real kernel.
+
+use super::{in_charge, number};
+
+/// On one CPU: what a call costs [instructions], and what it brings: a thread that waits behind a sibling, and has
+/// an event, runs at once, or when it is due, instead of when its turn comes.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_cost_little_and_are_heard_at_once() {
+    let report = in_charge("calls", &[], 1);
+    let ns = |key: &str| number(&report, key);
+    assert!(report["opened"][0].contains(r#""fast":true,"general":true"#));
+    assert!(report["promise"][0].contains("granted"), "{report:?}");
+    assert!(ns("fast") <= 2.2 * ns("getppid"), "{report:?}");
+    assert!(ns("general") <= 4.0 * ns("getppid"), "{report:?}");
+    // Who calls for something else pays only while there is a session.
+    assert!(ns("bystander") <= ns("prctl") + 120.0, "{report:?}");
+    assert!(ns("prctl_again") <= ns("prctl") + 10.0, "{report:?}");
+    // A store alone is seen when the turn is over, some 2 ms later.
+    assert!(ns("wait_store") > 1e6, "{report:?}");
+    for call in ["wait_fast", "wait_general"] {
+        assert!(ns(call) < 50e3, "{call}: {report:?}");
+    }
+    assert!(ns("least_later") >= 500e3, "{report:?}");
+    assert!(ns("wait_later") < 600e3, "{report:?}");
+    assert_eq!(report["state"], ["enabled"]);
+}
+
+/// Data on a socket raises an event for each frame's worth: of datagrams and of a stream, in pieces of 100 bytes.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_by_data_come_a_frame_at_a_time() {
+    let report = in_charge("sources", &[], 1);
+    let count = |key: &str| number(&report, key);
+    assert_eq!([count("frames"), count("stream")], [3.0, 4.0]);
+    assert_eq!(
+        [count("each"), count("other"), count("none")],
+        [7.0, 0.0, 0.0]
+    );
+    let refused = report["refused"].join(" ");
+    assert!(refused.contains("bad_terms") && refused.contains("bad_request"));
+    // Others pay for it only while somebody has subscribed.
+    assert!(
+        count("piece_of_other") <= count("piece") + 250.0,
+        "{report:?}"
+    );
+    assert_eq!(report["state"], ["enabled"]);
+}
+
+/// On two CPUs: a thread of the same process that runs elsewhere is heard, one of another process is not.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_are_heard_from_other_cpus_but_not_from_strangers() {
+    let report = in_charge("across", &[], 2);
+    assert!(report["promise"][0].contains("granted"), "{report:?}");
+    // Two virtual CPUs take turns of tens of microseconds.
+    assert!(number(&report, "wait_another") < 500e3, "{report:?}");
+    assert!(number(&report, "wait_stranger") > 1e6, "{report:?}");
+    assert_eq!(report["state"], ["enabled"]);
+}
