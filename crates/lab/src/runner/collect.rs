@@ -4,7 +4,7 @@ use std::fs;
 
 use super::instance::Instance;
 use super::process::{Process, last_line};
-use super::real::stats_file;
+use super::real::{moments_file, stats_file};
 use super::timeline::Measured;
 use crate::mpv;
 use crate::programs::Samples;
@@ -54,11 +54,17 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
     let counted = instance.counted[1].saturating_sub(instance.counted[0]);
     match &instance.program.kind {
         Kind::Mpv { .. } => read_frame_log(instance, measured, &mut result),
+        Kind::FilmPlayer { fps, .. } => {
+            read_moments(instance, measured, f64::from(*fps), &mut result);
+        }
         Kind::Make { .. } => {
             result.iterations = Some(counted);
         }
         Kind::Jack { .. } => result.xruns = Some(counted),
-        Kind::Command { .. } | Kind::Xvfb { .. } | Kind::JackClient { .. } => {}
+        Kind::Command { .. }
+        | Kind::Xvfb { .. }
+        | Kind::JackClient { .. }
+        | Kind::FilmServer { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => {
                 take_samples(kind, &samples.later(instance.beats_later_ns()), &mut result);
@@ -193,6 +199,49 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
         result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
         result.due = Some(clip.frames());
     }
+}
+
+/// What a film player noted: a line for each picture, when it was due, decoded, and shown (or 0: it was
+/// dropped) [ns of CLOCK_MONOTONIC]. As with mpv, one that is shown half a period too late is late.
+fn read_moments(
+    instance: &Instance<'_>,
+    measured: &Measured,
+    fps: f64,
+    result: &mut ProgramResult,
+) {
+    let text = fs::read_to_string(moments_file(&instance.folder)).unwrap_or_default();
+    let moments: Vec<[f64; 3]> = text.lines().filter_map(parse_moment).collect();
+    if moments.is_empty() {
+        let why = || "left no note of its pictures".to_owned();
+        result.failed.get_or_insert_with(why);
+        return;
+    }
+    let since_begin_ms = |ns: f64| (ns - measured.begin_ns as f64) / 1e6;
+    let is_shown = |moment: &&[f64; 3]| moment[2] > 0.0;
+    let shown: Vec<&[f64; 3]> = moments.iter().filter(is_shown).collect();
+    let late_us: Vec<f64> = shown
+        .iter()
+        .map(|moment| (moment[2] - moment[0]) / 1e3)
+        .collect();
+    let dropped = moments.iter().filter(|moment| !is_shown(moment));
+    let dropped_ms = dropped.map(|moment| since_begin_ms(moment[0])).collect();
+    let shown_ms = shown
+        .iter()
+        .map(|moment| since_begin_ms(moment[2]))
+        .collect();
+    take_frames(shown_ms, dropped_ms, result);
+    result.released_ms = shown
+        .iter()
+        .map(|moment| since_begin_ms(moment[0]))
+        .collect();
+    result.latency_us = Spread::of(&late_us);
+    result.late = Some(late_us.iter().filter(|us| **us > 0.5e6 / fps).count() as u64);
+    result.due = Some(moments.len() as u64);
+}
+
+fn parse_moment(line: &str) -> Option<[f64; 3]> {
+    let numbers: Result<Vec<f64>, _> = line.split(' ').map(str::parse).collect();
+    numbers.ok()?.try_into().ok()
 }
 
 /// Frames shown more than half a period after their place in the even rhythm of the first second's
