@@ -3,36 +3,21 @@
  * Streams a film to players: film_player.c. It sends what the film's file holds, packet by packet,
  * each when it is due: a player's film begins when the player comes, whoever else there is.
  *
- *	cc -std=gnu99 -O2 film_server.c -o film_server $(pkg-config --cflags --libs libavformat
- *libavcodec libavutil)
+ *	cc -std=gnu99 -O2 film_server.c film.c -o film_server $(pkg-config --cflags --libs
+ *libavformat libavcodec libavutil)
  *
  * Nobody waits for the server itself: players have some frames in store. So it opens no session.
  */
 #define _GNU_SOURCE
+#include "film.h"
 #include "stream.h"
 
 #include <fcntl.h>
 #include <getopt.h>
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 #include <netinet/tcp.h>
 
 #define PLAYERS_MAX 64
 #define NAME "film_server"
-
-struct packet {
-	uint8_t *data;
-	uint32_t bytes;
-	bool is_key;
-	uint64_t sent_ns;  /* since the first packet */
-	uint64_t shown_ns; /* since the first picture */
-};
-
-struct film {
-	struct stream_film about;
-	struct packet *packets;
-	uint32_t packet_count;
-};
 
 struct player {
 	int socket; /* of TCP; -1: it is asked over UDP */
@@ -67,129 +52,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* ---- The film ---- */
-
-static int fail_av(const char *what, const char *file, int error)
-{
-	char why[AV_ERROR_MAX_STRING_SIZE];
-
-	complain(NAME, "%s cannot be %s: %s", file, what,
-		 av_make_error_string(why, sizeof why, error));
-	return -1;
-}
-
-/* Appends a packet; times are still of the stream, in sent_ns and shown_ns. */
-static int append(struct film *film, const AVPacket *from, AVRational base)
-{
-	const AVRational ns = {1, 1000000000};
-	int64_t number = film->packet_count;
-	int64_t shown = from->pts != AV_NOPTS_VALUE ? from->pts : from->dts;
-	struct packet *packets, *packet;
-
-	if (from->size <= 0 || (uint32_t)from->size > PACKET_BYTES_MAX)
-		return 0;
-	packets = realloc(film->packets, (film->packet_count + 1u) * sizeof *packets);
-	if (packets == NULL)
-		return -1;
-	film->packets = packets;
-	packet = &packets[film->packet_count++];
-	packet->data = malloc((size_t)from->size);
-	if (packet->data == NULL)
-		return -1;
-	memcpy(packet->data, from->data, (size_t)from->size);
-	packet->bytes = (uint32_t)from->size;
-	packet->is_key = (from->flags & AV_PKT_FLAG_KEY) != 0;
-	/* Without times, as in a bare H.264 file, frames come at an even pace. */
-	if (shown == AV_NOPTS_VALUE)
-		packet->shown_ns = (uint64_t)number * film->about.period_ns;
-	else
-		packet->shown_ns = (uint64_t)av_rescale_q(shown, base, ns);
-	if (from->dts == AV_NOPTS_VALUE)
-		packet->sent_ns = packet->shown_ns;
-	else
-		packet->sent_ns = (uint64_t)av_rescale_q(from->dts, base, ns);
-	return 0;
-}
-
-/* Has the times begin at 0. Those before it are wrapped numbers, whose differences are right. */
-static void begin_at_zero(struct film *film)
-{
-	uint64_t first_sent = film->packets[0].sent_ns, first_shown = film->packets[0].shown_ns;
-	uint32_t i;
-
-	for (i = 0; i < film->packet_count; i++)
-		if ((int64_t)(film->packets[i].shown_ns - first_shown) < 0)
-			first_shown = film->packets[i].shown_ns;
-	for (i = 0; i < film->packet_count; i++) {
-		film->packets[i].sent_ns -= first_sent;
-		film->packets[i].shown_ns -= first_shown;
-		if ((int64_t)film->packets[i].sent_ns < 0)
-			film->packets[i].sent_ns = 0;
-	}
-}
-
-static int describe(struct film *film, AVFormatContext *file, AVStream *stream, const char *name)
-{
-	AVRational rate = av_guess_frame_rate(file, stream, NULL);
-	const AVCodecParameters *codec = stream->codecpar;
-	struct stream_film *about = &film->about;
-
-	if (codec->extradata_size > (int)EXTRADATA_BYTES_MAX) {
-		complain(NAME, "%s: its decoder needs more to begin with than is sent (%d bytes)",
-			 name, codec->extradata_size);
-		return -1;
-	}
-	snprintf(about->codec, sizeof about->codec, "%s", avcodec_get_name(codec->codec_id));
-	about->width = (uint32_t)codec->width;
-	about->height = (uint32_t)codec->height;
-	about->period_ns = 40000000;
-	if (rate.num > 0 && rate.den > 0)
-		about->period_ns = (uint64_t)av_rescale(1000000000, rate.den, rate.num);
-	about->extradata_bytes = (uint32_t)codec->extradata_size;
-	about->extradata = codec->extradata;
-	return 0;
-}
-
-/* The pictures of a file. They are kept whole: an hour of film is about a gigabyte. */
-static int read_film(struct film *film, const char *name)
-{
-	AVFormatContext *file = NULL;
-	AVPacket *packet = av_packet_alloc();
-	int error, video;
-
-	av_log_set_level(AV_LOG_ERROR);
-	error = avformat_open_input(&file, name, NULL, NULL);
-	if (error < 0)
-		return fail_av("opened", name, error);
-	error = avformat_find_stream_info(file, NULL);
-	if (error < 0)
-		return fail_av("understood", name, error);
-	video = av_find_best_stream(file, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
-	if (video < 0) {
-		complain(NAME, "%s has no pictures", name);
-		return -1;
-	}
-	if (packet == NULL || describe(film, file, file->streams[video], name) < 0)
-		return -1;
-	while ((error = av_read_frame(file, packet)) >= 0) {
-		if (packet->stream_index == video &&
-		    append(film, packet, file->streams[video]->time_base) < 0)
-			return fail_av("kept in memory", name, AVERROR(ENOMEM));
-		av_packet_unref(packet);
-	}
-	if (error != AVERROR_EOF)
-		return fail_av("read to its end", name, error);
-	if (film->packet_count == 0) {
-		complain(NAME, "%s has no pictures", name);
-		return -1;
-	}
-	film->about.packets = film->packet_count;
-	begin_at_zero(film);
-	/* The file stays open: `about` points to what it says of the decoder. */
-	av_packet_free(&packet);
-	return 0;
 }
 
 /* ---- Players ---- */
@@ -554,6 +416,21 @@ static void serve(struct server *server)
 	}
 }
 
+static void run(struct server *server, const char *port)
+{
+	int i;
+
+	printf("serving %u pictures of %ux%u at port %s\n", server->film.packet_count,
+	       server->film.about.width, server->film.about.height, port);
+	fflush(stdout);
+	serve(server);
+	for (i = 0; i < PLAYERS_MAX; i++)
+		if (server->players[i].is_here)
+			drop_player(server, &server->players[i]);
+	printf("%u players have been served; %llu datagrams could not be sent\n", server->served,
+	       (unsigned long long)server->unsent);
+}
+
 static const char HELP[] =
 	"film_server [OPTIONS] FILM\n"
 	"\n"
@@ -600,13 +477,8 @@ int main(int argc, char **argv)
 		return 1;
 	server.tcp = listen_at(SOCK_STREAM, address, port);
 	server.udp = server.tcp < 0 ? -1 : listen_at(SOCK_DGRAM, address, port);
-	if (server.udp < 0)
-		return 1;
-	printf("serving %u pictures of %ux%u at port %s\n", server.film.packet_count,
-	       server.film.about.width, server.film.about.height, port);
-	fflush(stdout);
-	serve(&server);
-	printf("%u players have been served; %llu datagrams could not be sent\n", server.served,
-	       (unsigned long long)server.unsent);
-	return 0;
+	if (server.udp >= 0)
+		run(&server, port);
+	free_film(&server.film);
+	return server.udp < 0;
 }

@@ -30,6 +30,8 @@ const SOURCES: &[(&str, &str)] = sources![
     "include/andante/optional.h",
     "examples/distributed/film_server.c",
     "examples/distributed/film_player.c",
+    "examples/distributed/film.c",
+    "examples/distributed/film.h",
     "examples/distributed/receive.c",
     "examples/distributed/receive.h",
     "examples/distributed/stream.h",
@@ -39,7 +41,7 @@ const SOURCES: &[(&str, &str)] = sources![
 const PROGRAMS: [(&str, &[&str], &[&str]); 2] = [
     (
         SERVER,
-        &["film_server.c"],
+        &["film_server.c", "film.c"],
         &["libavformat", "libavcodec", "libavutil"],
     ),
     (
