@@ -202,7 +202,7 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
 }
 
 /// What a film player noted: a line for each picture, when it was due, decoded, and shown (or 0: it was
-/// dropped) [ns of CLOCK_MONOTONIC]. As with mpv, one that is shown half a period too late is late.
+/// dropped) [ns of CLOCK_MONOTONIC].
 fn read_moments(
     instance: &Instance<'_>,
     measured: &Measured,
@@ -214,26 +214,20 @@ fn read_moments(
     if moments.is_empty() {
         let why = || "left no note of its pictures".to_owned();
         result.failed.get_or_insert_with(why);
-        return;
     }
-    let since_begin_ms = |ns: f64| (ns - measured.begin_ns as f64) / 1e6;
-    let is_shown = |moment: &&[f64; 3]| moment[2] > 0.0;
-    let shown: Vec<&[f64; 3]> = moments.iter().filter(is_shown).collect();
-    let late_us: Vec<f64> = shown
-        .iter()
-        .map(|moment| (moment[2] - moment[0]) / 1e3)
-        .collect();
-    let dropped = moments.iter().filter(|moment| !is_shown(moment));
-    let dropped_ms = dropped.map(|moment| since_begin_ms(moment[0])).collect();
-    let shown_ms = shown
-        .iter()
-        .map(|moment| since_begin_ms(moment[2]))
-        .collect();
+    take_moments(&moments, measured.begin_ns as f64, fps, result);
+}
+
+/// As with mpv, a picture that is shown half a period after its time is late.
+fn take_moments(moments: &[[f64; 3]], begin_ns: f64, fps: f64, result: &mut ProgramResult) {
+    let ms = |ns: f64| (ns - begin_ns) / 1e6;
+    let (shown, dropped): (Vec<&[f64; 3]>, Vec<_>) =
+        moments.iter().partition(|moment| moment[2] > 0.0);
+    let late_us: Vec<f64> = shown.iter().map(|m| (m[2] - m[0]) / 1e3).collect();
+    let shown_ms = shown.iter().map(|m| ms(m[2])).collect();
+    let dropped_ms = dropped.iter().map(|m| ms(m[0])).collect();
     take_frames(shown_ms, dropped_ms, result);
-    result.released_ms = shown
-        .iter()
-        .map(|moment| since_begin_ms(moment[0]))
-        .collect();
+    result.released_ms = shown.iter().map(|m| ms(m[0])).collect();
     result.latency_us = Spread::of(&late_us);
     result.late = Some(late_us.iter().filter(|us| **us > 0.5e6 / fps).count() as u64);
     result.due = Some(moments.len() as u64);
@@ -298,6 +292,22 @@ mod tests {
         assert_eq!(result.longest_freeze_ms, Some(28.0));
         assert_eq!(result.gaps_over_100ms, Some(0));
         assert_eq!(result.span_s, Some(0.057));
+    }
+
+    #[test]
+    fn a_film_player_notes_when_pictures_were_due_and_shown() {
+        // Of 25 a second: in time, 21 ms late, dropped; and a line that was cut off.
+        let text = "1000000000 990000000 1000100000\n1040000000 1050000000 1061000000\n\
+                    1080000000 1121000000 0\n1120000000 11";
+        let moments: Vec<_> = text.lines().filter_map(parse_moment).collect();
+        let mut result = ProgramResult::default();
+        take_moments(&moments, 1e9, 25.0, &mut result);
+        assert_eq!((result.due, result.frames), (Some(3), Some(2)));
+        assert_eq!((result.late, result.dropped), (Some(1), Some(1)));
+        assert_eq!(result.latency_us.unwrap().max, 21_000.0);
+        assert_eq!(result.released_ms, [0.0, 40.0]);
+        assert_eq!(result.shown_ms, [0.1, 61.0]);
+        assert_eq!(result.dropped_ms, [80.0]);
     }
 
     #[test]
