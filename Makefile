@@ -47,7 +47,7 @@ with_shares-smp      := --set 'duration_s = 10'
 with_affinity        := --set 'duration_s = 10'
 # The film has ended by 15.5 s; what the build does beyond that is of no interest here.
 with_desktop-real    := --set 'duration_s = 16'
-with_distributed     := --case plain-tcp,session-tcp,session-udp,promise-udp
+with_distributed     := --case plain-udp,session-tcp,promise-udp
 with_qlinux-5-depth  := --case depth-1,depth-16
 with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
 # Beside 128 jobs, on four CPUs.
