@@ -30,7 +30,7 @@ ONLY    :=
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
-             film-loops desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+             film-loops distributed desktop-films qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
@@ -49,6 +49,7 @@ with_shares-smp      := --set 'duration_s = 10'
 with_affinity        := --set 'duration_s = 10'
 # The film has ended by 15.5 s; what the build does beyond that is of no interest here.
 with_desktop-real    := --set 'duration_s = 16'
+with_distributed     := --case plain-udp,session-tcp,promise-udp
 with_qlinux-5-depth  := --case depth-1,depth-16
 with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
 # Beside 128 jobs, on four CPUs.

@@ -171,7 +171,8 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `make` or `command`.
+    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `film-player`, `make` or
+    /// `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -72,13 +72,19 @@ pub(crate) fn version() -> String {
 
 /// Refuses what only a kernel has.
 pub(crate) fn check(job: &Job) -> Result<(), LabError> {
-    let unknown = |program: &&Program| program.kind.is_only_on_kernel() && program.count > 0;
+    let unknown = |program: &&Program| {
+        (program.kind.is_only_on_kernel() || program.network.is_some()) && program.count > 0
+    };
     if let Some(program) = job.case.workload.programs.iter().find(unknown) {
         return Err(LabError::OnlyOnKernel {
             what: format!(
-                "program `{}` is one that only a kernel runs (kind `{}`)",
+                "program `{}` is one that only a kernel runs (kind `{}`{})",
                 program.name,
-                program.kind.name()
+                program.kind.name(),
+                match program.network {
+                    Some(_) => ", in a network",
+                    None => "",
+                }
             ),
         });
     }

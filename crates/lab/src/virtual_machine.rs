@@ -25,7 +25,7 @@ use crate::guest::{self, GuestOrder, GuestReply, ReadyOrder};
 use crate::job::{Carried, Job, On, RunOptions};
 use crate::progress::Progress;
 use crate::result::SchedulerResult;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, networks};
 use crate::{perturb, runner, unclocked};
 
 /// Each machine takes memory and one of the host's CPUs.
@@ -37,6 +37,8 @@ const HOST_S: f64 = 300.0;
 const HOST_S_PER_VIRTUAL_S: f64 = 40.0;
 /// Of one in the host's time: what it waits for, at the end too, may take as long again.
 const HOST_S_PER_PARALLEL_S: f64 = 3.0;
+/// The driver of the cable between two networks.
+const CABLE_MODULE: &str = "veth";
 /// Where binaries of the RAM disk lie in the guest.
 const GUEST_BIN: &str = "/andante/bin";
 
@@ -193,6 +195,7 @@ pub(crate) fn prepare<'a>(
         for workload in workloads() {
             assets::make(workload, &folder, &mut |what| say(&what))?;
             spec.files.extend(assets::needed(workload, &folder)?);
+            spec.placed.extend(assets::placed(workload, &folder));
         }
         Some((andante_vm::build_image(&cache, &spec, &say)?, spec))
     } else {
@@ -392,6 +395,10 @@ impl Machine<'_> {
             layout,
             initrd_files: Vec::new(),
             files: given.files,
+            modules: match networks(&workload.programs)[..] {
+                [] => Vec::new(),
+                _ => vec![CABLE_MODULE],
+            },
             programs,
             command: command.map(str::to_owned).into(),
             order: given.order,

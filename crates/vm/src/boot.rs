@@ -98,6 +98,8 @@ pub struct Boot<'a> {
     pub initrd_files: Vec<InitrdFile>,
     /// Files that come with the command, up to 250 KiB; best in `/andante`.
     pub files: Vec<InitrdFile>,
+    /// Kernel modules beside those that every machine has; what they depend on is taken too.
+    pub modules: Vec<&'static str>,
     /// Executables of the host, put into `/andante/bin` (which ends the guest's PATH) with their
     /// shared libraries.
     pub programs: Vec<PathBuf>,
@@ -237,6 +239,7 @@ impl<'a> Boot<'a> {
             layout: None,
             initrd_files: Vec::new(),
             files: Vec::new(),
+            modules: Vec::new(),
             programs: Vec::new(),
             command: command
                 .iter()

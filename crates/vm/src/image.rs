@@ -31,6 +31,8 @@ const LAYOUT: &str = "1";
 pub struct ImageSpec {
     /// Host executables, taken under their own absolute path with all their shared libraries.
     pub programs: Vec<PathBuf>,
+    /// Host executables and shared libraries, each with its path in the guest; what they need is taken too.
+    pub placed: Vec<(PathBuf, PathBuf)>,
     /// Host files or folders, each with its path in the guest.
     pub files: Vec<(PathBuf, PathBuf)>,
     /// Free space for what the guest writes, which is thrown away when it ends [MiB].
@@ -129,6 +131,9 @@ fn gather(spec: &ImageSpec) -> Result<Tree, ImageError> {
     tree.file("/etc/group", Content::Bytes(b"root:x:0:\n".to_vec()), 0o644);
     for program in &spec.programs {
         tree.program(program)?;
+    }
+    for (host, guest) in &spec.placed {
+        tree.program_at(host, guest)?;
     }
     for (host, guest) in &spec.files {
         tree.host(host, guest)?;
@@ -264,6 +269,7 @@ mod tests {
         let host = tempfile::tempdir().unwrap();
         let spec = ImageSpec {
             programs: vec!["/bin/sh".into()],
+            placed: vec![("/bin/sh".into(), "/placed/shell".into())],
             files: vec![(host.path().into(), "/data set".into())],
             free_mib: 1,
             layout: None,

@@ -104,7 +104,7 @@ fn the_image_is_the_root_and_keeps_nothing() {
         programs: vec!["/bin/sh".into(), "/bin/cat".into()],
         files: vec![(folder.join("data"), "/srv/data".into())],
         free_mib: 16,
-        layout: None,
+        ..ImageSpec::default()
     };
     let cache = Cache::at(folder.join("cache")).unwrap();
     let image = build_image(&cache, &spec, &|_| ()).unwrap();

@@ -3,6 +3,7 @@
 
 #![allow(dead_code)] // each test uses some of it
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -88,7 +89,9 @@ impl Workshop {
         flags: &[&str],
     ) -> Result<PathBuf, String> {
         let stem = source.file_stem().unwrap().to_str().unwrap();
-        let name = format!("{stem}-{}", flags.concat().replace(['/', '='], "_"));
+        let mut hash = DefaultHasher::new();
+        flags.hash(&mut hash);
+        let name = format!("{stem}-{:x}", hash.finish());
         let out = self.folder.path().join(name);
         let output = Command::new(compiler)
             .args([

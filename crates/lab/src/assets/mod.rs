@@ -5,6 +5,7 @@
 
 mod clip;
 mod sources;
+mod streamed;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use crate::scenario::{Kind, Workload};
 
 pub(crate) use clip::clip_file;
 pub(crate) use sources::{count_objects, make_command};
+pub(crate) use streamed::{PLAYER, SERVER, folder as streamed_folder};
 
 /// Where clips and sources lie in the root image; `/andante` itself belongs to the RAM disk.
 pub(crate) const IN_GUEST: &str = "/srv/andante";
@@ -43,6 +45,7 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
             Kind::JackClient { .. } => {
                 found.push(tool("jack_cpu", "as client of the sound server", "jackd2")?);
             }
+            Kind::FilmServer { .. } | Kind::FilmPlayer { .. } => streamed::check()?,
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv, needs } => {
                 let purpose = format!("as program {}", program.name);
@@ -53,10 +56,22 @@ pub(crate) fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
             }
             _ => {}
         }
+        if program.network.is_some() {
+            found.push(tool("ip", "to lay the cable between networks", "iproute2")?);
+        }
     }
     found.sort();
     found.dedup();
     Ok(found)
+}
+
+/// Programs and libraries that [`make`] has made in `folder`, each with its place in a guest.
+pub(crate) fn placed(workload: &Workload, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut programs = workload.programs.iter().filter(|program| program.count > 0);
+    match programs.any(|program| streamed::is(&program.kind)) {
+        true => streamed::placed(folder, Path::new(IN_GUEST)),
+        false => Vec::new(),
+    }
 }
 
 /// The files that those programs read, each with its place in a guest; `folder` must hold what
@@ -72,7 +87,9 @@ pub(crate) fn needed(
     let mut files = Vec::new();
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
-            Kind::Mpv { clip, .. } => files.push((clip_file(folder, clip), clip_file(guest, clip))),
+            Kind::Mpv { clip, .. } | Kind::FilmServer { clip } => {
+                files.push((clip_file(folder, clip), clip_file(guest, clip)));
+            }
             Kind::Xvfb { .. } => {
                 let maps = PathBuf::from(KEYBOARD_MAPS);
                 files.push((maps.clone(), maps));
@@ -106,6 +123,10 @@ pub(crate) fn make(
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
             Kind::Mpv { clip, .. } => clip::make(clip, folder, say)?,
+            Kind::FilmServer { clip } => {
+                clip::make(clip, folder, say)?;
+                streamed::make(folder, say)?;
+            }
             Kind::Make { .. } => sources::write(folder)?,
             _ => {}
         }

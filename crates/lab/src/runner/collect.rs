@@ -4,7 +4,7 @@ use std::fs;
 
 use super::instance::Instance;
 use super::process::{Process, last_line};
-use super::real::stats_file;
+use super::real::{moments_file, stats_file};
 use super::timeline::Measured;
 use crate::mpv;
 use crate::programs::Samples;
@@ -54,11 +54,17 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
     let counted = instance.counted[1].saturating_sub(instance.counted[0]);
     match &instance.program.kind {
         Kind::Mpv { .. } => read_frame_log(instance, measured, &mut result),
+        Kind::FilmPlayer { fps, .. } => {
+            read_moments(instance, measured, f64::from(*fps), &mut result);
+        }
         Kind::Make { .. } => {
             result.iterations = Some(counted);
         }
         Kind::Jack { .. } => result.xruns = Some(counted),
-        Kind::Command { .. } | Kind::Xvfb { .. } | Kind::JackClient { .. } => {}
+        Kind::Command { .. }
+        | Kind::Xvfb { .. }
+        | Kind::JackClient { .. }
+        | Kind::FilmServer { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => {
                 take_samples(kind, &samples.later(instance.beats_later_ns()), &mut result);
@@ -200,6 +206,43 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
     }
 }
 
+/// What a film player noted: a line for each picture, when it was due, decoded, and shown (or 0: it was
+/// dropped) [ns of CLOCK_MONOTONIC].
+fn read_moments(
+    instance: &Instance<'_>,
+    measured: &Measured,
+    fps: f64,
+    result: &mut ProgramResult,
+) {
+    let text = fs::read_to_string(moments_file(&instance.folder)).unwrap_or_default();
+    let moments: Vec<[f64; 3]> = text.lines().filter_map(parse_moment).collect();
+    if moments.is_empty() {
+        let why = || "left no note of its pictures".to_owned();
+        result.failed.get_or_insert_with(why);
+    }
+    take_moments(&moments, measured.begin_ns as f64, fps, result);
+}
+
+/// As with mpv, a picture that is shown half a period after its time is late.
+fn take_moments(moments: &[[f64; 3]], begin_ns: f64, fps: f64, result: &mut ProgramResult) {
+    let ms = |ns: f64| (ns - begin_ns) / 1e6;
+    let (shown, dropped): (Vec<&[f64; 3]>, Vec<_>) =
+        moments.iter().partition(|moment| moment[2] > 0.0);
+    let late_us: Vec<f64> = shown.iter().map(|m| (m[2] - m[0]) / 1e3).collect();
+    let shown_ms = shown.iter().map(|m| ms(m[2])).collect();
+    let dropped_ms = dropped.iter().map(|m| ms(m[0])).collect();
+    take_frames(shown_ms, dropped_ms, result);
+    result.released_ms = shown.iter().map(|m| ms(m[0])).collect();
+    result.latency_us = Spread::of(&late_us);
+    result.late = Some(late_us.iter().filter(|us| **us > 0.5e6 / fps).count() as u64);
+    result.due = Some(moments.len() as u64);
+}
+
+fn parse_moment(line: &str) -> Option<[f64; 3]> {
+    let numbers: Result<Vec<f64>, _> = line.split(' ').map(str::parse).collect();
+    numbers.ok()?.try_into().ok()
+}
+
 /// Frames shown more than half a period after their place in the even rhythm of the first second's
 /// frames (their median); dropped frames keep their place. No single frame can begin the rhythm: mpv
 /// shows the first as soon as it has it, and may start its clock anew when its sound begins, some
@@ -254,6 +297,22 @@ mod tests {
         assert_eq!(result.longest_freeze_ms, Some(28.0));
         assert_eq!(result.gaps_over_100ms, Some(0));
         assert_eq!(result.span_s, Some(0.057));
+    }
+
+    #[test]
+    fn a_film_player_notes_when_pictures_were_due_and_shown() {
+        // Of 25 a second: in time, 21 ms late, dropped; and a line that was cut off.
+        let text = "1000000000 990000000 1000100000\n1040000000 1050000000 1061000000\n\
+                    1080000000 1121000000 0\n1120000000 11";
+        let moments: Vec<_> = text.lines().filter_map(parse_moment).collect();
+        let mut result = ProgramResult::default();
+        take_moments(&moments, 1e9, 25.0, &mut result);
+        assert_eq!((result.due, result.frames), (Some(3), Some(2)));
+        assert_eq!((result.late, result.dropped), (Some(1), Some(1)));
+        assert_eq!(result.latency_us.unwrap().max, 21_000.0);
+        assert_eq!(result.released_ms, [0.0, 40.0]);
+        assert_eq!(result.shown_ms, [0.1, 61.0]);
+        assert_eq!(result.dropped_ms, [80.0]);
     }
 
     #[test]

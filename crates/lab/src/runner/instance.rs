@@ -87,10 +87,11 @@ impl<'a> Instance<'a> {
 
     /// Loads it. A real program starts with that, a synthetic one waits for its order.
     pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
-        let command = real::command(prepared, self.program, &self.folder).unwrap_or_else(|| {
-            let andante = prepared.setup.andante.display().to_string();
-            vec![andante, "lab".to_owned(), "program".to_owned()].into()
-        });
+        let command = real::command(prepared, self.program, &self.name, &self.folder)
+            .unwrap_or_else(|| {
+                let andante = prepared.setup.andante.display().to_string();
+                vec![andante, "lab".to_owned(), "program".to_owned()].into()
+            });
         self.started_ns = clock::now_ns();
         self.process = Some(prepared.spawn(self.program, command, &self.folder)?);
         Ok(())

@@ -16,6 +16,7 @@ pub(crate) mod collect;
 mod contracts;
 mod instance;
 mod leaks;
+mod network;
 mod prepared;
 mod process;
 mod real;
@@ -42,6 +43,7 @@ use crate::{clock, stop};
 
 use classes::Classes;
 use instance::Instance;
+use network::Networks;
 use prepared::Prepared;
 use scheduler::InCharge;
 use timeline::Timeline;
@@ -153,11 +155,13 @@ pub(crate) fn run_on(
     let before = daemon
         .filter(|_| setup.parallel)
         .map(|daemon| leaks::Held::now(&setup.andante, daemon));
+    let networks = Networks::make(workload)?;
     let prepared = Prepared {
         workload,
         choice,
         setup,
         classes: &classes,
+        networks: &networks,
         steps_per_ms,
     };
     if workload

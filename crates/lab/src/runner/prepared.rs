@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Setup;
 use super::classes::Classes;
+use super::network::Networks;
 use super::process::{CommandLine, Process, Start};
 use super::tuning::Scheduling;
 use crate::choice::Choice;
@@ -16,6 +17,7 @@ pub(super) struct Prepared<'a> {
     pub choice: &'a Choice,
     pub setup: &'a Setup,
     pub classes: &'a Classes,
+    pub networks: &'a Networks,
     /// See [`crate::programs::work`].
     pub steps_per_ms: f64,
 }
@@ -34,6 +36,7 @@ impl Prepared<'_> {
             program,
             scheduling: Scheduling::of(self.choice, program),
             procs_file,
+            network: self.networks.of(program)?,
             folder: folder.to_owned(),
         })
     }

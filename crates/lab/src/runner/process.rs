@@ -42,6 +42,8 @@ pub(super) struct Start<'a> {
     pub scheduling: Scheduling,
     /// The class's `cgroup.procs`.
     pub procs_file: PathBuf,
+    /// The network that it enters; none: it stays in the machine's own.
+    pub network: Option<File>,
     /// Where it works; made if need be.
     pub folder: PathBuf,
 }
@@ -81,6 +83,7 @@ impl Process {
             program,
             scheduling,
             procs_file,
+            network,
             folder,
         } = start;
         fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
@@ -98,6 +101,7 @@ impl Process {
             .transpose();
         let cpus = cpus.map_err(|e| LabError::io("build a CPU mask", e))?;
         let scheduling = *scheduling;
+        let network = network.as_ref().map(AsRawFd::as_raw_fd);
 
         let mut command = Command::new(&argv[0]);
         command
@@ -122,6 +126,12 @@ impl Process {
                 }
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
+                }
+                if let Some(network) = network
+                    // SAFETY: no pointers; the file is open until the child has been started.
+                    && libc::setns(network, libc::CLONE_NEWNET) != 0
+                {
+                    return Err(std::io::Error::last_os_error());
                 }
                 scheduling.apply()?;
                 // Nothing may be left if this process is killed.

@@ -17,6 +17,8 @@ use crate::scenario::{Clip, Kind, Program, Screen, Workload};
 /// A warm-up playback that takes longer than this has hung [s].
 const WARM_UP_TIMEOUT_S: f64 = 120.0;
 const POLL: Duration = Duration::from_millis(20);
+/// The first port of film servers, above those of usual services.
+const FIRST_PORT: usize = 5004;
 /// Number of the first X display of a scenario; lower ones may be taken on a host.
 const FIRST_DISPLAY: usize = 90;
 
@@ -234,6 +236,68 @@ fn await_end(process: &mut Process) {
     }
 }
 
+/// The port of the server's place among the film servers.
+fn port(workload: &Workload, server: &str) -> String {
+    let mut servers = workload
+        .programs
+        .iter()
+        .filter(|program| matches!(program.kind, Kind::FilmServer { .. }));
+    let place = servers.position(|program| program.name == server);
+    (FIRST_PORT + place.expect("checked when it was read")).to_string()
+}
+
+fn film_server(prepared: &Prepared<'_>, program: &Program, clip: &Clip) -> CommandLine {
+    let folder = assets::streamed_folder(&prepared.setup.assets);
+    let mut argv = vec![folder.join(assets::SERVER).display().to_string()];
+    argv.extend(words(&["--address"]));
+    argv.push(prepared.networks.address(program.network.as_deref()));
+    argv.extend(["--port".to_owned(), port(prepared.workload, &program.name)]);
+    argv.push(clip_path(prepared, clip));
+    argv.into()
+}
+
+/// The player, which says nothing to Andante unless the scenario has it do so.
+fn film_player(
+    prepared: &Prepared<'_>,
+    program: &Program,
+    [server, name]: [&str; 2],
+    by_udp: bool,
+    folder: &Path,
+) -> CommandLine {
+    let programs = assets::streamed_folder(&prepared.setup.assets);
+    let mut argv = vec![programs.join(assets::PLAYER).display().to_string()];
+    argv.extend(["--port".to_owned(), port(prepared.workload, server)]);
+    argv.extend([
+        "--log".to_owned(),
+        moments_file(folder).display().to_string(),
+    ]);
+    if by_udp {
+        argv.push("--udp".to_owned());
+    }
+    let promise = program.contract.as_ref().filter(|c| c.in_session);
+    if let Some(contract) = promise {
+        let ms = contract.promise.budget_ns as f64 / 1e6;
+        argv.extend(["--promise".to_owned(), ms.to_string()]);
+    }
+    match program.session {
+        true => argv.extend(["--name".to_owned(), name.to_owned()]),
+        false => argv.push("--plain".to_owned()),
+    }
+    let mut all = prepared.workload.programs.iter();
+    let server = all.find(|program| program.name == server);
+    let network = server.and_then(|server| server.network.as_deref());
+    argv.push(prepared.networks.address(network));
+    CommandLine {
+        argv,
+        environment: vec![("LD_LIBRARY_PATH", programs.display().to_string())],
+    }
+}
+
+/// Where a film player that works in the folder notes when its pictures were shown.
+pub(super) fn moments_file(folder: &Path) -> PathBuf {
+    folder.join("moments")
+}
+
 /// Where an mpv that works in the folder leaves its frame log.
 pub(super) fn stats_file(folder: &Path) -> PathBuf {
     folder.join("stats")
@@ -243,6 +307,7 @@ pub(super) fn stats_file(folder: &Path) -> PathBuf {
 pub(super) fn command(
     prepared: &Prepared<'_>,
     program: &Program,
+    name: &str,
     folder: &Path,
 ) -> Option<CommandLine> {
     Some(match &program.kind {
@@ -256,6 +321,10 @@ pub(super) fn command(
             server,
             load_percent,
         } => jack_client(server, *load_percent),
+        Kind::FilmServer { clip } => film_server(prepared, program, clip),
+        Kind::FilmPlayer { server, by_udp, .. } => {
+            film_player(prepared, program, [server, name], *by_udp, folder)
+        }
         Kind::Make { jobs } => assets::make_command(&prepared.setup.assets, *jobs).into(),
         Kind::Command { argv, .. } => argv.clone().into(),
         _ => return None,

@@ -156,6 +156,20 @@ pub enum Kind {
         /// The part of each period for which it computes [%].
         load_percent: u32,
     },
+    /// Streams a film to players: the example `film_server`.
+    FilmServer {
+        /// What it streams.
+        clip: Clip,
+    },
+    /// Receives a film, decodes and shows it: the example `film_player`.
+    FilmPlayer {
+        /// The program of kind `film-server` that it asks.
+        server: String,
+        /// Whether over UDP, and not TCP.
+        by_udp: bool,
+        /// Frames per second of the server's film.
+        fps: u32,
+    },
     /// `make` compiles real C files without end.
     Make {
         /// Compilers at once (`-j`).
@@ -242,6 +256,7 @@ impl Kind {
     pub(crate) fn beat_s(&self) -> Option<f64> {
         match self {
             Self::Player { fps, .. } | Self::Game { fps, .. } => Some(1.0 / fps),
+            Self::FilmPlayer { fps, .. } => Some(1.0 / f64::from(*fps)),
             Self::Audio {
                 frames, rate_hz, ..
             } => Some(1.0 / Self::periods_per_s(*frames, *rate_hz)),
@@ -267,6 +282,8 @@ impl Kind {
                 budget_s: Some(largest(work_ms)),
             }),
             Self::Typist { .. } | Self::Waker { .. } | Self::Sink { .. } => Some(Cycle::default()),
+            // It finds out its period by itself.
+            Self::FilmPlayer { .. } => Some(Cycle::default()),
             _ => None,
         }
     }
@@ -292,6 +309,8 @@ impl Kind {
             Self::Xvfb { .. } => "xvfb",
             Self::Jack { .. } => "jack",
             Self::JackClient { .. } => "jack-client",
+            Self::FilmServer { .. } => "film-server",
+            Self::FilmPlayer { .. } => "film-player",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
         }
@@ -313,6 +332,7 @@ impl Kind {
         match self {
             Self::Mpv { display, .. } => Some((display.as_deref()?, "xvfb")),
             Self::JackClient { server, .. } => Some((server, "jack")),
+            Self::FilmPlayer { server, .. } => Some((server, "film-server")),
             kind => Some((kind.server()?, "server")),
         }
     }
@@ -333,12 +353,17 @@ impl Kind {
                 | Self::Crowd { .. }
                 | Self::Dhrystone
                 | Self::Waker { .. }
+                | Self::FilmServer { .. }
+                | Self::FilmPlayer { .. }
         )
     }
 
     /// Whether it comes to an end of its own.
     pub(crate) fn ends_by_itself(&self) -> bool {
-        matches!(self, Self::Mpv { untimed: false, .. })
+        matches!(
+            self,
+            Self::Mpv { untimed: false, .. } | Self::FilmPlayer { .. }
+        )
     }
 
     /// What it asks for that only the simulator has, in words, if there is any such thing.
@@ -392,6 +417,8 @@ impl Kind {
             | Self::Xvfb { .. }
             | Self::Jack { .. }
             | Self::JackClient { .. }
+            | Self::FilmServer { .. }
+            | Self::FilmPlayer { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
         }
@@ -410,13 +437,15 @@ impl Kind {
                 | Self::Xvfb { .. }
                 | Self::Jack { .. }
                 | Self::JackClient { .. }
+                | Self::FilmServer { .. }
+                | Self::FilmPlayer { .. }
                 | Self::Make { .. }
                 | Self::Command { .. }
         )
     }
 }
 
-pub(super) const KINDS: [&str; 20] = [
+pub(super) const KINDS: [&str; 22] = [
     "player",
     "typist",
     "game",
@@ -435,6 +464,8 @@ pub(super) const KINDS: [&str; 20] = [
     "xvfb",
     "jack",
     "jack-client",
+    "film-server",
+    "film-player",
     "make",
     "command",
 ];
@@ -521,6 +552,14 @@ pub(super) fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, Docume
         "jack-client" => Kind::JackClient {
             server: section.need("server")?,
             load_percent: (section.number("load", 0.25, 0.01..=0.99)? * 100.0).round() as u32,
+        },
+        "film-server" => Kind::FilmServer {
+            clip: read_clip(section)?,
+        },
+        "film-player" => Kind::FilmPlayer {
+            server: section.need("server")?,
+            by_udp: section.get("udp")?.unwrap_or(false),
+            fps: section.number("fps", 30.0, 1.0..=240.0)? as u32,
         },
         "make" => Kind::Make {
             jobs: section.number("jobs", 8.0, 1.0..=1000.0)? as u32,

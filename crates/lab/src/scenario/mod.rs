@@ -39,6 +39,7 @@ mod contract;
 pub(crate) mod expectation;
 mod instances;
 mod kind;
+mod network;
 mod program;
 mod simulator;
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub use contract::Contract;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Cycle, Display, Kind, Screen};
+pub(crate) use network::networks;
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
@@ -318,6 +320,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
             .collect::<Result<_, _>>()?,
     };
     check_servers(&programs, root)?;
+    network::check(&programs, root)?;
     scale_work(&mut programs, root)?;
     // Where weights say who gets what, they are what is looked at.
     let learn_percent = match root.node("learn_percent") {

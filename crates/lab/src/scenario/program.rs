@@ -35,6 +35,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// The network that it is in, one of two that a cable joins; none: the machine's own.
+    pub network: Option<String>,
     /// What is done for it by hand under the schedulers `eevdf-…`; none: nothing.
     pub tuned: Option<Tuned>,
     /// What each instance is promised; none: its class's share.
@@ -91,6 +93,7 @@ pub(super) fn read(
         session: session || sinks,
         contract: contract.or(asked),
         tuned,
+        network: section.get("network")?,
         class,
         count,
         start_s: time(&mut section, "start_s", -600.0)?,

@@ -95,6 +95,7 @@ fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
         put("image", Vec::new(), 0o644);
         wanted.extend(IMAGE_MODULES);
     }
+    wanted.extend(&boot.modules);
     for (index, module) in modules::closure(boot.kernel, &wanted)?
         .into_iter()
         .enumerate()
