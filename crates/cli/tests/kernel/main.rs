@@ -250,8 +250,16 @@ fn top_status_and_why_show_a_live_tree() {
 fn whom_a_real_time_task_wakes_does_not_wait_for_what_it_interrupted() {
     // Without learnt contracts and with them; for a historical policy see historical.rs.
     for options in [&["--learn", "0"][..], &[]] {
-        let us = number(&in_charge("realtime", options, 1), "waited_us");
-        assert!(us < 100.0, "{options:?}: {us} µs");
+        let report = in_charge("realtime", options, 1);
+        assert!(
+            number(&report, "waited_us") < 100.0,
+            "{options:?}: {report:?}"
+        );
+        // If a task of the kernel's has just begun: 200 µs are its own, and what waking takes.
+        assert!(
+            number(&report, "longest_us") < 300.0,
+            "{options:?}: {report:?}"
+        );
     }
 }
 

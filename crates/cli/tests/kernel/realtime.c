@@ -3,7 +3,8 @@
  * A real-time thread that, in the midst of its work, wakes one that is none: as a sound server wakes
  * its clients.
  *
- *      realtime TIMES   prints how long the latter had to wait at most after the former was done [µs]
+ *      realtime TIMES   prints how long the latter had to wait after the former was done [µs]: at most in
+ *                       99 of 100 times, and at most; once in a while something of the kernel's is at work
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -44,14 +45,24 @@ static void *wakes(void *unused)
 	return unused;
 }
 
+static int shorter(const void *a, const void *b)
+{
+	long one_ns = *(const long *)a, other_ns = *(const long *)b;
+
+	return (one_ns > other_ns) - (one_ns < other_ns);
+}
+
 int main(int argc, char **argv)
 {
 	struct sched_param priority = { .sched_priority = 10 };
-	long longest_ns = 0;
+	long *waited_ns;
 	pthread_attr_t attr;
 	pthread_t thread;
 
 	times = argc > 1 ? atoi(argv[1]) : 1;
+	waited_ns = calloc(times, sizeof *waited_ns);
+	if (!waited_ns)
+		return 1;
 	sem_init(&woken, 0, 0);
 	pthread_attr_init(&attr);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
@@ -62,13 +73,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (int i = 0; i < times; i++) {
-		long waited_ns;
-
 		sem_wait(&woken);
-		waited_ns = now_ns() - done_ns;
-		if (waited_ns > longest_ns)
-			longest_ns = waited_ns;
+		waited_ns[i] = now_ns() - done_ns;
 	}
-	printf("%ld\n", longest_ns / 1000);
+	qsort(waited_ns, times, sizeof *waited_ns, shorter);
+	printf("%ld %ld\n", waited_ns[times - 1 - times / 100] / 1000, waited_ns[times - 1] / 1000);
 	return 0;
 }
