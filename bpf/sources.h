@@ -5,8 +5,8 @@
  *
  * A program that has a socket's descriptor passes it to the daemon, which notes with the socket
  * itself whose event that is; it ends with the socket, and counts for nothing once the thread has
- * left its session. What has come since the last frame is counted, not what is unread: a reader who
- * takes it as it comes would never have a frame before it.
+ * left its session. Data is counted that has come since the last frame, not data that is unread: a
+ * reader who takes it as it comes would never have a frame before it.
  *
  * The program is attached only while somebody has subscribed, for all that receive pay for it. It
  * runs before the reader is woken, who is therefore queued with the event.
@@ -56,8 +56,7 @@ int BPF_PROG(andante_data_comes, struct sock *sk)
 	s->came += an_kcame(sk, &s->seen);
 	if (s->came < s->bytes)
 		return 0;
-	/* What is left of one piece counts towards the next frame, but no frame is counted twice.
-	 */
+	/* The rest of a piece counts towards the next frame, but no frame is counted twice. */
 	s->came = s->bytes ? s->came % s->bytes : 0;
 	source_raises(s);
 	return 0;

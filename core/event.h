@@ -27,9 +27,9 @@
  * period, and once C more, with events or without; nobody else has less. And where contracts are
  * bounded (cs->bound), rule 2 keeps to that.
  *
- * Rule 3 is for those that asked for more than they were promised. What one of these has beyond its
- * C nobody pays for, with an event or without: that only says which of them is the next. Learnt
- * contracts have the rank of these, but run on what they were found to need.
+ * Rule 3 is for those that asked for more than they were promised. Nobody pays for the time that
+ * one of these has beyond its C, with an event or without: an event only says which is the next.
+ * Learnt contracts have the rank of these, but run on what they were found to need.
  *
  * Rule 4. [1] asks whether i can still be served by its deadline after j: deadline - now - C_j -
  * C_i > 0. But a third contract may come between them, and lose its period to j. Of sets that DWCS

@@ -157,7 +157,7 @@ TEST(event_paid_in_advance)
 	CHECK_EQ(contract(T1)->service_ns, 4 * SLOT);
 }
 
-/* Who sleeps through a period has paid for all with it. */
+/* A contract that sleeps through a period has paid for all with it. */
 TEST(event_debt_ends)
 {
 	begin_slots(scenario_1, 2, 0);
@@ -190,7 +190,7 @@ TEST(event_rule_3_spares_learnt)
 	}
 }
 
-/* What work-conserving ones have beyond their C nobody pays for, with an event or without. */
+/* Nobody pays for what work-conserving contracts have beyond their C, with an event or without. */
 TEST(event_rule_3_is_free_among_its_like)
 {
 	struct an_event_decision d;
@@ -302,7 +302,7 @@ TEST(event_last_one_counts)
 	CHECK_EQ(an_events_due(&set, 0), 70);
 }
 
-/* What was delivered to a sink of which nothing was found is pending again. */
+/* An event that was delivered to a sink of which nothing was found is pending again. */
 TEST(event_comes_back)
 {
 	begin_slots(scenario_1, 2, 0);
@@ -536,7 +536,8 @@ TEST(event_task_server_serves)
 	CHECK(delivered >= raised - 1 && raised == 1000 / 7 + 1);
 }
 
-/* Who has its own C needs no server, and interrupts nobody; who has had it is served. */
+/* A sink that has its own C needs no server, and interrupts nobody; one that has had it is served.
+ */
 TEST(event_task_server_is_for_those_without)
 {
 	static const struct slot_task players[] = {{"A", 1, 10, 1, 5, 0}, {"B", 1, 10, 1, 5, 0}};

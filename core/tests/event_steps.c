@@ -113,7 +113,7 @@ static long counted(enum operation operation)
 		if (of.rip == (unsigned long long)mark)
 			marks++;
 		taken += marks == 1;
-		/* What follows is not looked at. */
+		/* The rest is not looked at. */
 		if (ptrace(marks < 2 ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, NULL) ||
 		    waitpid(pid, &status, 0) != pid)
 			return -1;

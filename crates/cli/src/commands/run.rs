@@ -256,7 +256,7 @@ impl Run {
     }
 
     /// The scheduler is in charge: from now on its own thread is one of its class, and there the first in
-    /// weight. Whoever asks for a promise is to get an answer, however many others want what contracts leave.
+    /// weight. A program that asks for a promise is to get an answer, however many others want what contracts leave.
     fn loaded(&self, loading: Loading) -> Result<()> {
         let how = loading.end();
         // SAFETY: it takes no memory. Where it is not permitted, answers may come late, and that is all.

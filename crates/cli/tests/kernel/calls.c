@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a program in a session pays to call the scheduler, and what it gets for that: by the words
- * of the socket and the page alone, no library.
+ * The price that a program in a session pays to call the scheduler, and what it gets for that: by
+ * the words of the socket and the page alone, no library.
  *
  *      calls cost                  how long each call takes [ns]: the mean of many
  *      calls bystander             how long a call takes that nobody hears
- *      calls across                the same, where a thread on another CPU calls, and another
- * process calls data                  how many events data on a socket raises, and what that costs
+ *      calls across                the same, where a thread on another CPU calls, and another process
+ *      calls data                  how many events data on a socket raises, and what that costs
  *      calls wait                  how long a thread with an event waits for a sibling that works
  *                                  [ns], the longest of some, by each way of raising it
  */
 #define _GNU_SOURCE
+#include "client.h"
+
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <net/if.h>
@@ -18,117 +20,21 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "../../../app/include/andante/page.h"
-
-#define OPEN                                                                                       \
-	"{\"op\":\"open\",\"version\":1,\"role\":\"game\",\"cycle\":{\"period_ns\":16666667}}\n"
 #define PROMISE "{\"op\":\"promise\",\"terms\":{\"budget_ns\":9500000,\"period_ns\":16666667}}\n"
 
 /* A daemon: its connection, and the general call's program. */
 static int daemon_socket, program = -1;
 
-static void fails(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
-/* Says the line, with a descriptor that goes along unless that is -1. */
-static void says_with(const char *line, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec bytes = {(char *)line, strlen(line)};
-	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-	struct cmsghdr *along;
-
-	if (fd >= 0) {
-		message.msg_control = control;
-		message.msg_controllen = sizeof control;
-		along = CMSG_FIRSTHDR(&message);
-		along->cmsg_level = SOL_SOCKET;
-		along->cmsg_type = SCM_RIGHTS;
-		along->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(along), &fd, sizeof fd);
-	}
-	if (sendmsg(daemon_socket, &message, MSG_NOSIGNAL) < 0)
-		fails("sendmsg");
-}
-
-/* Says the line, and takes the answer, with the descriptor that comes along; -1: none does. */
-static int says(const char *line, char *answer, size_t room)
-{
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec bytes = {answer, room - 1};
-	struct msghdr message = {.msg_iov = &bytes,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof control};
-	struct cmsghdr *along;
-	ssize_t got;
-	int fd = -1;
-
-	if (line)
-		says_with(line, -1);
-	got = recvmsg(daemon_socket, &message, 0);
-	if (got <= 0)
-		fails("recvmsg");
-	answer[got] = 0;
-	along = CMSG_FIRSTHDR(&message);
-	if (along && along->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(along), sizeof fd);
-	return fd;
-}
-
 static void opens(void)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/run/andante.sock"};
 	char answer[4096];
 
-	daemon_socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connect(daemon_socket, (struct sockaddr *)&address, sizeof address) < 0)
-		fails("connect");
-	program = says(OPEN, answer, sizeof answer);
+	daemon_socket = connected();
+	program = says(daemon_socket, OPEN, answer, sizeof answer);
 	printf("REPORT opened %s", answer);
-}
-
-static struct andante_page *joined(void)
-{
-	char line[128], answer[4096];
-	void *page;
-	int fd;
-
-	snprintf(line, sizeof line, "{\"op\":\"join\",\"thread\":%d}\n", (int)syscall(SYS_gettid));
-	fd = says(line, answer, sizeof answer);
-	if (fd < 0) {
-		fputs(answer, stderr);
-		exit(1);
-	}
-	page = mmap(NULL, ANDANTE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (page == MAP_FAILED)
-		fails("mmap");
-	return page;
 }
 
 /* ---- the ways to call ---- */
@@ -172,7 +78,7 @@ static void by_socket(void)
 	char line[64], answer[256];
 
 	snprintf(line, sizeof line, "{\"op\":\"look\",\"thread\":%u}\n", sink->thread);
-	says(line, answer, sizeof answer);
+	says(daemon_socket, line, answer, sizeof answer);
 }
 
 static void nothing(void)
@@ -209,7 +115,7 @@ static void *sinks(void *unused)
 {
 	char byte;
 
-	sink = joined();
+	sink = joined(daemon_socket);
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 	while (read(wakes[0], &byte, 1) == 1)
 		ran_ns = now_ns();
@@ -223,7 +129,7 @@ static void begins(void)
 	if (pipe(wakes) < 0)
 		fails("pipe");
 	opens();
-	own = joined();
+	own = joined(daemon_socket);
 	if (pthread_create(&thread, NULL, sinks, NULL))
 		fails("pthread_create");
 	while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
@@ -308,7 +214,7 @@ static int wait_for_siblings(void)
 	char answer[4096];
 
 	begins();
-	says(PROMISE, answer, sizeof answer);
+	says(daemon_socket, PROMISE, answer, sizeof answer);
 	printf("REPORT promise %s", answer);
 	wait_by("store", store);
 	wait_by("fast", store_and_fast);
@@ -367,7 +273,7 @@ static int across(void)
 		calls_for_others(NULL);
 	runs_on(1);
 	begins();
-	says(PROMISE, answer, sizeof answer);
+	says(daemon_socket, PROMISE, answer, sizeof answer);
 	printf("REPORT promise %s", answer);
 	wait_by("stranger", ask_another);
 	kill(stranger, SIGKILL);
@@ -386,8 +292,8 @@ static int subscribes(const char *request, int fd)
 	char line[128], answer[4096];
 
 	snprintf(line, sizeof line, request, sink->thread);
-	says_with(line, fd);
-	says(NULL, answer, sizeof answer);
+	says_with(daemon_socket, line, fd);
+	is_told(daemon_socket, answer, sizeof answer);
 	if (!strstr(answer, "done"))
 		printf("REPORT refused %s", answer);
 	return strstr(answer, "done") != NULL;

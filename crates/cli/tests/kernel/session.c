@@ -10,93 +10,19 @@
  *                                  session that holds a promise; says how many there were
  *      session nonsense SECONDS    writes anything into its page, all the time, and sleeps now and
  *                                  then; says how often the scheduler has looked
+ *      session outlives SECONDS    holds a promise when the daemon is killed, and for so long asks the
+ *                                  next one for another; says `told back` in the end
  */
 #define _GNU_SOURCE
+#include "client.h"
+
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "../../../app/include/andante/page.h"
-
-#define OPEN "{\"op\":\"open\",\"version\":1,\"role\":\"game\",\"cycle\":{\"period_ns\":16666667}}\n"
-#define JOIN "{\"op\":\"join\",\"thread\":TID}\n"
 #define PROMISE                                                                                    \
 	"{\"op\":\"promise\",\"terms\":{\"budget_ns\":1000000,\"period_ns\":16666667}}\n"
-
-static void fails(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int connected(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/run/andante.sock" };
-	int one = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (one < 0 || connect(one, (struct sockaddr *)&address, sizeof address) < 0)
-		fails("connect");
-	return one;
-}
-
-/* Says the line, and takes the answer, with the descriptor that comes along; -1: none does. */
-static int says(int socket, const char *line, char *answer, size_t room)
-{
-	char text[512], control[CMSG_SPACE(sizeof(int))];
-	const char *at = strstr(line, "TID");
-	struct iovec bytes = { answer, room - 1 };
-	struct msghdr message = { .msg_iov = &bytes,
-				  .msg_iovlen = 1,
-				  .msg_control = control,
-				  .msg_controllen = sizeof control };
-	struct cmsghdr *along;
-	ssize_t got;
-	int fd = -1;
-
-	if (at)
-		snprintf(text, sizeof text, "%.*s%d%s", (int)(at - line), line,
-			 (int)syscall(SYS_gettid), at + 3);
-	else
-		snprintf(text, sizeof text, "%s", line);
-	if (send(socket, text, strlen(text), MSG_NOSIGNAL) < 0)
-		fails("send");
-	got = recvmsg(socket, &message, 0);
-	if (got <= 0)
-		fails("recvmsg");
-	answer[got] = 0;
-	along = CMSG_FIRSTHDR(&message);
-	if (along && along->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(along), sizeof fd);
-	return fd;
-}
-
-static struct andante_page *joined(int socket)
-{
-	char answer[4096];
-	int fd = says(socket, JOIN, answer, sizeof answer);
-	void *page;
-
-	if (fd < 0) {
-		fputs(answer, stderr);
-		exit(1);
-	}
-	page = mmap(NULL, ANDANTE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (page == MAP_FAILED)
-		fails("mmap");
-	return page;
-}
 
 static int asks(int uid, char **lines)
 {
@@ -107,7 +33,13 @@ static int asks(int uid, char **lines)
 		fails("setuid");
 	socket = connected();
 	for (; *lines; lines++) {
-		snprintf(line, sizeof line, "%s\n", *lines);
+		const char *at = strstr(*lines, "TID");
+
+		if (at)
+			snprintf(line, sizeof line, "%.*s%d%s\n", (int)(at - *lines), *lines,
+				 (int)syscall(SYS_gettid), at + 3);
+		else
+			snprintf(line, sizeof line, "%s\n", *lines);
 		says(socket, line, answer, sizeof answer);
 		fputs(answer, stdout);
 	}
@@ -185,14 +117,6 @@ static int kills(int count)
 	}
 	printf("%d\n", count);
 	return 0;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 static int nonsense(int seconds)

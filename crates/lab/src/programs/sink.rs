@@ -1,7 +1,5 @@
 //! The sink of events, as `andante_sim::programs::Sink` is in the simulator: the instants are the same.
 
-use andante_sim::programs::Beats;
-
 use super::player::Shown;
 use super::session::Speaks;
 use super::{Order, Samples, preallocated, record, work};
@@ -14,21 +12,14 @@ use crate::stop;
 pub(super) fn run(order: &Order, speaks: &Speaks) -> Samples {
     let Kind::Sink {
         events_per_s,
-        jitter_ms,
         work_ms,
-        seed,
         to_end,
+        ..
     } = &order.kind
     else {
         unreachable!("asked for a sink");
     };
-    let beats = Beats {
-        begin_ns: order.begin_ns,
-        rate: *events_per_s,
-        jitter_ns: (jitter_ms * 1e6) as u64,
-        seed: u64::from(*seed) + u64::from(order.number),
-        resolution_ns: 1,
-    };
+    let beats = order.kind.beats(order.begin_ns, order.number);
     let steps: Vec<u64> = work_ms.iter().map(|ms| order.steps(*ms)).collect();
     let mut shown = Shown::new(order, *events_per_s);
     let mut latency_ns = preallocated(order.capacity(*events_per_s), f64::NAN);
@@ -37,7 +28,7 @@ pub(super) fn run(order: &Order, speaks: &Speaks) -> Samples {
             record(&mut latency_ns, (done_ns - at_ns) as f64);
         }
     };
-    let mut instants = beats.instants();
+    let mut instants = beats.expect("a sink has some").instants();
     let mut next_ns = || instants.next().expect("they have no end");
     let mut at_ns = next_ns();
     while at_ns < now_ns() {

@@ -2,6 +2,8 @@
 
 mod read;
 
+use andante_sim::Ns;
+use andante_sim::programs::Beats;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -270,6 +272,27 @@ impl Kind {
             Self::Sink { events_per_s, .. } => Some(1.0 / events_per_s),
             _ => None,
         }
+    }
+
+    /// The instants of events of instance `number` among all of the scenario, from `begin_ns` on; none: it is no
+    /// sink. They are the same on a kernel and in the simulator.
+    pub(crate) fn beats(&self, begin_ns: Ns, number: u32) -> Option<Beats> {
+        let Self::Sink {
+            events_per_s,
+            jitter_ms,
+            seed,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(Beats {
+            begin_ns,
+            rate: *events_per_s,
+            jitter_ns: (jitter_ms * 1e6).round() as Ns,
+            seed: u64::from(*seed) + u64::from(number),
+            resolution_ns: 1,
+        })
     }
 
     /// What its work is like, as it can say of itself in a session; none: it says nothing.

@@ -351,25 +351,19 @@ impl<'a, 'm> Starter<'a, 'm> {
 
     fn start_sink(&mut self, program: &Program, (start_ns, id): (Ns, InstanceId), spec: Spec) {
         let Kind::Sink {
-            events_per_s,
-            jitter_ms,
-            work_ms,
-            seed,
-            to_end,
+            work_ms, to_end, ..
         } = &program.kind
         else {
             unreachable!("asked for a sink");
         };
+        // As on a kernel, where it has to be loaded first; an ideal machine has it from the beginning.
+        let begin_ns = match self.loads {
+            true => self.beats_ns,
+            false => start_ns,
+        };
         let beats = Beats {
-            // As on a kernel, where it has to be loaded first; an ideal machine has it from the beginning.
-            begin_ns: match self.loads {
-                true => self.beats_ns,
-                false => start_ns,
-            },
-            rate: *events_per_s,
-            jitter_ns: from_ms(*jitter_ms),
-            seed: u64::from(*seed) + u64::from(id.0),
             resolution_ns: self.workload.simulator.costs.timer_resolution_ns,
+            ..program.kind.beats(begin_ns, id.0).expect("a sink has some")
         };
         let mut sink = Sink::new(beats.instants(), each_from_ms(work_ms), *to_end);
         let events = program.contract.as_ref().is_some_and(|c| c.events);
