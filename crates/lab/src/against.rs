@@ -184,7 +184,9 @@ const COMPARED: [Compared; 7] = [
         of: |program| program.latency_us.map(|spread| spread.mean / 1e3),
         join: f64::max,
         relative: 0.05,
-        absolute: 0.0,
+        // Where a kernel's timers happen to lie is worth microseconds: of `wakeup`, in one build, 10.9 beside four
+        // loops and 12.1 beside two.
+        absolute: 0.005,
         error: error_of_mean,
     },
     Compared {
