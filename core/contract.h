@@ -221,8 +221,9 @@ struct an_contract_cpu {
 	u32 level;	 /* ... and each of them at most [1/1024] */
 	u32 server;	 /* the task server, or AN_NONE [event.h] */
 	u32 pad;
-	struct an_bucket promised;		       /* what all that were promised may use */
-	struct an_bucket learnt;		       /* what all that were learnt may */
+	struct an_bucket promised; /* what all that were promised may use */
+	struct an_bucket learnt;   /* what all that were learnt may */
+	struct an_bucket beside;   /* ... those may beside all that learnt ones may */
 	struct an_residual residual[AN_MAX_RESIDUALS]; /* earliest deadline first */
 };
 

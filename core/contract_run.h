@@ -193,6 +193,17 @@ an_outline enum an_rule an_contract_next_job(struct an_contracts *cs, u32 index,
 	return rule;
 }
 
+/* What was promised has run for ran_ns, until now_ns. What it has beyond its promise learnt ones
+ * do not lose. */
+an_outline void an_promised_charge(struct an_contracts *cs, struct an_contract_cpu *q, u64 ran_ns,
+				   bool beyond, u64 now_ns)
+{
+	an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns);
+	q->promised.left_ns -= ran_ns;
+	if (cs->bound && !beyond)
+		an_learnt_gives(cs, q, ran_ns, now_ns);
+}
+
 /* Ran in rank BUDGET. */
 an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct an_contract *c,
 						 u64 ran_ns, u64 now_ns)
@@ -204,8 +215,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
 		an_learnt_charge(cs, q, c, ran_ns, now_ns);
 		return AN_RULE_NONE;
 	}
-	an_bucket_fill(&q->promised, cs->bound, AN_BUCKET_NS, now_ns);
-	q->promised.left_ns -= ran_ns;
+	an_promised_charge(cs, q, ran_ns, an_server_is_ahead(c, now_ns), now_ns);
 	if (an_has(c, AN_WINDOW))
 		return an_window_charge(c, ran_ns);
 	if (c->split)
@@ -218,7 +228,7 @@ an_inline enum an_rule an_contract_charge_budget(struct an_contracts *cs, struct
  * The contract ran for ran_ns for an event [event.h]. Returns who is charged for it as ever:
  * itself, the task server, or AN_NONE, for what it pays in advance, or nobody does.
  */
-an_outline u32 an_contract_charge_event(struct an_contracts *cs, u32 index, u64 ran_ns)
+an_outline u32 an_contract_charge_event(struct an_contracts *cs, u32 index, u64 ran_ns, u64 now_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
@@ -226,7 +236,7 @@ an_outline u32 an_contract_charge_event(struct an_contracts *cs, u32 index, u64 
 
 	if (payer == AN_PAYS_IN_ADVANCE) {
 		c->owes_ns += ran_ns;
-		q->promised.left_ns -= ran_ns;
+		an_promised_charge(cs, q, ran_ns, true, now_ns);
 	}
 	if (c->event_left_ns > 0) {
 		c->event_left_ns -= ran_ns;
@@ -258,7 +268,7 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 	if (!c->runnable || !ran_ns)
 		return AN_RULE_NONE;
 	if (an_events_on && c->payer) {
-		index = an_contract_charge_event(cs, index, ran_ns);
+		index = an_contract_charge_event(cs, index, ran_ns, now_ns);
 		if (!index)
 			return AN_RULE_NONE;
 		c = an_contract(cs, index);
@@ -268,7 +278,7 @@ an_outline enum an_rule an_contract_charge(struct an_contracts *cs, u32 index, u
 		rule = an_contract_charge_budget(cs, c, ran_ns, now_ns);
 	} else if (c->rank == AN_RANK_EXTRA) {
 		c->extra_ns += ran_ns;
-		an_contract_cpu(cs, c->cpu)->promised.left_ns -= ran_ns;
+		an_promised_charge(cs, an_contract_cpu(cs, c->cpu), ran_ns, true, now_ns);
 		if (cs->options & AN_EXTRA_COUNTS)
 			rule = an_window_charge_extra(c, ran_ns);
 	} else {
@@ -422,6 +432,8 @@ an_inline bool an_contracts_hold(struct an_contracts *cs, struct an_contract_cpu
 		/* It was nobody's loss if nobody else wanted the CPU. */
 		if (left_ns < -AN_HELD_UNTIL_NS)
 			q->promised.left_ns = -AN_HELD_UNTIL_NS;
+		if (q->learnt.left_ns < -AN_HELD_UNTIL_NS)
+			q->learnt.left_ns = -AN_HELD_UNTIL_NS;
 	} else if (left_ns >= AN_HELD_UNTIL_NS) {
 		q->held = 0;
 	}

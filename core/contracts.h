@@ -38,8 +38,8 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		q->held = q->sure = 0;
 		q->level = 1024;
 		q->server = AN_NONE;
-		q->promised.left_ns = q->learnt.left_ns = 0;
-		q->promised.filled_ns = q->learnt.filled_ns = 0;
+		q->promised.left_ns = q->learnt.left_ns = q->beside.left_ns = 0;
+		q->promised.filled_ns = q->learnt.filled_ns = q->beside.filled_ns = 0;
 		cpu = an_opaque(cpu + 1);
 	}
 }

@@ -19,14 +19,25 @@ an_inline bool an_learnt_differs(const struct an_promise *p, const struct an_con
 	       an_apart(p->deadline_rel_ns, c->job_rel_ns) >= c->job_rel_ns / 8;
 }
 
-/* Part of this CPU that learnt contracts may use: what is left of it for contracts when those that
- * were promised have all of theirs [1/1024]. */
+/*
+ * Part of this CPU that learnt contracts may be sure of: what is left of it for contracts when
+ * those that were promised have all of theirs [1/1024]. They may use what those leave as well, but
+ * not be sure of it.
+ */
 an_inline u32 an_learnt_bound(const struct an_contracts *cs, const struct an_contract_cpu *q)
 {
 	u64 promised = q->utilization >> (AN_UTILIZATION_SHIFT - 10);
 	u32 left = cs->bound > promised ? cs->bound - promised : 0;
 
 	return cs->bound && left < cs->learn_bound ? left : cs->learn_bound;
+}
+
+/* What all learnt contracts may use still of this CPU, by what they and those that were promised
+ * have used [ns]. */
+an_inline s64 an_learnt_common_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				  u64 now_ns)
+{
+	return an_bucket_left_ns(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
 }
 
 /*
@@ -117,8 +128,7 @@ an_inline bool an_learnt_has_room(const struct an_contracts *cs, const struct an
 {
 	if (taken + part <= an_learnt_bound(cs, q))
 		return true;
-	return an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns) >
-	       AN_LEARN_ROOM_NS;
+	return an_learnt_common_ns(cs, q, now_ns) > AN_LEARN_ROOM_NS;
 }
 
 /* What the bucket that all may use is left at by those that nobody seems to wait for [ns]. */
@@ -134,8 +144,7 @@ an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c, u64 now_ns)
 {
 	s64 own_ns = an_bucket_left_ns(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_left_ns(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns) -
-		     an_learnt_leaves_ns(c);
+	s64 all_ns = an_learnt_common_ns(cs, q, now_ns) - an_learnt_leaves_ns(c);
 	s64 left_ns = own_ns > all_ns ? own_ns : all_ns;
 
 	return left_ns > 0 ? left_ns : 0;
@@ -156,7 +165,7 @@ an_inline u64 an_learnt_wait_ns(const struct an_contracts *cs, const struct an_c
 				const struct an_contract *c)
 {
 	u64 own_ns = an_bucket_wait_ns(&c->own, c->sure, AN_LEARN_REFILL_NS);
-	u64 all_ns = an_bucket_wait_ns(&q->learnt, an_learnt_bound(cs, q),
+	u64 all_ns = an_bucket_wait_ns(&q->learnt, cs->learn_bound,
 				       an_learnt_leaves_ns(c) + AN_LEARN_REFILL_NS);
 	u64 wait_ns = own_ns < all_ns ? own_ns : all_ns;
 
@@ -171,7 +180,7 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 				struct an_contract *c, u64 ran_ns, u64 now_ns)
 {
 	s64 own_ns = an_bucket_fill(&c->own, c->sure, c->promise.budget_ns, now_ns);
-	s64 all_ns = an_bucket_fill(&q->learnt, an_learnt_bound(cs, q), AN_BUCKET_NS, now_ns);
+	s64 all_ns = an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
 
 	c->ran_ns += ran_ns;
 	q->learnt.left_ns = all_ns - (s64)ran_ns;
@@ -179,6 +188,30 @@ an_inline void an_learnt_charge(const struct an_contracts *cs, struct an_contrac
 	if (own_ns < 0 && (all_ns > an_learnt_leaves_ns(c) || !c->sure))
 		own_ns = 0;
 	c->own.left_ns = own_ns;
+}
+
+/*
+ * Promised contracts have had ran_ns of what they were promised, until now_ns: learnt ones may not
+ * use that as well. Where these may use less than all contracts may (learn_bound, bound), the
+ * difference is taken first.
+ */
+an_inline void an_learnt_gives(const struct an_contracts *cs, struct an_contract_cpu *q, u64 ran_ns,
+			       u64 now_ns)
+{
+	u32 beside = cs->bound > cs->learn_bound ? cs->bound - cs->learn_bound : 0;
+	s64 beside_ns = an_bucket_fill(&q->beside, beside, AN_BUCKET_NS, now_ns);
+	s64 given_ns = (s64)ran_ns - beside_ns;
+
+	if (given_ns <= 0) {
+		q->beside.left_ns = -given_ns;
+		return;
+	}
+	q->beside.left_ns = 0;
+	an_bucket_fill(&q->learnt, cs->learn_bound, AN_BUCKET_NS, now_ns);
+	q->learnt.left_ns -= given_ns;
+	/* More than all of them may have is used only where nobody is held to it. */
+	if (q->learnt.left_ns < -AN_BUCKET_NS)
+		q->learnt.left_ns = -AN_BUCKET_NS;
 }
 
 /* The next power of two above so many, if these are fewer than 65,536. */

@@ -686,6 +686,53 @@ TEST(what_is_learnt_gets_the_bound_and_no_more)
 	CHECK(used_ns >= 9900 * MS && used_ns <= 10000 * MS + AN_BUCKET_NS);
 }
 
+/*
+ * Four learnt contracts that want all they can get beside one that is promised 60 of 100 ms, for
+ * ten seconds, and uses so many of them. What the learnt ones had [ms of 10,000].
+ */
+static u64 learnt_beside(u64 used_ms)
+{
+	u64 now_ns = 0, learnt_ns = 0;
+	u32 promised;
+
+	an_contracts_init(&set, 0);
+	set.bound = set.learn_bound = 820;
+	promised = create_on(0, 60 * MS, 100 * MS, 0, 0, AN_HARD);
+	for (u32 i = 0; i < 4; i++)
+		create_learnt(20 * MS, 60, now_ns);
+	for (; now_ns < 10000 * MS; now_ns += MS) {
+		u64 kick = 0;
+		u32 index;
+
+		if (used_ms && now_ns % (100 * MS) == 0)
+			an_contract_wake(&set, promised, now_ns);
+		an_contracts_expire(&set, 0, now_ns, &kick);
+		index = next_to_run(now_ns);
+		if (!index)
+			continue;
+		an_contract_charge(&set, index, MS, now_ns + MS);
+		if (index != promised)
+			learnt_ns += MS;
+		else if (contract(index)->service_ns % (used_ms * MS) == 0)
+			an_contract_sleep(&set, index, now_ns + MS);
+	}
+	CHECK_EQ(contract(promised)->service_ns, used_ms * 100 * MS);
+	return learnt_ns / MS;
+}
+
+/* What was promised and is not used is there for what is learnt, and what is used is not. */
+TEST(what_promised_ones_leave_learnt_ones_may_use)
+{
+	static const u64 used_ms[] = {0, 20, 40, 60};
+
+	for (u32 i = 0; i < 4; i++) {
+		u64 left_ms = 8000 - used_ms[i] * 100, had_ms = learnt_beside(used_ms[i]);
+
+		CHECK(had_ms + 100 >= left_ms);
+		CHECK(had_ms <= left_ms + 100 + AN_BUCKET_NS / MS);
+	}
+}
+
 /* Who has slept ever since it was taken leaves room for others, as those that use it do not. */
 TEST(there_is_room_while_the_bound_is_not_used)
 {
