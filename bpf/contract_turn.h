@@ -626,7 +626,7 @@ an_global u32 contract_take(u32 cpu, u32 index, u32 wanting, u32 goes_on)
 }
 
 /* The tree has nothing for this CPU: then its contracts may have all of the time. */
-static __noinline bool contract_alone(u32 cpu)
+static __always_inline bool contract_alone(u32 cpu)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 index;

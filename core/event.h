@@ -254,7 +254,7 @@ an_inline void an_event_serve(struct an_contracts *cs, u32 j, u64 now_ns,
  * The pick of this CPU was selected (AN_NONE: no contract). What runs, by which rule, and who is
  * charged.
  */
-an_outline void an_event_coordinate(struct an_contracts *cs, u32 cpu, u32 selected, u64 now_ns,
+an_inline void an_event_coordinate(struct an_contracts *cs, u32 cpu, u32 selected, u64 now_ns,
 				    struct an_event_decision *decision)
 {
 	u32 sink = an_event_sink(cs, cpu, selected, now_ns);

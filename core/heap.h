@@ -77,7 +77,7 @@ an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u
 }
 
 /* The contract in this slot is in the right place again, whichever way its key has changed. */
-an_outline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
+an_inline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 {
 	struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 	u32 count = an_heap_count(q, heap);
