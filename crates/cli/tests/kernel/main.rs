@@ -44,7 +44,14 @@ fn in_vm(name: &str, cpus: u32) -> Report {
 /// The same for a script that begins when Andante is in charge. Loading is most of what a short test
 /// takes, and is done once for all with the same options on so many CPUs.
 fn in_charge(name: &str, options: &[&str], cpus: u32) -> Report {
-    let script = Content::Host(scripts().join(format!("{name}.sh")));
+    in_charge_told(name, "", options, cpus)
+}
+
+/// The same, where the script begins with these lines.
+fn in_charge_told(name: &str, lines: &str, options: &[&str], cpus: u32) -> Report {
+    let script = scripts().join(format!("{name}.sh"));
+    let script = std::fs::read_to_string(script).expect("the script of a test");
+    let script = Content::Bytes(format!("{lines}{script}").into_bytes());
     let [report] = in_vm_given("in_charge", options, cpus, [Some(script)]);
     report
 }

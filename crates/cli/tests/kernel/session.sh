@@ -15,7 +15,7 @@ before=$(files)
 try user session ask 1000 "$open" "$join" "$promise" "$more"
 try strange session ask 1000 "$open" '{"op":"join","thread":1}' '{"op":"join","thread":99999}' '{"op":"open","version":9,"role":"game","cycle":{}}'
 echo "REPORT many $(session many 2000)"
-echo "REPORT kills $(session kills 1000)"
+echo "REPORT kills $(session kills $kills)"
 hog 2
 echo "REPORT nonsense $(session nonsense 3)"
 sleep 2
