@@ -78,6 +78,8 @@ an_outline enum an_rule an_contract_wake_since(struct an_contracts *cs, u32 inde
 			an_residual_take_back(q, c, index);
 		if (an_has(c, AN_LEARNT))
 			an_learnt_wake(cs, c, now_ns);
+		else
+			c->ran_ns = 0; /* on what learnt ones may use */
 		c->throttled &= !an_server_is_held_back(c);
 		if (an_server_catches_up(q, c, released_ns))
 			an_server_renew(c, released_ns);
