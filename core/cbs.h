@@ -28,6 +28,15 @@
  * its share, as other hard ones do, until its next budget. So to be promised something is never
  * worse than not to be, for a thread that would have a learnt contract otherwise.
  *
+ * A server that is in time waits for learnt contracts whose jobs are due before its deadline: a
+ * promise is for its deadline, not for being first. So it waits until D' before d, and is urgent
+ * from then on: it comes before all that is learnt [3]. With D' = T U/B, where U is the sum of all
+ * C/T on the CPU, and B what may be promised of it, the densities C/D' of those that are urgent add
+ * up to B at most, so that all are done by d, as those are with U <= B that never wait. With
+ * U = B nobody waits. Where a contract's own deadlines are nearer than its period, or are no
+ * servers', the sum says too little, and what flexible ones may use of others' budgets is known of
+ * EDF alone: nobody waits where there is one of these (strict).
+ *
  * AN_EXHAUSTIVE is none of this: d = r + D, and c is not looked at.
  *
  * These functions change one contract and nothing else; the heaps are contracts.h's.
@@ -35,6 +44,7 @@
  * [1] L. Abeni, G. Buttazzo: Integrating Multimedia Applications in Hard Real-Time Systems.
  *     RTSS 1998. Section 3.
  * [2] Linux, Documentation/scheduler/sched-deadline.rst, section 2.
+ * [3] R. Davis, A. Wellings: Dual Priority Scheduling. RTSS 1995.
  */
 #ifndef ANDANTE_CORE_CBS_H
 #define ANDANTE_CORE_CBS_H
@@ -45,6 +55,34 @@
 an_inline u64 an_server_begin_ns(const struct an_contract *c)
 {
 	return c->deadline_ns - c->promise.deadline_rel_ns;
+}
+
+/* Is this more than a plain server, whose deadlines are a period apart? */
+an_inline bool an_promise_is_strict(const struct an_promise *p)
+{
+	const u32 others = AN_WINDOW | AN_EXHAUSTIVE | AN_TASK_SERVER | AN_RECLAIM | AN_CATCH_UP;
+
+	return p->flags & others || (p->deadline_rel_ns && p->deadline_rel_ns < p->period_ns);
+}
+
+/* The server, which has budget, is urgent from then on [ns]. */
+an_inline u64 an_server_urgent_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				  const struct an_contract *c)
+{
+	u64 part = q->utilization * 1024 / (cs->bound ? cs->bound : 1);
+
+	if (part >= AN_UTILIZATION_ONE)
+		part = AN_UTILIZATION_ONE - 1;
+	return c->deadline_ns - (c->promise.period_ns * part >> AN_UTILIZATION_SHIFT) - 1;
+}
+
+/* May it wait for learnt ones, up to then? */
+an_inline bool an_server_can_wait(const struct an_contracts *cs, const struct an_contract_cpu *q,
+				  const struct an_contract *c)
+{
+	return cs->learn_bound && cs->bound && !q->strict && !an_has(c, AN_LEARNT) && !c->split &&
+	       c->urgent_ns != c->deadline_ns &&
+	       an_server_urgent_ns(cs, q, c) > an_server_begin_ns(c);
 }
 
 /*

@@ -143,6 +143,7 @@ struct an_contract {
 	u32 y;
 	u64 utilization;      /* (1 - x/y) C/T [2^-AN_UTILIZATION_SHIFT CPU] */
 	u64 order[4];	      /* among those that are ready: the least goes first [dwcs.h] */
+	u64 urgent_ns;	      /* the deadline for which it waits for nobody any more [cbs.h] */
 	u64 inherited_ns;     /* AN_LEARNT: deadline of the job that has woken this one; 0: none */
 	struct an_bucket own; /* AN_LEARNT: what it is sure of */
 	u32 sure;	      /* ... which is this part of the CPU [1/1024] */
@@ -174,6 +175,7 @@ struct an_contract {
 	u8 started;    /* has been woken once: the deadline means something */
 	u8 runnable;   /* has something to run */
 	u8 throttled;  /* has no budget until due_ns */
+	u8 waits;      /* has budget, and lets learnt ones go first until due_ns [cbs.h] */
 	u8 dry;	       /* AN_SPILLS: nor has it anything that learnt ones may use */
 	u8 served;     /* AN_WINDOW: has had C in this period */
 	u8 owed;       /* AN_WINDOW: this period counts as missed unless it is served */
@@ -210,6 +212,8 @@ struct an_contract_cpu {
 	u16 heap[3 * AN_MAX_CONTRACTS]; /* AN_READY, AN_TIMERS, AN_SINKS; slot 0 of each unused */
 	u32 count[4];
 	u32 holders;	 /* of the ready: how many hold budget */
+	u32 urgent;	 /* ... and wait for nobody */
+	u32 strict;	 /* contracts that cannot wait, nor can others beside them [cbs.h] */
 	u32 windows;	 /* contracts with AN_WINDOW, the task server aside */
 	u32 window_max;	 /* no y on this CPU is above this, nor was since the first of them came */
 	u32 residuals;	 /* in use of residual[] */

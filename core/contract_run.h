@@ -192,6 +192,8 @@ an_outline enum an_rule an_contract_next_job(struct an_contracts *cs, u32 index,
 		}
 	}
 	c->job_deadline_ns = released_ns + c->job_rel_ns;
+	if (c->waits || an_counts_as_learnt(c))
+		an_contract_place(cs, index); /* it stands by that */
 	return rule;
 }
 
@@ -320,6 +322,7 @@ an_inline u64 an_contracts_due(struct an_contracts *cs, u32 cpu)
 an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u64 now_ns)
 {
 	struct an_contract *c = an_contract(cs, index);
+	bool waited = c->waits;
 	enum an_rule rule;
 
 	an_contract_detach(cs, index); /* a split one may change its CPU */
@@ -331,6 +334,9 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 	} else if (an_server_is_held_back(c)) {
 		c->throttled = 0; /* it has had a budget all the time */
 		rule = AN_RULE_REPLENISHED;
+	} else if (waited) {
+		c->urgent_ns = c->deadline_ns;
+		rule = AN_RULE_EDF;
 	} else {
 		rule = an_server_replenish(c, now_ns);
 	}
@@ -626,8 +632,10 @@ an_inline u64 an_contract_run_ns(struct an_contracts *cs, u32 index, u64 now_ns)
 		s64 left_ns = an_bucket_left_ns(&an_contract_cpu(cs, c->cpu)->promised, cs->bound,
 						AN_BUCKET_NS, now_ns);
 
+		if (left_ns < AN_AHEAD_MIN_NS)
+			left_ns = AN_AHEAD_MIN_NS;
 		if (left_ns < (s64)run_ns)
-			run_ns = left_ns > AN_AHEAD_MIN_NS ? left_ns : AN_AHEAD_MIN_NS;
+			run_ns = left_ns;
 	}
 	if (*an_heap_position(c, AN_TIMERS)) {
 		until_ns = c->due_ns > now_ns ? c->due_ns - now_ns : 0;

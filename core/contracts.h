@@ -33,7 +33,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);
 
 		q->count[AN_READY] = q->count[AN_TIMERS] = q->count[AN_SINKS] = 0;
-		q->holders = q->windows = q->window_max = q->residuals = 0;
+		q->holders = q->urgent = q->strict = q->windows = q->window_max = q->residuals = 0;
 		q->utilization = q->settled_ns = q->idle_ns = 0;
 		q->held = q->sure = 0;
 		q->level = 1024;
@@ -68,18 +68,25 @@ an_inline bool an_contract_has_budget(const struct an_contract *c)
 	return c->rank == AN_RANK_BUDGET || (c->rank == AN_RANK_EXTRA && an_counts_as_learnt(c));
 }
 
-an_inline void an_contract_set_rank(struct an_contract_cpu *q, struct an_contract *c, u32 rank)
+an_inline void an_contract_set_rank(struct an_contract_cpu *q, struct an_contract *c, u32 rank,
+				    bool waits)
 {
-	q->holders += (rank == AN_RANK_BUDGET) - (c->rank == AN_RANK_BUDGET);
+	bool holds = rank == AN_RANK_BUDGET, held = c->rank == AN_RANK_BUDGET;
+
+	q->holders += holds - held;
+	q->urgent += (holds && !waits) - (held && !c->waits);
 	c->rank = rank;
+	c->waits = waits;
 }
 
 /* Something about the contract has changed: into the heaps of its CPU, to its place, or out. */
 an_outline void an_contract_place(struct an_contracts *cs, u32 index)
 {
 	struct an_contract *c = an_contract(cs, index);
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	u32 rank = an_contract_rank(c);
 
-	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, an_contract_rank(c));
+	an_contract_set_rank(q, c, rank, rank == AN_RANK_BUDGET && an_server_can_wait(cs, q, c));
 	an_contract_order(cs, c);
 	an_heap_set(cs, index, AN_READY, c->rank != AN_RANK_OUT);
 	if (an_has(c, AN_WINDOW)) {
@@ -87,7 +94,7 @@ an_outline void an_contract_place(struct an_contracts *cs, u32 index)
 		if (an_events_on)
 			an_sink_changed(cs, index);
 	} else if (!c->split && !c->throttled) {
-		c->due_ns = AN_NEVER;
+		c->due_ns = c->waits ? an_server_urgent_ns(cs, q, c) : AN_NEVER;
 	}
 	an_heap_set(cs, index, AN_TIMERS, c->runnable && c->due_ns != AN_NEVER);
 }
@@ -107,7 +114,7 @@ an_outline void an_contract_detach(struct an_contracts *cs, u32 index)
 {
 	struct an_contract *c = an_contract(cs, index);
 
-	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, AN_RANK_OUT);
+	an_contract_set_rank(an_contract_cpu(cs, c->cpu), c, AN_RANK_OUT, false);
 	an_heap_set(cs, index, AN_READY, false);
 	an_heap_set(cs, index, AN_TIMERS, false);
 	if (an_events_on)
@@ -125,6 +132,7 @@ an_outline void an_split_weigh(struct an_contracts *cs, const struct an_contract
 		u64 utilization = (piece->budget_ns << AN_UTILIZATION_SHIFT) / period_ns;
 
 		an_contract_cpu(cs, piece->cpu)->utilization += add ? utilization : -utilization;
+		an_contract_cpu(cs, piece->cpu)->strict += add ? 1 : -1;
 		at = an_opaque(at + 1);
 	}
 }
@@ -142,6 +150,7 @@ an_inline void an_contract_enter(struct an_contracts *cs, struct an_contract *c)
 	else
 		q->utilization += c->utilization;
 	q->sure += c->sure;
+	q->strict += !c->split && an_promise_is_strict(&c->promise);
 	if (!an_has(c, AN_WINDOW))
 		return;
 	q->windows++;
@@ -162,6 +171,7 @@ an_inline void an_contract_exit(struct an_contracts *cs, struct an_contract *c)
 	else
 		q->utilization -= c->utilization;
 	q->sure -= c->sure;
+	q->strict -= !c->split && an_promise_is_strict(&c->promise);
 	if (an_has(c, AN_WINDOW) && !--q->windows)
 		q->window_max = 0;
 }
@@ -183,8 +193,8 @@ an_inline void an_contract_promise(struct an_contracts *cs, struct an_contract *
 
 an_inline void an_contract_clear(struct an_contract *c)
 {
-	c->deadline_ns = c->due_ns = c->job_rel_ns = c->job_deadline_ns = c->release_ns =
-		c->debt_ns = 0;
+	c->deadline_ns = c->urgent_ns = c->due_ns = c->job_rel_ns = c->job_deadline_ns =
+		c->release_ns = c->debt_ns = 0;
 	c->left_ns = 0;
 	c->owes_ns = 0;
 	c->ran_ns = c->inherited_ns = c->service_ns = c->extra_ns = c->borrowed_ns =

@@ -107,6 +107,26 @@ an_inline s32 an_table_order(u32 options, const struct an_contract *a, const str
 	return window ? window : deadline;
 }
 
+/* Among whom the contract stands: those of its rank; one that waits, among learnt ones [cbs.h]. */
+an_inline enum an_rank an_contract_level(const struct an_contract *c)
+{
+	return c->waits ? AN_RANK_EXTRA : c->rank;
+}
+
+/*
+ * By what it stands there. Among learnt ones that is when its job is due: of a server that is ahead
+ * of its promise, before the deadline that goes with its budget. Learnt ones that nobody waits for
+ * come later than all else.
+ */
+an_inline u64 an_contract_due_ns(const struct an_contract *c)
+{
+	if (an_counts_as_learnt(c))
+		return (u64)an_has(c, AN_UNAWAITED) << 61 | c->job_deadline_ns;
+	if (c->waits && c->job_deadline_ns < c->deadline_ns)
+		return c->job_deadline_ns;
+	return c->rank == AN_RANK_EXTRA ? 0 : c->deadline_ns;
+}
+
 /*
  * Which of two contracts goes first, and by which rule: the rule if a, minus the rule if b. A
  * total order, for a != b.
@@ -116,17 +136,15 @@ an_outline s32 an_precedence(struct an_contracts *cs, u32 a, u32 b)
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
 	s32 order;
 
-	if (p->rank != q->rank)
-		return p->rank < q->rank ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_contract_level(p) != an_contract_level(q))
+		return an_contract_level(p) < an_contract_level(q) ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_contract_level(p) == AN_RANK_EXTRA && an_contract_due_ns(p) != an_contract_due_ns(q))
+		return an_contract_due_ns(p) < an_contract_due_ns(q) ? AN_RULE_EDF : -AN_RULE_EDF;
 	if (an_counts_as_learnt(p) != an_counts_as_learnt(q))
-		return an_counts_as_learnt(q) ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (an_has(p, AN_UNAWAITED) != an_has(q, AN_UNAWAITED))
-		return an_has(q, AN_UNAWAITED) ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (an_counts_as_learnt(p) && p->job_deadline_ns != q->job_deadline_ns)
-		return p->job_deadline_ns < q->job_deadline_ns ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (p->rank == AN_RANK_BUDGET)
+		return an_counts_as_learnt(p) ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_contract_level(p) == AN_RANK_BUDGET)
 		order = an_table_order(cs->options, p, q);
-	else if (p->rank == AN_RANK_EXTRA)
+	else if (an_contract_level(p) == AN_RANK_EXTRA)
 		order = an_window_order(p->x, p->y, q->x, q->y);
 	else
 		order = an_deadline_order(p, q);
@@ -148,20 +166,16 @@ an_inline u64 an_window_ratio(u32 x, u32 y)
  */
 an_outline void an_contract_order(struct an_contracts *cs, struct an_contract *c)
 {
-	u64 ratio = an_window_ratio(c->x, c->y), first = c->deadline_ns, second = ratio, x = c->x;
+	u64 ratio = an_window_ratio(c->x, c->y), first = an_contract_due_ns(c), second = ratio,
+	    x = c->x;
 
-	if (an_counts_as_learnt(c)) {
-		first = (u64)an_has(c, AN_UNAWAITED) << 61 | c->job_deadline_ns;
+	if (an_counts_as_learnt(c) || (c->rank != AN_RANK_EXTRA && c->rank != AN_RANK_BUDGET)) {
 		second = x = 0;
-	} else if (c->rank == AN_RANK_EXTRA) {
-		first = 0;
-	} else if (c->rank != AN_RANK_BUDGET) {
-		second = x = 0;
-	} else if (cs->options & AN_WINDOW_FIRST) {
+	} else if (an_contract_level(c) == AN_RANK_BUDGET && cs->options & AN_WINDOW_FIRST) {
 		first = ratio;
 		second = c->deadline_ns;
 	}
-	c->order[0] = (u64)c->rank << 62 | first;
+	c->order[0] = (u64)an_contract_level(c) << 62 | first;
 	c->order[1] = second;
 	c->order[2] = x;
 	c->order[3] = 0;

@@ -255,7 +255,7 @@ an_inline void an_event_serve(struct an_contracts *cs, u32 j, u64 now_ns,
  * charged.
  */
 an_inline void an_event_coordinate(struct an_contracts *cs, u32 cpu, u32 selected, u64 now_ns,
-				    struct an_event_decision *decision)
+				   struct an_event_decision *decision)
 {
 	u32 sink = an_event_sink(cs, cpu, selected, now_ns);
 	u32 rule = an_event_rule(cs, selected, sink, now_ns);

@@ -157,7 +157,7 @@ an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_c
 an_inline bool an_learnt_would_run(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				   const struct an_contract *c, u64 now_ns)
 {
-	return !q->holders && an_learnt_left_ns(cs, q, c, now_ns);
+	return !q->urgent && an_learnt_left_ns(cs, q, c, now_ns);
 }
 
 /* How long until either is worth running for, now that neither is [ns]. */
@@ -251,6 +251,8 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 	u64 needs_ns = an_learnt_needs_ns(c), least_ns = needs_ns, unsure_ns, deadline_ns;
 
 	if (an_has(c, AN_UNAWAITED))
+		return c->job_deadline_ns;
+	if (!an_has(c, AN_LEARNT) && c->ran_ns < an_learn_job_ns(&c->promise))
 		return c->job_deadline_ns;
 	if (own_ns < (s64)needs_ns) {
 		unsure_ns = own_ns > 0 ? needs_ns - own_ns : needs_ns;

@@ -24,7 +24,7 @@
 /* What a recount finds of a CPU. */
 struct contract_recount {
 	u64 utilization;
-	u32 in_heap[3], holders, windows, window_max, sure;
+	u32 in_heap[3], holders, urgent, strict, windows, window_max, sure;
 };
 
 static inline const char *broken_slots(struct an_contracts *cs)
@@ -131,12 +131,16 @@ static inline void recount(struct an_contracts *cs, u32 index, struct contract_r
 	recounts[c->cpu].in_heap[AN_TIMERS] += c->position[AN_TIMERS] != 0;
 	recounts[c->cpu].in_heap[AN_SINKS] += c->position[AN_SINKS] != 0;
 	recounts[c->cpu].holders += c->rank == AN_RANK_BUDGET;
+	recounts[c->cpu].urgent += c->rank == AN_RANK_BUDGET && !c->waits;
 	if (an_has(c, AN_TASK_SERVER))
 		return;
 	for (u32 at = 0; c->split && at < split->count; at++)
 		recounts[split->piece[at].cpu].utilization +=
 			(split->piece[at].budget_ns << AN_UTILIZATION_SHIFT) / c->promise.period_ns;
 	home->utilization += c->split ? 0 : c->utilization;
+	for (u32 at = 0; c->split && at < split->count; at++)
+		recounts[split->piece[at].cpu].strict++;
+	home->strict += !c->split && an_promise_is_strict(&c->promise);
 	home->sure += c->sure;
 	home->windows += an_has(c, AN_WINDOW);
 	if (an_has(c, AN_WINDOW) && home->window_max < c->promise.y)
@@ -203,6 +207,8 @@ static inline const char *broken_cpu(struct an_contracts *cs, u32 cpu,
 	*index = cpu;
 	if (q->holders != found->holders)
 		return "holders are those that hold budget";
+	if (q->urgent != found->urgent || q->strict != found->strict)
+		return "those that wait for nobody are counted, and those that cannot";
 	if (q->utilization != found->utilization)
 		return "utilisation is the sum over the contracts";
 	if (q->windows != found->windows || q->window_max < found->window_max)

@@ -12,7 +12,8 @@
 #define HORIZON_NS (2 * WHOLE)
 
 static bool honest[MACHINE_TASKS];
-static bool constrained; /* D < T, and the densities C/D add up to 1 at most */
+static bool constrained;  /* D < T, and the densities C/D add up to 1 at most */
+static u32 waiting_bound; /* beside learnt contracts, with that as the bound [1/1024]; 0: alone */
 
 /* Budgets and periods that add up to WHOLE/WHOLE at most, mostly to exactly that. */
 static u32 random_promises(struct random *r, struct an_promise *promises)
@@ -65,6 +66,20 @@ static void wild_jobs(struct random *r, u32 task, const struct an_promise *p)
 	}
 }
 
+/* Tasks whose contracts were learnt, and that have something to do most of the time. */
+static void learnt_tasks(struct random *r)
+{
+	for (u32 i = 0; i < 3; i++) {
+		struct an_promise p = {2, WHOLE, 1 + random_below(r, 12), 0, 0, 0, 0};
+		u32 task;
+
+		p.flags = AN_LEARNT | AN_HARD;
+		task = machine_task(an_contract_create(&set, &p));
+		honest[task] = false;
+		wild_jobs(r, task, &(struct an_promise){3, 8, 0, 0, 0, 0, 0});
+	}
+}
+
 /* A set of servers; those not honest have some of these flags, and honest ones too. */
 static void random_set(struct random *r, u32 flags)
 {
@@ -73,11 +88,14 @@ static void random_set(struct random *r, u32 flags)
 
 	machine_begin(1, 0);
 	machine.checks = random_chance(r, 5);
+	set.bound = set.learn_bound = waiting_bound;
 	for (u32 i = 0; i < count; i++) {
 		struct an_promise *p = &promises[i];
 		u32 task;
 
 		p->flags = random_next(r) & flags;
+		if (p->flags & AN_SPILLS)
+			p->flags |= AN_HARD;
 		if (constrained) {
 			p->deadline_rel_ns = p->period_ns;
 			p->period_ns += random_below(r, 8);
@@ -89,6 +107,8 @@ static void random_set(struct random *r, u32 flags)
 		else
 			wild_jobs(r, task, p);
 	}
+	if (waiting_bound)
+		learnt_tasks(r);
 }
 
 static u32 honest_jobs_late(void)
@@ -158,6 +178,34 @@ TEST(isolation_flexible)
 TEST(isolation_constrained)
 {
 	check_isolation(AN_HARD | AN_RECLAIM | AN_BORROW | AN_CATCH_UP, true);
+}
+
+/* Nor does it harm to wait for learnt ones that are due earlier. */
+TEST(isolation_waiting)
+{
+	waiting_bound = 1024;
+	check_isolation(0, false);
+	check_isolation(AN_HARD | AN_SPILLS, false);
+	check_isolation(AN_HARD, true);
+	waiting_bound = 0;
+}
+
+/* A test of that one: who waits for longer than it says is late. */
+TEST(isolation_waiting_needs_its_end)
+{
+	u32 late = 0;
+
+	waiting_bound = 2048;
+	constrained = false;
+	for (u64 seed = test_seed(); seed < test_seed() + SETS / 20; seed++) {
+		struct random r = {seed};
+
+		random_set(&r, 0);
+		machine_run(HORIZON_NS + WHOLE);
+		late += honest_jobs_late() > 0;
+	}
+	waiting_bound = 0;
+	CHECK(late > SETS / 100);
 }
 
 /* A test of the tests above: with budgets that are not enforced they would not pass. */
