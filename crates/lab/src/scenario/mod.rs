@@ -41,6 +41,7 @@ mod instances;
 mod kind;
 mod network;
 mod program;
+mod sessions;
 mod simulator;
 #[cfg(test)]
 mod tests;
@@ -309,16 +310,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     let classes = read_classes(root.node("classes"))?;
     let mut simulator = simulator::read(root.node("simulator"), cpus)?;
     simulator.shared_speed = root.get("shared_speed")?.unwrap_or(!simulator.ideal);
-    let mut programs: Vec<Program> = match root.node("programs") {
-        None => return Err(root.error("", "no program is given: add a [programs.NAME] table")),
-        Some(node) => Section::new(node, "programs")?
-            .entries()
-            .map(|(name, path, node)| {
-                check_name(name).map_err(|message| node.origin.error(&path, message))?;
-                program::read(name, node, &path, &classes, cpus)
-            })
-            .collect::<Result<_, _>>()?,
-    };
+    let mut programs = read_programs(root, &classes, cpus)?;
     check_servers(&programs, root)?;
     network::check(&programs, root)?;
     scale_work(&mut programs, root)?;
@@ -345,6 +337,36 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         contracts: contract::read_all(root.node("contracts"))?,
         simulator,
     })
+}
+
+fn read_programs(
+    root: &mut Section<'_>,
+    classes: &[Class],
+    cpus: u32,
+) -> Result<Vec<Program>, DocumentError> {
+    let sessions = sessions::read(root)?;
+    let Some(node) = root.node("programs") else {
+        return Err(root.error("", "no program is given: add a [programs.NAME] table"));
+    };
+    let mut programs = Vec::new();
+    for (name, path, node) in Section::new(node, "programs")?.entries() {
+        let fail = |message: String| node.origin.error(&path, message);
+        check_name(name).map_err(fail)?;
+        // Something was laid over nothing: the name is misspelt.
+        let mut own = Section::new(node, &path)?;
+        if own.node("class").is_none() && own.node("kind").is_none() {
+            let read = programs
+                .iter()
+                .map(|program: &Program| program.name.as_str());
+            let hint = suggest(name, read);
+            return Err(fail(format!(
+                "there is no such program, of a class and a kind{hint}"
+            )));
+        }
+        programs.push(program::read(name, node, &path, classes, cpus, &sessions)?);
+    }
+    sessions::check(&sessions, &programs, root)?;
+    Ok(programs)
 }
 
 /// CPUs of a domain: a power of two, as Andante's have.

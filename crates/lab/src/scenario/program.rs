@@ -1,5 +1,6 @@
 //! The programs of a scenario: what all of them can be told.
 
+use super::sessions::Sessions;
 use super::time::time;
 use super::{Class, Contract, Kind, Tuned, check_class_known, contract, kind, tuned};
 use andante_document::{DocumentError, Node, Section, join};
@@ -70,6 +71,7 @@ pub(super) fn read(
     path: &str,
     classes: &[Class],
     cpus: u32,
+    sessions: &Sessions,
 ) -> Result<Program, DocumentError> {
     let mut section = Section::new(node, path)?;
     let class: String = section.need("class")?;
@@ -85,7 +87,7 @@ pub(super) fn read(
         None => None,
         Some(node) => Some(tuned::read(node, &join(path, "tuned"))?),
     };
-    let (session, asked) = read_session(&kind, &mut section)?;
+    let (session, asked) = read_session(&kind, sessions, &mut section)?;
     // Events are told in a session.
     let sinks = matches!(kind, Kind::Sink { .. }) && contract.as_ref().is_some_and(|c| c.events);
     let program = Program {
@@ -122,10 +124,15 @@ pub(super) fn read(
 /// each of its cycles (`promise_ms`).
 fn read_session(
     kind: &Kind,
+    sessions: &Sessions,
     section: &mut Section<'_>,
 ) -> Result<(bool, Option<Contract>), DocumentError> {
-    let session = section.get("session")?.unwrap_or(false);
-    if session && kind.cycle().is_none() {
+    let able = kind.cycle().is_some();
+    let session = match section.get("session")? {
+        Some(session) => session,
+        None => able && sessions.of(kind.name()),
+    };
+    if session && !able {
         let message = format!("a program of kind `{}` opens no session", kind.name());
         return Err(section.error("session", message));
     }

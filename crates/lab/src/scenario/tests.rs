@@ -346,3 +346,46 @@ fn what_only_the_simulator_has_is_read_and_named() {
     let batch = hog("kind = \"batch\"\nfork_ms = 4");
     assert_eq!(batch.only_simulated(), Some("`fork_ms`"));
 }
+
+#[test]
+fn whoever_can_opens_a_session_where_the_scenario_says_so() {
+    let programs = "title = 'x'\nduration_s = 1\n[programs.film]\nclass = '/'\nkind = 'player'\nwork_ms = 1\n\
+        [programs.still]\nclass = '/'\nkind = 'player'\nwork_ms = 1\nsession = false\n\
+        [programs.keys]\nclass = '/'\nkind = 'typist'\n[programs.jobs]\nclass = '/'\nkind = 'batch'\n";
+    let read = |set: &str| {
+        let scenario = Scenario::parse("x.toml", programs, &[set.to_owned()]);
+        let programs = scenario.map_err(|error| error.to_string())?.cases;
+        let all = programs[0].workload.programs.iter();
+        Ok::<Vec<bool>, String>(all.map(|program| program.session).collect())
+    };
+    assert_eq!(read("sessions = false"), Ok(vec![false; 4]));
+    assert_eq!(read("sessions = true"), Ok(vec![true, false, true, false]));
+    let films = read("sessions = ['player']");
+    assert_eq!(films, Ok(vec![true, false, false, false]));
+    for (set, said) in [
+        (
+            "sessions = ['plyer']",
+            "--set:1: sessions: no program of kind `plyer` here opens any, did you mean `player`?",
+        ),
+        (
+            "sessions = ['batch']",
+            "no program of kind `batch` here opens any; known here: player, typist",
+        ),
+        (
+            "sessions = 3",
+            "--set:1: sessions: give true or false, or a list of kinds",
+        ),
+        (
+            "programs.flm.session = true",
+            "--set:1: programs.flm: there is no such program, of a class and a kind, did you mean `film`?",
+        ),
+    ] {
+        let error = read(set).unwrap_err();
+        assert!(error.contains(said), "{set}\n{error}");
+    }
+    let jobs = programs.replace("player", "loop").replace("typist", "loop");
+    let jobs = jobs.replace("work_ms = 1\n", "").replace("session = false\n", "");
+    let error = Scenario::parse("x.toml", &jobs, &["sessions = true".to_owned()]);
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("no program here opens any"), "{error}");
+}

@@ -32,7 +32,7 @@ pub(crate) struct Measure {
     of: fn(&Workload, &SchedulerResult) -> Option<f64>,
 }
 
-const COUNT: usize = 6;
+const COUNT: usize = 8;
 /// A figure, or something else, for each of [`MEASURES`].
 pub(crate) type Figures = [Option<f64>; COUNT];
 
@@ -71,6 +71,16 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
         name: "ejected", title: "let go by the kernel", unit: "%", scale: 100.0, decimals: 0, more: false,
         bound: Some(0.0), within: 0.0, worse_than_stock: None, of: |_, result| result.ejected.as_ref().map(|_| 1.0),
         meaning: "only of draws in which the kernel's watchdog has ejected the scheduler, since somebody had waited for too long",
+    },
+    Measure {
+        name: "promised_late", title: "promised, not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
+        bound: None, within: 0.01, worse_than_stock: None, of: |workload, result| late_of(workload, result, true),
+        meaning: "of the frames, or the periods of sound, of programs that were promised time, the part not in time; of several programs the worst",
+    },
+    Measure {
+        name: "others_late", title: "others, not in time", unit: "%", scale: 100.0, decimals: 2, more: false,
+        bound: None, within: 0.01, worse_than_stock: None, of: |workload, result| late_of(workload, result, false),
+        meaning: "the same of the programs beside them that were promised nothing",
     },
 ];
 
@@ -159,17 +169,31 @@ fn frames_late(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
 }
 
 fn xrun_share(workload: &Workload, result: &SchedulerResult) -> Option<f64> {
-    let share = |(program, result): (&Program, &ProgramResult)| {
-        let Kind::Audio {
-            frames, rate_hz, ..
-        } = &program.kind
-        else {
-            return None;
-        };
-        let periods = Kind::periods_per_s(*frames, *rate_hz) * measured_s(workload, program);
-        Some((result.xruns? as f64 / periods.max(1.0)).min(1.0))
-    };
+    let share = |(program, result)| xruns_of(workload, program, result);
     awaited(workload, result).filter_map(share).reduce(f64::max)
+}
+
+fn xruns_of(workload: &Workload, program: &Program, result: &ProgramResult) -> Option<f64> {
+    let Kind::Audio {
+        frames, rate_hz, ..
+    } = &program.kind
+    else {
+        return None;
+    };
+    let periods = Kind::periods_per_s(*frames, *rate_hz) * measured_s(workload, program);
+    Some((result.xruns? as f64 / periods.max(1.0)).min(1.0))
+}
+
+/// The worst part not in time of the programs that were promised time, or of the others beside them; none where
+/// nobody was promised any.
+fn late_of(workload: &Workload, result: &SchedulerResult, promised: bool) -> Option<f64> {
+    let mut instances = workload.instances();
+    instances.find(|program| program.contract.is_some())?;
+    let of = |(program, result)| xruns_of(workload, program, result).or_else(|| late_share(result));
+    awaited(workload, result)
+        .filter(|(program, _)| program.contract.is_some() == promised)
+        .filter_map(of)
+        .reduce(f64::max)
 }
 
 /// How long the program runs in the measurement [s].
@@ -234,6 +258,12 @@ fn demand(kind: &Kind) -> f64 {
             display,
             ..
         } => fps * drawn(work_ms, display),
+        Kind::Game {
+            fps,
+            work_ms,
+            updates_per_s,
+            update_ms,
+        } => fps * mean(work_ms) / 1e3 + updates_per_s * update_ms / 1e3,
         Kind::Typist {
             keys_per_s,
             work_ms,
@@ -286,9 +316,10 @@ mod tests {
              [programs.keys]\nclass = '/'\nkind = 'typist'\nkeys_per_s = 10\nwork_ms = 1\n\
              [programs.sound]\nclass = '/'\nkind = 'audio'\nframes = 480\nload = 0.2\ncount = 2\n\
              [programs.back]\nclass = '/'\nkind = 'player'\nfps = 50\nwork_ms = 9\nnice = 1\n\
+             [programs.game]\nclass = '/'\nkind = 'game'\nfps = 50\nwork_ms = [2, 6]\nupdates_per_s = 20\nupdate_ms = 1\n\
              [programs.jobs]\nclass = '/'\nkind = 'batch'\ncount = 9\n",
         );
-        assert!((load(&workload) - (0.4 + 0.01 + 0.4) / 2.0).abs() < 1e-9);
+        assert!((load(&workload) - (0.4 + 0.01 + 0.4 + 0.22) / 2.0).abs() < 1e-9);
     }
 
     #[test]
@@ -324,6 +355,36 @@ mod tests {
     }
 
     #[test]
+    fn who_was_promised_time_is_told_apart_from_who_was_not() {
+        let film = |name: &str, more: &str| {
+            format!(
+                "[programs.{name}]\nclass = '/'\nkind = 'player'\nfps = 10\nwork_ms = 1\n{more}"
+            )
+        };
+        let promise = "session = true\npromise_ms = 2\n";
+        let result = |late: &[u64]| SchedulerResult {
+            programs: (late.iter())
+                .map(|late| ProgramResult {
+                    frames: Some(40),
+                    late: Some(*late),
+                    dropped: Some(0),
+                    due: Some(40),
+                    ..ProgramResult::default()
+                })
+                .collect(),
+            ..SchedulerResult::default()
+        };
+        let apart = |programs: &str, late: &[u64]| {
+            let figures = Outcome::of(&workload(programs), &result(late)).figures;
+            [figures[6], figures[7]]
+        };
+        let both = film("a", promise) + &film("b", "");
+        assert_eq!(apart(&both, &[4, 10]), [Some(0.1), Some(0.25)]);
+        assert_eq!(apart(&film("a", promise), &[4]), [Some(0.1), None]);
+        assert_eq!(apart(&film("a", ""), &[4]), [None, None], "nobody was");
+    }
+
+    #[test]
     fn keys_that_are_never_answered_are_no_good_figure() {
         let workload = workload("[programs.keys]\nclass = '/'\nkind = 'typist'\nkeys_per_s = 10\n");
         let result = SchedulerResult {
@@ -335,7 +396,7 @@ mod tests {
 
     #[test]
     fn worse_is_worse_whichever_way_a_measure_goes() {
-        let [late, .., batch, _] = &MEASURES;
+        let (late, batch) = (&MEASURES[0], &MEASURES[BATCH]);
         assert!(late.worse(0.3, 0.1) > 0.0 && batch.worse(0.3, 0.1) < 0.0);
         assert!(late.keeps(0.01, 0.01) && !late.keeps(0.02, 0.01));
         assert!(batch.keeps(0.96, 0.95) && !batch.keeps(0.9, 0.95));

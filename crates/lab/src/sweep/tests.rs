@@ -81,6 +81,19 @@ fn what_is_set_leaves_the_rest_as_it_was() {
 }
 
 #[test]
+fn a_family_with_sessions_is_the_same_but_for_them() {
+    let (one, told) = (family(&[]).unwrap(), family(&["sessions = true"]).unwrap());
+    for number in 0..20 {
+        let (one, told) = (draw(&one, number), draw(&told, number));
+        let mut programs = one.scenario.cases[0].workload.programs.clone();
+        for program in &mut programs {
+            program.session = program.name != "batch";
+        }
+        assert_eq!(programs, told.scenario.cases[0].workload.programs);
+    }
+}
+
+#[test]
 fn a_draw_is_what_the_family_says() {
     let family = family(&[]).unwrap();
     let mut apart = 0;

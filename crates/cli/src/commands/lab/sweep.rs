@@ -18,8 +18,9 @@ use crate::output::{self, DIM, paint};
 /// report.html (opens offline), and the worst draws as scenarios. Of several families, a table at the end
 /// has them side by side: draws that keep every bound, and draws that are worse than under stock.
 ///
-/// Measures: late_share (of frames), xrun_share (of periods of sound), key_p99_ms, key_max_ms, and batch
-/// (work done over that under the reference).
+/// Measures: late_share (of frames), xrun_share (of periods of sound), key_p99_ms, key_max_ms, batch
+/// (work done over that under the reference), and, where somebody was promised time, promised_late and
+/// others_late (of frames or periods of sound).
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -29,6 +30,8 @@ Examples:
   andante lab sweep desktop sound games --brief
   andante lab sweep desktop --require 'share = 0.9, load = 0.4'
   andante lab sweep desktop --set 'cpus = 2' --set 'draw.film_load = 0.5'
+  andante lab sweep start talkers disk --set sessions=true --brief
+  andante lab sweep handovers --set programs.game.session=true
   andante lab sweep keys --bound 'key_p99_ms = 8' --within 'key_p99_ms = 1' --json
   andante lab run desktop --draw 7/42 --on vm")]
 pub struct Sweep {
@@ -49,7 +52,9 @@ pub struct Sweep {
     /// The scheduler to compare with. [default: eevdf-fifo, or the last one named]
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// A line of TOML laid over the family; may be given several times.
+    /// A line of TOML laid over the family before anything is drawn; may be given several times. With
+    /// `sessions = true`, or a list of kinds as ["player", "audio"], all programs that can say what they
+    /// do say it in sessions.
     #[arg(long, value_name = "KEY = VALUE")]
     set: Vec<String>,
     /// What a draw must keep, over the family's own bounds and the usual ones: late_share 0.01,
