@@ -118,15 +118,19 @@ static __always_inline bool an_ksleeps(const struct task_struct *p)
 
 /*
  * How much has just come to the socket [bytes]; *seen is kept for that, 0 at first. Of a stream
- * that is counted, with what had come before and was not read; of others it is the last piece.
+ * that is counted, with what had come before and was not read; of others it is the last piece, or,
+ * where a reader on another CPU has been so quick that it is gone, as much as the one before.
  */
 static __always_inline u32 an_kcame(struct sock *sk, u32 *seen)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	u32 next, came;
 
-	if (!tcp)
-		return sk->sk_receive_queue.qlen ? sk->sk_receive_queue.prev->len : 0;
+	if (!tcp) {
+		if (sk->sk_receive_queue.qlen)
+			*seen = sk->sk_receive_queue.prev->len;
+		return *seen;
+	}
 	next = tcp->rcv_nxt;
 	came = next - (*seen ? *seen : tcp->copied_seq);
 	*seen = next;

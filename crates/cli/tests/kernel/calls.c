@@ -318,27 +318,28 @@ static unsigned int events_of(int pieces)
 	return sink->events[2].raised - before;
 }
 
-/* A connection over the network that is the machine itself. */
-static void connects(void)
+/* Two ends of a connection over the network that is the machine itself, of this type. */
+static void connects(int type)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
 	socklen_t length = sizeof address;
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int listens = socket(AF_INET, SOCK_STREAM, 0);
+	int bound = socket(AF_INET, type, 0);
 
-	if (ioctl(listens, SIOCSIFFLAGS, &lo) < 0)
+	if (ioctl(bound, SIOCSIFFLAGS, &lo) < 0)
 		fails("lo");
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listens, (struct sockaddr *)&address, sizeof address) < 0 ||
-	    listen(listens, 1) < 0 ||
-	    getsockname(listens, (struct sockaddr *)&address, &length) < 0 ||
+	ends[1] = socket(AF_INET, type, 0);
+	if (bind(bound, (struct sockaddr *)&address, sizeof address) < 0 ||
+	    (type == SOCK_STREAM && listen(bound, 1) < 0) ||
+	    getsockname(bound, (struct sockaddr *)&address, &length) < 0 ||
 	    connect(ends[1], (struct sockaddr *)&address, sizeof address) < 0)
 		fails("connect");
-	ends[0] = accept(listens, NULL, NULL);
+	ends[0] = type == SOCK_STREAM ? accept(bound, NULL, NULL) : bound;
 	if (ends[0] < 0)
 		fails("accept");
-	close(listens);
+	if (type == SOCK_STREAM)
+		close(bound);
 }
 
 #define FRAME "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2,\"bytes\":1000}\n"
@@ -366,9 +367,14 @@ static int data(void)
 	memcpy(ends, subscribed, sizeof ends);
 	subscribes(NONE, ends[0]);
 	printf("REPORT none %u\n", events_of(50));
-	connects();
+	connects(SOCK_STREAM);
 	subscribes(FRAME, ends[0]);
 	printf("REPORT stream %u\n", events_of(45));
+	connects(SOCK_DGRAM);
+	subscribes(FRAME, ends[0]);
+	printf("REPORT udp %u\n", events_of(45));
+	subscribes(EACH, ends[0]);
+	printf("REPORT each_udp %u\n", events_of(7));
 	subscribes(FRAME, pipe_ends[0]);
 	subscribes(FRAME, -1);
 	return 0;
