@@ -14,7 +14,7 @@
 #ifndef ANDANTE_BPF_SOURCES_H
 #define ANDANTE_BPF_SOURCES_H
 
-#include "session.h"
+#include "tell.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -30,6 +30,7 @@ static __noinline void source_raises(struct an_source *s)
 	struct andante_page *page;
 	struct task_state *ts;
 	u64 now_ns = an_kclock_ns();
+	u32 sink = 0;
 
 	if (!p)
 		return;
@@ -41,9 +42,12 @@ static __noinline void source_raises(struct an_source *s)
 
 		event->deliver_ns = 0;
 		__sync_fetch_and_add(&event->raised, 1);
-		sink_looks(an_sink(ts->sink)->waits, 0, now_ns);
+		sink = ts->sink;
+		sink_looks(an_sink(sink)->waits, 0, now_ns);
 	}
 	bpf_task_release(p);
+	if (an_sink(sink)->told_by)
+		sink_tell(sink);
 }
 
 SEC("tp_btf/sk_data_ready")

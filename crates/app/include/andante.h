@@ -102,6 +102,12 @@ enum andante_call {
 	ANDANTE_CALL_FAST = 3	  /* prctl() */
 };
 
+/* How andante_tell() has a thread told of its events; or the number of a signal. */
+enum andante_tell {
+	ANDANTE_TELL_FD = -1, /* by a descriptor that is readable then */
+	ANDANTE_TELL_NOT = 0  /* not at all: it is scheduled as one that has an event */
+};
+
 /* A connection to Andante. */
 typedef struct andante_session andante_session;
 /* A thread that takes part in a session. */
@@ -279,6 +285,29 @@ int andante_subscribe(andante_thread *thread, int fd, uint32_t service, uint32_t
 int andante_unsubscribe(andante_thread *thread, int fd);
 
 /*
+ * From now on the thread is told that it has an event in this way, enum andante_tell or a signal,
+ * in the place of how it was told before; at first it is not told. For threads that wait for events
+ * and nothing else, in epoll or sigwaitinfo: as soon as a source raises one, or andante_raise_now
+ * does, or when that one is to be delivered; not for andante_raise, which calls nobody. Until the
+ * thread has run it is told once of each service, however many events there are, so whoever is
+ * told is to look at all that has come. A signal goes to the thread, with the service in
+ * si_value.sival_ptr, where the user who has opened the session may send it one.
+ *
+ * Returns the descriptor with ANDANTE_TELL_FD, which stays the library's: not to be read or closed,
+ * and valid until this is called again or the thread leaves. Otherwise returns 0. Any thread.
+ * Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS: there is no such signal; FULL; SYSTEM;
+ * FAILED: the kernel cannot do it.
+ */
+int andante_tell(andante_thread *thread, int by);
+
+/*
+ * Returns of which services the thread has been told by its descriptor since this was last asked,
+ * the sum of 1 << service; 0: none. The descriptor is silent then. No system call. Any thread.
+ * Errors: NO_SESSION; FORKED.
+ */
+int andante_told(andante_thread *thread);
+
+/*
  * Returns 1 if an event of this service waits for the thread to be put into service, else 0. Any
  * thread. Errors: NO_SESSION; FORKED; NO_SERVICE.
  */
@@ -292,8 +321,8 @@ int andante_foreground(andante_session *session, int on);
 
 /*
  * Asks for a promise for all threads of the session together, in the place of the one that it has.
- * Returns 0 if that was answered, with yes or no: *answer says which. A refusal leaves the session
- * without a promise. Any thread. *terms is not needed any more afterwards. Errors: NO_SESSION;
+ * Returns 0 if that was answered, with yes or no: *answer says which. After a refusal, or an error
+ * but for LOST and LATE, the session has the promise that it had before. Any thread. *terms is not needed any more afterwards. Errors: NO_SESSION;
  * LOST; LATE; FORKED; INVALID; BAD_TERMS; NO_THREAD, NOT_PERMITTED, FULL.
  */
 int andante_promise(andante_session *session, const struct andante_terms *terms,

@@ -23,10 +23,12 @@ import time
 from collections import namedtuple
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_uint32, c_uint64, c_void_p
 
-__all__ = ["AUDIO", "GAME", "VIDEO", "INTERACTIVE", "SERVICES", "Answer", "Cycle", "Error", "Notice", "Session", "Sink",
+__all__ = ["AUDIO", "GAME", "VIDEO", "INTERACTIVE", "SERVICES", "TELL_FD", "TELL_NOT", "Answer", "Cycle", "Error", "Notice", "Session", "Sink",
            "Terms", "Thread", "now_ns"]
 
 AUDIO, GAME, VIDEO, INTERACTIVE = 1, 2, 3, 4
+#: How Thread.tell() has a thread told of its events; or the number of a signal.
+TELL_FD, TELL_NOT = -1, 0
 #: Kinds of events, numbered from 0 on, of each of which one may be pending for a thread.
 SERVICES = 4
 
@@ -101,6 +103,8 @@ _FUNCTIONS = {
     "raise_now": (c_int, c_void_p, c_uint32, c_uint64),
     "subscribe": (c_int, c_void_p, c_int, c_uint32, c_uint32),
     "unsubscribe": (c_int, c_void_p, c_int),
+    "tell": (c_int, c_void_p, c_int),
+    "told": (c_int, c_void_p),
     "pending": (c_int, c_void_p, c_uint32),
     "foreground": (c_int, c_void_p, c_int),
     "promise": (c_int, c_void_p, POINTER(_Terms), POINTER(_Answer)),
@@ -269,6 +273,19 @@ class Thread(_Handle):
     def unsubscribe(self, socket):
         """What comes to the socket is nobody's event any more."""
         self._ask("unsubscribe", socket.fileno())
+
+    def tell(self, by):
+        """The thread is told so that it has an event: TELL_FD, TELL_NOT, or a signal. Returns the descriptor, or 0.
+
+        Until it has run it is told once of each service, so look at all that has come. In Python a signal is best
+        blocked, and waited for by signal.sigwaitinfo(), which does not tell the service.
+        """
+        return max(self._ask("tell", by), 0)
+
+    def told(self):
+        """The services of which it has been told by the descriptor since this was last asked."""
+        bits = max(self._ask("told"), 0)
+        return [service for service in range(SERVICES) if bits >> service & 1]
 
     def sink(self):
         """Through which any thread of the process raises events for this one."""

@@ -180,6 +180,24 @@ impl Object {
         }
     }
 
+    /// The rings by which sinks are told of their events.
+    pub fn rings(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.rings,
+            Self::Several(skel) => &skel.maps.rings,
+            Self::Events(skel) => &skel.maps.rings,
+        }
+    }
+
+    /// The ring of sinks that are told by who has loaded the scheduler.
+    pub fn late(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.late,
+            Self::Several(skel) => &skel.maps.late,
+            Self::Events(skel) => &skel.maps.late,
+        }
+    }
+
     /// What is noted with sockets.
     pub fn sources(&self) -> &libbpf_rs::MapMut<'static> {
         match self {

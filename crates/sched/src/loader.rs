@@ -12,6 +12,7 @@ use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
 use crate::events::EventRules;
 use crate::events_skel::EventsSkelBuilder;
+use crate::session::Late;
 use crate::skel::{SchedSkelBuilder, types};
 use crate::told::Told;
 use crate::verifying;
@@ -142,6 +143,8 @@ pub struct Scheduler {
     pub(crate) may_call_fast: bool,
     /// Of the program that sees what comes to sockets; none while nobody has subscribed.
     pub(crate) data_comes: Option<Link>,
+    /// Who is told by us; none before anybody is told by a signal.
+    pub(crate) late: Option<Late>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -320,6 +323,7 @@ impl Scheduler {
             _sockets: sockets,
             fast_call: None,
             data_comes: None,
+            late: None,
             may_call_fast: Told::here().calls,
         })
     }

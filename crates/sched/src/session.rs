@@ -4,8 +4,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::mpsc;
 
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder, libbpf_sys};
 
 use crate::contracts::CallError;
 use crate::loader::Scheduler;
@@ -50,7 +51,92 @@ pub struct Source {
     pub bytes: u32,
 }
 
+/// The way in which a thread is told that it has an event (`bpf/tell.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// By a ring buffer of its own, of a page.
+    Ring,
+    /// By this signal.
+    Signal(u32),
+}
+
+/// `ANDANTE_TOLD_BY_RING`.
+const BY_RING: u32 = 256;
+
+/// Sinks that the kernel could not send a signal to, for a thread of its own had the CPU.
+pub(crate) struct Late {
+    ring: RingBuffer<'static>,
+    sinks: mpsc::Receiver<u32>,
+}
+
+impl Late {
+    fn of(ring: &impl MapCore) -> libbpf_rs::Result<Self> {
+        let (found, sinks) = mpsc::channel();
+        let mut builder = RingBufferBuilder::new();
+        builder.add(ring, move |said: &[u8]| {
+            let sink = said.try_into().map_or(0, u32::from_ne_bytes);
+            i32::from(found.send(sink).is_err())
+        })?;
+        let ring = builder.build()?;
+        Ok(Self { ring, sinks })
+    }
+}
+
 impl Scheduler {
+    /// Readable when [`Scheduler::tell_late`] has something to do; none: nobody is told by a signal.
+    pub fn late_fd(&self) -> Option<BorrowedFd<'_>> {
+        let fd = self.late.as_ref()?.ring.epoll_fd();
+        // SAFETY: the ring has it open, and is there as long as this is borrowed.
+        Some(unsafe { BorrowedFd::borrow_raw(fd) })
+    }
+
+    /// Sends the signals that are still to be sent.
+    pub fn tell_late(&mut self) {
+        let Some(late) = &self.late else { return };
+        // It fails if nobody hears what is found, and we do.
+        let _ = late.ring.consume();
+        let sinks: Vec<u32> = late.sinks.try_iter().collect();
+        for sink in sinks {
+            // Its thread may have ended; it may not have a signal; it will be told of the next.
+            let _ = self.told_late(sink);
+        }
+    }
+
+    /// Has the thread that is called for as `sink` told of its events from now on, at the word of that user, in the
+    /// place of how it was told before; none: it is told no more. The ring, if that is the way.
+    ///
+    /// # Errors
+    /// There is no room for a ring, or the kernel sends no signals for us.
+    pub fn tell(
+        &mut self,
+        sink: u32,
+        by: Option<ToldBy>,
+        uid: u32,
+    ) -> Result<Option<OwnedFd>, CallError> {
+        // First of all, for the ring that was is another's word.
+        self.told_by(sink, 0, uid)?;
+        let key = sink.to_ne_bytes();
+        let _ = self.object.rings().delete(&key); // there may be none
+        let ring = match by {
+            None => return Ok(None),
+            Some(ToldBy::Signal(signal)) => {
+                if self.late.is_none() {
+                    let late = Late::of(self.object.late());
+                    self.late = Some(late.map_err(|error| CallError::Other(error.to_string()))?);
+                }
+                return self.told_by(sink, signal, uid).map(|()| None);
+            }
+            Some(ToldBy::Ring) => make_ring(),
+        };
+        let failed = |error: String| CallError::Other(format!("there is no ring for it: {error}"));
+        let ring = ring.map_err(|error| failed(error.to_string()))?;
+        let value = ring.as_raw_fd().to_ne_bytes();
+        let noted = self.object.rings().update(&key, &value, MapFlags::ANY);
+        noted.map_err(|error| failed(error.to_string()))?;
+        self.told_by(sink, BY_RING, uid)?;
+        Ok(Some(ring))
+    }
+
     /// The thread has an event whenever so much has come to the socket, from now on; none: nobody has.
     ///
     /// # Errors
@@ -123,6 +209,28 @@ impl Scheduler {
             .thread_pages()
             .update(&key, &value, MapFlags::ANY);
         update.map_err(|error| CallError::Other(format!("its page cannot be shared: {error}")))
+    }
+}
+
+/// A ring buffer of a page.
+fn make_ring() -> io::Result<OwnedFd> {
+    // SAFETY: the call takes a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // SAFETY: the name is a text that lives as long as the call, and no options are given.
+    let fd = unsafe {
+        libbpf_sys::bpf_map_create(
+            libbpf_sys::BPF_MAP_TYPE_RINGBUF,
+            c"andante_notices".as_ptr(),
+            0,
+            0,
+            u32::try_from(page).unwrap_or(4096),
+            std::ptr::null(),
+        )
+    };
+    match fd {
+        // SAFETY: the kernel has just made it for us.
+        fd if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        error => Err(io::Error::from_raw_os_error(-error)),
     }
 }
 

@@ -57,3 +57,30 @@ fn calls_are_heard_from_other_cpus_but_not_from_strangers() {
     assert!(number(&report, "wait_stranger") > 1e6, "{report:?}");
     assert_eq!(report["state"], ["enabled"]);
 }
+
+/// A thread that sleeps in epoll, or in sigwaitinfo(), is told of its events: once for a frame of data and not for each
+/// of its ten packets, at the instant that an event was raised for, and once for a flood of them.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_wake_who_asks_to_be_told_and_nobody_else() {
+    let report = in_charge("told", &[], 1);
+    let count = |key: &str| number(&report, key);
+    assert_eq!([count("frame_wakes"), count("frame_bytes")], [20.0, 20e3]);
+    for (event, service) in [("now", 1), ("later", 3)] {
+        for by in ["", "signal_"] {
+            let of = |what: &str| count(&format!("{by}{event}{what}"));
+            assert!(of("") > 0.0 && of("") < 100e3, "{by}{event}: {report:?}");
+            assert_eq!(of("_wakes"), 1.0, "{by}{event}: {report:?}");
+            assert_eq!(of("_services"), f64::from(1 << service), "{report:?}");
+        }
+    }
+    // A hundred times, of two services: of each once until the thread has run, and it runs twice at most.
+    assert!((1.0..=2.0).contains(&count("flood_wakes")), "{report:?}");
+    assert!((2.0..=4.0).contains(&count("flood_notices")), "{report:?}");
+    assert_eq!(["untold_wakes", "of_root_wakes"].map(count), [0.0, 0.0]);
+    let refused = report["refused"].join(" ");
+    assert!(refused.contains("bad_terms") && refused.contains("no_thread"));
+    assert_eq!(report["left"], ["0 0"]);
+    assert_eq!(count("files_more"), 0.0, "{report:?}");
+    assert_eq!(report["state"], ["enabled"]);
+}
