@@ -12,6 +12,10 @@
 #define AN_MAX_SINKS 8192
 #define AN_EXIT_TEXT 256
 
+/* Eventfds that are sources at a time, of which no two have numbers that differ by as much; a power
+ * of two. */
+#define AN_MAX_EVENTFDS 4096
+
 /* Why the kernel let the scheduler go. */
 struct an_exit {
 	s64 code;
@@ -66,14 +70,16 @@ struct an_sink {
 	u32 late;	  /* the daemon has been asked to tell it */
 };
 
-/* With a socket: the thread pid of the session has an event when so much has come. */
+/* With a socket, or an eventfd: the thread pid of the session has an event when so much has come.
+ */
 struct an_source {
-	s32 pid;
+	s32 pid; /* 0: of an eventfd that is no source */
 	u32 session;
 	u32 service;
-	u32 bytes; /* of a frame; 0: with whatever comes */
-	u32 came;  /* since the last frame */
-	u32 seen;  /* an_kcame() */
+	u32 bytes;   /* of a frame; 0: with whatever comes, as of eventfds always */
+	u32 came;    /* since the last frame */
+	u32 seen;    /* an_kcame() */
+	u32 eventfd; /* its number */
 };
 
 /* What the program andante_contract is to do. */

@@ -149,6 +149,16 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct eventfd_ctx {
+	int id;
+};
+
+struct file {
+	void *private_data;
+};
+
+struct inode;
+
 struct sk_buff {
 	unsigned int len;
 };

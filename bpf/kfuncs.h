@@ -142,6 +142,12 @@ static __always_inline u32 an_kcame(struct sock *sk, u32 *seen)
 	return came;
 }
 
+/* By what the kernel tells this eventfd from others, as long as there is it. */
+static __always_inline u32 an_keventfd(const struct file *eventfd)
+{
+	return bpf_core_cast(eventfd->private_data, struct eventfd_ctx)->id;
+}
+
 /* The ring of this key among them; NULL: there is none. */
 static __always_inline void *an_kring_of(void *rings, u32 *key)
 {

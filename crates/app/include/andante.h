@@ -273,15 +273,17 @@ int andante_raise_now(andante_sink *sink, uint32_t service, uint64_t deliver_ns)
 
 /*
  * From now on the thread has an event of this service whenever so many bytes have come to the
- * socket since the last, a frame's worth; 0: whenever anything comes. What was subscribed to that
- * socket before, by anybody, ends; so does this with the socket, with andante_unsubscribe, and when
- * the thread leaves. The descriptor is passed to the daemon, which does not keep it. Any thread.
- * Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is below 0; BAD_TERMS: it is no
- * socket; SYSTEM: it may not be passed on; FAILED: the kernel cannot tell what comes to sockets.
+ * socket since the last, a frame's worth; 0: whenever anything comes. Or whenever somebody writes to
+ * the eventfd, whatever bytes says; what the kernel itself signals there is not seen. What was
+ * subscribed to it before, by anybody, ends; so does this with the socket or the eventfd, with
+ * andante_unsubscribe, and when the thread leaves. The descriptor is passed to the daemon, which
+ * does not keep it. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is
+ * below 0; BAD_TERMS: it is neither; SYSTEM: it may not be passed on; FAILED: the kernel cannot tell
+ * what comes there, or there is no room for this eventfd: another one may do.
  */
 int andante_subscribe(andante_thread *thread, int fd, uint32_t service, uint32_t bytes);
 
-/* What comes to the socket is nobody's event any more. Any thread. Errors: as above. */
+/* What comes there is nobody's event any more. Any thread. Errors: as above. */
 int andante_unsubscribe(andante_thread *thread, int fd);
 
 /*

@@ -142,6 +142,11 @@ def now_ns():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
+def _fd_of(file):
+    """Its descriptor, which it may be itself, as os.eventfd() returns it."""
+    return file if isinstance(file, int) else file.fileno()
+
+
 class _Handle:
     """What the library has made. Freed once, by close() or at the end of a `with`."""
 
@@ -267,12 +272,15 @@ class Thread(_Handle):
         return self._ask("pending", service) == 1
 
     def subscribe(self, socket, service, frame_bytes=0):
-        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes."""
-        self._ask("subscribe", socket.fileno(), service, frame_bytes)
+        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes.
+
+        In the place of the socket there may be an eventfd: whenever somebody writes to it.
+        """
+        self._ask("subscribe", _fd_of(socket), service, frame_bytes)
 
     def unsubscribe(self, socket):
-        """What comes to the socket is nobody's event any more."""
-        self._ask("unsubscribe", socket.fileno())
+        """What comes there is nobody's event any more."""
+        self._ask("unsubscribe", _fd_of(socket))
 
     def tell(self, by):
         """The thread is told so that it has an event: TELL_FD, TELL_NOT, or a signal. Returns the descriptor, or 0.

@@ -146,11 +146,11 @@ impl Thread {
     }
 
     /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
-    /// the last; 0: whenever anything comes. It takes the place of what was subscribed to that socket before, by
+    /// the last; 0: whenever anything comes. Or whenever somebody writes to the eventfd, whatever `bytes` says. It takes the place of what was subscribed to that socket before, by
     /// anybody, and ends with the socket, with [`Thread::unsubscribe`], or when the thread leaves.
     ///
     /// # Errors
-    /// [`Error::NoService`]; [`Error::Refused`] for what is no socket, and where the kernel cannot tell what comes
+    /// [`Error::NoService`]; [`Error::Refused`] for what is neither, and where the kernel cannot tell what comes
     /// to one; [`Error::System`] where the descriptor may not be passed on.
     pub fn subscribe(
         &self,

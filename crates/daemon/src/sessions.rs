@@ -13,7 +13,7 @@ mod terms;
 use std::os::fd::{AsFd, OwnedFd};
 
 use andante_sched::contracts::CallError;
-use andante_sched::session::{Source, ToldBy};
+use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
     Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, Tell,
@@ -384,8 +384,8 @@ impl Session {
             service,
             bytes,
         };
-        let socket = socket_of(with)?;
-        let subscribed = with.kernel.subscribe(socket.as_fd(), Some(source));
+        let passed = source_of(with)?;
+        let subscribed = with.kernel.subscribe(passed.as_fd(), Some(source));
         subscribed.map_err(|error| unheard(&error))?;
         self.subscribed = true;
         Ok(())
@@ -537,30 +537,33 @@ impl Session {
     }
 }
 
-/// The socket that the request is about.
-fn socket_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
+/// The socket, or the eventfd, that the request is about.
+fn source_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
     let passed = with.passed.take().ok_or_else(|| {
-        let message = "no descriptor has come along: pass the socket's with the request (SCM_RIGHTS), which \
-                       some sandboxes forbid";
+        let message = "no descriptor has come along: pass the socket's, or the eventfd's, with the request \
+                       (SCM_RIGHTS), which some sandboxes forbid";
         fault(FaultKind::BadRequest, message)
     })?;
-    if nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_err() {
-        let message = "the descriptor is no socket's: only what comes to one is seen";
+    let is_socket =
+        nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_ok();
+    if !is_socket && eventfd_of(passed.as_fd()).is_none() {
+        let message =
+            "the descriptor is no socket's, nor an eventfd's: only what comes to one is seen";
         return Err(fault(FaultKind::BadTerms, message));
     }
     Ok(passed)
 }
 
 fn unsubscribe(with: &mut Answering<'_>) -> Result<(), Fault> {
-    let socket = socket_of(with)?;
-    let removed = with.kernel.subscribe(socket.as_fd(), None);
+    let source = source_of(with)?;
+    let removed = with.kernel.subscribe(source.as_fd(), None);
     removed.map_err(|error| unheard(&error))
 }
 
 fn unheard(error: &CallError) -> Fault {
     fault(
         FaultKind::Failed,
-        format!("what comes to this socket cannot be seen here: {error}"),
+        format!("what comes there cannot be seen here: {error}"),
     )
 }
 

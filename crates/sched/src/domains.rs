@@ -180,6 +180,32 @@ impl Object {
         }
     }
 
+    /// Those that are sources.
+    pub fn eventfds(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.eventfds,
+            Self::Several(skel) => &skel.maps.eventfds,
+            Self::Events(skel) => &skel.maps.eventfds,
+        }
+    }
+
+    /// The programs that see what is written to them, and their end.
+    pub fn eventfd_programs(&self) -> [&ProgramMut<'static>; 2] {
+        macro_rules! both {
+            ($skel:expr) => {
+                [
+                    &$skel.progs.andante_eventfd,
+                    &$skel.progs.andante_eventfd_ends,
+                ]
+            };
+        }
+        match self {
+            Self::One(skel) => both!(skel),
+            Self::Several(skel) => both!(skel),
+            Self::Events(skel) => both!(skel),
+        }
+    }
+
     /// The rings by which sinks are told of their events.
     pub fn rings(&self) -> &MapMut<'static> {
         match self {

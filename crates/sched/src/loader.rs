@@ -143,6 +143,8 @@ pub struct Scheduler {
     pub(crate) may_call_fast: bool,
     /// Of the program that sees what comes to sockets; none while nobody has subscribed.
     pub(crate) data_comes: Option<Link>,
+    /// Of the programs that see what is done to eventfds; none likewise.
+    pub(crate) eventfds: Vec<Link>,
     /// Who is told by us; none before anybody is told by a signal.
     pub(crate) late: Option<Late>,
 }
@@ -243,6 +245,8 @@ macro_rules! put_in_charge {
         $open.progs.andante_received.set_autoload(receipts);
         $open.progs.andante_data_comes.set_autoload(told.data_ready);
         $open.progs.andante_fast_call.set_autoload(told.calls);
+        $open.progs.andante_eventfd.set_autoload(told.eventfds);
+        $open.progs.andante_eventfd_ends.set_autoload(told.eventfds);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from($options.slice_us) * 1_000;
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
@@ -323,6 +327,7 @@ impl Scheduler {
             _sockets: sockets,
             fast_call: None,
             data_comes: None,
+            eventfds: Vec::new(),
             late: None,
             may_call_fast: Told::here().calls,
         })

@@ -51,6 +51,31 @@ pub struct Source {
     pub bytes: u32,
 }
 
+/// `AN_MAX_EVENTFDS`.
+const MAX_EVENTFDS: u32 = 4096;
+/// `struct an_source`.
+const SOURCE_WORDS: usize = 7;
+
+impl Source {
+    /// As the scheduler keeps it of the eventfd of this number, or of a socket.
+    fn noted(self, eventfd: u32) -> Vec<u8> {
+        let words: [u32; SOURCE_WORDS] = [
+            self.tid.cast_unsigned(),
+            self.session,
+            self.service,
+            self.bytes,
+            0,
+            0,
+            eventfd,
+        ];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
+fn other(error: libbpf_rs::Error) -> CallError {
+    CallError::Other(error.to_string())
+}
+
 /// The way in which a thread is told that it has an event (`bpf/tell.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldBy {
@@ -137,40 +162,93 @@ impl Scheduler {
         Ok(Some(ring))
     }
 
-    /// The thread has an event whenever so much has come to the socket, from now on; none: nobody has.
+    /// The thread has an event whenever so much has come to the socket, or something to the eventfd, from now on;
+    /// none: nobody has.
     ///
     /// # Errors
-    /// It is no socket, or this kernel cannot tell what comes to one.
+    /// It is neither, or this kernel cannot tell what comes to one.
     pub fn subscribe(
         &mut self,
-        socket: BorrowedFd<'_>,
+        fd: BorrowedFd<'_>,
         source: Option<Source>,
     ) -> Result<(), CallError> {
-        let key = socket.as_raw_fd().to_ne_bytes();
-        let other = |error: libbpf_rs::Error| CallError::Other(error.to_string());
+        match eventfd_of(fd) {
+            Some(number) => self.subscribe_eventfd(number, source),
+            None => self.subscribe_socket(fd, source),
+        }
+    }
+
+    fn subscribe_socket(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        source: Option<Source>,
+    ) -> Result<(), CallError> {
+        let key = fd.as_raw_fd().to_ne_bytes();
         let Some(source) = source else {
             return self.object.sources().delete(&key).map_err(other);
         };
-        if self.data_comes.is_none() {
-            let attached = self.object.source_program().attach();
-            self.data_comes = Some(attached.map_err(other)?);
-        }
-        let words = [
-            source.tid.cast_unsigned(),
-            source.session,
-            source.service,
-            source.bytes,
-            0,
-            0,
-        ];
-        let value: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let noted = self.object.sources().update(&key, &value, MapFlags::ANY);
+        self.hear_sockets().map_err(other)?;
+        let noted = (self.object.sources()).update(&key, &source.noted(0), MapFlags::ANY);
         noted.map_err(other)
+    }
+
+    fn subscribe_eventfd(&mut self, number: u32, source: Option<Source>) -> Result<(), CallError> {
+        // Before it is looked at who has the place: the end of that one is seen from then on.
+        self.hear_eventfds().map_err(other)?;
+        let eventfds = self.object.eventfds();
+        let key = (number & (MAX_EVENTFDS - 1)).to_ne_bytes();
+        let there = eventfds.lookup(&key, MapFlags::ANY).map_err(other)?;
+        let word = |at: usize| {
+            let bytes = there
+                .as_ref()
+                .and_then(|noted| noted.get(4 * at..4 * at + 4));
+            bytes.map_or(0, |bytes| {
+                u32::from_ne_bytes(bytes.try_into().unwrap_or_default())
+            })
+        };
+        let (taken, ours) = (word(0) != 0, word(6) == number);
+        let noted = match source {
+            Some(_) if taken && !ours => {
+                let message = "another eventfd has its place: subscribe to a new one";
+                return Err(CallError::Other(message.into()));
+            }
+            None if !taken || !ours => {
+                return Err(CallError::Other("nobody has subscribed to it".into()));
+            }
+            Some(source) => source.noted(number),
+            None => vec![0; 4 * SOURCE_WORDS],
+        };
+        eventfds.update(&key, &noted, MapFlags::ANY).map_err(other)
+    }
+
+    fn hear_sockets(&mut self) -> libbpf_rs::Result<()> {
+        if self.data_comes.is_none() {
+            self.data_comes = Some(self.object.source_program().attach()?);
+        }
+        Ok(())
+    }
+
+    fn hear_eventfds(&mut self) -> libbpf_rs::Result<()> {
+        if self.eventfds.is_empty() {
+            let programs = self.object.eventfd_programs().into_iter();
+            self.eventfds = programs
+                .map(|program| program.attach())
+                .collect::<Result<_, _>>()?;
+        }
+        Ok(())
     }
 
     /// Nobody has subscribed any more.
     pub fn hear_no_sources(&mut self) {
         self.data_comes = None;
+        if !self.eventfds.is_empty() {
+            self.eventfds.clear();
+            // Their end is not seen any more, and their numbers may be others'.
+            for key in 0..MAX_EVENTFDS {
+                let none = [0; 4 * SOURCE_WORDS];
+                let _ = (self.object.eventfds()).update(&key.to_ne_bytes(), &none, MapFlags::ANY);
+            }
+        }
     }
 
     /// Hears fast calls from now on, if this kernel can, or not any more: all that call `prctl` pay for it.
@@ -212,6 +290,14 @@ impl Scheduler {
     }
 }
 
+/// By what the kernel tells the eventfd from others; none: it is none.
+pub fn eventfd_of(fd: BorrowedFd<'_>) -> Option<u32> {
+    let said = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
+    let mut lines = said.lines();
+    let id = lines.find_map(|line| line.strip_prefix("eventfd-id:"))?;
+    id.trim().parse().ok()
+}
+
 /// A ring buffer of a page.
 fn make_ring() -> io::Result<OwnedFd> {
     // SAFETY: the call takes a number.
@@ -244,5 +330,28 @@ fn open_thread(tid: i32) -> Result<OwnedFd, CallError> {
         // SAFETY: the kernel has just opened it for us.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(CallError::NoThread),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eventfds_are_told_apart_from_one_another_and_from_all_else() {
+        let eventfd = || {
+            // SAFETY: the call takes two numbers.
+            let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+            assert!(fd >= 0);
+            // SAFETY: the kernel has just opened it for us.
+            unsafe { OwnedFd::from_raw_fd(fd) }
+        };
+        let (one, other) = (eventfd(), eventfd());
+        let (first, second) = (eventfd_of(one.as_fd()), eventfd_of(other.as_fd()));
+        assert!(first.is_some() && second.is_some() && first != second);
+        let copy = one.try_clone().unwrap();
+        assert_eq!(eventfd_of(copy.as_fd()), first);
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(eventfd_of(file.as_fd()), None);
     }
 }

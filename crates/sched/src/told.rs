@@ -25,6 +25,8 @@ pub struct Told {
     pub received: bool,
     /// That `prctl` has been called: the hook that fast calls pass.
     pub calls: bool,
+    /// That somebody writes to an eventfd, and that it ends.
+    pub eventfds: bool,
 }
 
 impl Told {
@@ -54,6 +56,7 @@ impl Told {
             data_ready: traces("btf_trace_sk_data_ready"),
             received: traces("btf_trace_sock_recv_length"),
             calls: calls("security_task_prctl"),
+            eventfds: calls("eventfd_write") && calls("eventfd_release"),
         }
     }
 }

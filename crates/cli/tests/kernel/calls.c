@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
@@ -346,6 +347,45 @@ static void connects(int type)
 #define EACH "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2}\n"
 #define NONE "{\"op\":\"unsubscribe\"}\n"
 
+static void writes(void)
+{
+	uint64_t one = 1;
+
+	if (write(ends[1], &one, sizeof one) != sizeof one)
+		fails("an eventfd");
+}
+
+static unsigned int events_of_writes(void)
+{
+	unsigned int before = sink->events[2].raised;
+
+	for (int i = 0; i < 5; i++)
+		writes();
+	return sink->events[2].raised - before;
+}
+
+static void eventfds(void)
+{
+	int subscribed = eventfd(0, 0), other = eventfd(0, 0);
+
+	ends[1] = other;
+	report("write", writes, 10000);
+	subscribes(EACH, subscribed);
+	report("write_of_other", writes, 10000);
+	printf("REPORT writes_of_other %u\n", events_of_writes());
+	ends[1] = subscribed;
+	printf("REPORT writes %u\n", events_of_writes());
+	report("write_of_source", writes, 10000);
+	/* Its number is another's then. */
+	close(subscribed);
+	ends[1] = eventfd(0, 0);
+	printf("REPORT writes_of_next %u\n", events_of_writes());
+	subscribes(EACH, other);
+	subscribes(NONE, other);
+	ends[1] = other;
+	printf("REPORT writes_of_none %u\n", events_of_writes());
+}
+
 static int data(void)
 {
 	int subscribed[2], pipe_ends[2];
@@ -375,6 +415,7 @@ static int data(void)
 	printf("REPORT udp %u\n", events_of(45));
 	subscribes(EACH, ends[0]);
 	printf("REPORT each_udp %u\n", events_of(7));
+	eventfds();
 	subscribes(FRAME, pipe_ends[0]);
 	subscribes(FRAME, -1);
 	return 0;

@@ -36,6 +36,13 @@ fn calls_by_data_come_a_frame_at_a_time() {
     assert_eq!(["frames", "stream", "udp"].map(count), [3.0, 4.0, 4.0]);
     assert_eq!(["each", "each_udp"].map(count), [7.0, 7.0]);
     assert_eq!(["other", "none"].map(count), [0.0, 0.0]);
+    assert_eq!(count("writes"), 5.0);
+    let of_nobody = ["of_other", "of_next", "of_none"].map(|what| count(&format!("writes_{what}")));
+    assert_eq!(of_nobody, [0.0; 3]);
+    assert!(
+        count("write_of_other") <= count("write") + 200.0,
+        "{report:?}"
+    );
     let refused = report["refused"].join(" ");
     assert!(refused.contains("bad_terms") && refused.contains("bad_request"));
     // Others pay for it only while somebody has subscribed.

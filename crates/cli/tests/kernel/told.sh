@@ -4,6 +4,7 @@
 sleep 1
 files() { ls "/proc/$scheduler/fd" | wc -l; }
 told signal # the first for which the daemon sends any, and listens for that from then on
+sleep 1
 before=$(files)
 told ring
 told strange
