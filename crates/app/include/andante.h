@@ -273,13 +273,13 @@ int andante_raise_now(andante_sink *sink, uint32_t service, uint64_t deliver_ns)
 
 /*
  * From now on the thread has an event of this service whenever so many bytes have come to the
- * socket since the last, a frame's worth; 0: whenever anything comes. Or whenever somebody writes to
- * the eventfd, whatever bytes says; what the kernel itself signals there is not seen. What was
+ * socket since the last, a frame's worth; 0: whenever anything comes. Or whenever somebody writes
+ * to the eventfd, whatever bytes says; what the kernel itself signals there is not seen. What was
  * subscribed to it before, by anybody, ends; so does this with the socket or the eventfd, with
  * andante_unsubscribe, and when the thread leaves. The descriptor is passed to the daemon, which
  * does not keep it. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is
- * below 0; BAD_TERMS: it is neither; SYSTEM: it may not be passed on; FAILED: the kernel cannot tell
- * what comes there, or there is no room for this eventfd: another one may do.
+ * below 0; BAD_TERMS: it is neither; SYSTEM: it may not be passed on; FAILED: the kernel cannot
+ * tell what comes there, or there is no room for this eventfd: another one may do.
  */
 int andante_subscribe(andante_thread *thread, int fd, uint32_t service, uint32_t bytes);
 
@@ -297,8 +297,8 @@ int andante_unsubscribe(andante_thread *thread, int fd);
  *
  * Returns the descriptor with ANDANTE_TELL_FD, which stays the library's: not to be read or closed,
  * and valid until this is called again or the thread leaves. Otherwise returns 0. Any thread.
- * Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS: there is no such signal; FULL; SYSTEM;
- * FAILED: the kernel cannot do it.
+ * Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS: there is no such signal; FULL;
+ * SYSTEM; FAILED: the kernel cannot do it.
  */
 int andante_tell(andante_thread *thread, int by);
 
@@ -324,8 +324,9 @@ int andante_foreground(andante_session *session, int on);
 /*
  * Asks for a promise for all threads of the session together, in the place of the one that it has.
  * Returns 0 if that was answered, with yes or no: *answer says which. After a refusal, or an error
- * but for LOST and LATE, the session has the promise that it had before. Any thread. *terms is not needed any more afterwards. Errors: NO_SESSION;
- * LOST; LATE; FORKED; INVALID; BAD_TERMS; NO_THREAD, NOT_PERMITTED, FULL.
+ * but for LOST and LATE, the session has the promise that it had before. Any thread. *terms is not
+ * needed any more afterwards. Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS;
+ * NO_THREAD, NOT_PERMITTED, FULL.
  */
 int andante_promise(andante_session *session, const struct andante_terms *terms,
 		    struct andante_answer *answer);
