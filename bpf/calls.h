@@ -13,21 +13,27 @@
  *
  * Anybody may call, so a sink says whose threads may: those of its own process. Most calls are for
  * threads that sleep, or run. That is seen at once, by one word that says where the sink waits:
- * finding a task by its number takes more than the call may.
+ * finding a task by its number takes more than the call may. Only for a thread that has asked to be
+ * told of its events it is done (tell.h).
  */
 #ifndef ANDANTE_BPF_CALLS_H
 #define ANDANTE_BPF_CALLS_H
 
-#include "session.h"
+#include "tell.h"
 
-/* The sink may have an event that is to be delivered then [ns]; 0: at once. */
-static __always_inline void call_for(u32 sink, u64 deliver_ns)
+/* The sink may have an event that is to be delivered then [ns]; 0: at once. Apart: what it keeps in
+ * registers would be saved by all who call prctl(). */
+static __noinline void call_for(u32 sink, u64 deliver_ns)
 {
 	const struct an_sink *s = an_sink(sink);
 	u32 name = s->waits;
 	u64 now_ns;
 
-	if (!name || s->process != (u32)bpf_get_current_task_btf()->tgid)
+	if (!(name | s->told_by) || s->process != (u32)bpf_get_current_task_btf()->tgid)
+		return;
+	if (s->told_by)
+		sink_tell(sink);
+	if (!name)
 		return;
 	now_ns = an_kclock_ns();
 	if (an_events_on)

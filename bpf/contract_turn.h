@@ -336,13 +336,12 @@ static __always_inline void contract_serves(struct cpu_state *c, u64 by, u32 lea
 {
 	if (c->serving == leaf && !c->over && c->used_ns < quantum_ns)
 		return;
-	/* A class must not look idle between two quanta. */
-	if (wanting)
-		domain_queue_add(&trees[0], wanting, by);
+	/* A class must not look idle between two quanta. Of AN_NONE there is nothing to be queued,
+	 * nor to be taken out: to ask first would have the verifier see all of this twice. */
+	domain_queue_add(&trees[0], wanting, by);
 	quantum_ends(&trees[0], c);
 	c->serving = domain_serve_unpicked(&trees[0], leaf);
-	if (wanting)
-		an_queue_withdraw(&trees[0], wanting);
+	an_queue_withdraw(&trees[0], wanting);
 	c->unpicked = UNPICKED;
 	c->used_ns = 0;
 	c->over = 0;
@@ -413,7 +412,7 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 	struct an_contract_cpu *q = an_contract_cpu(&contracts, cpu);
 	struct cpu_state *c = cpu_state(cpu);
 	u64 now_ns = an_kclock_ns(), events_ns;
-	u32 index, leaf;
+	u32 index, leaf, serves;
 	bool alone, parks = false;
 
 	bpf_spin_lock(lock);
@@ -437,18 +436,20 @@ an_global u32 contract_pick(u32 cpu, u32 wanting, u32 goes_on)
 		index = AN_NONE;
 	}
 	leaf = an_holder(index)->leaf;
-	if (index && index == goes_on) {
-		contract_serves(c, cpu_bit(cpu), wanting, wanting);
-	} else if (index && leaf) {
-		if (an_node(&trees[0], leaf)->queued && !throttled(&trees[0], leaf)) {
-			contract_serves(c, cpu_bit(cpu), leaf, wanting);
-			an_queue_withdraw(&trees[0], leaf);
-		} else { /* its task is on its way from another CPU, or has gone */
-			an_contract_park(&contracts, index, true);
-			contract_note(index);
-			parks = true;
-			index = AN_NONE;
-		}
+	serves = an_opaque(index && index == goes_on ? wanting : leaf);
+	if (index && leaf && index != goes_on &&
+	    (!an_node(&trees[0], leaf)->queued || throttled(&trees[0], leaf))) {
+		/* Its task is on its way from another CPU, or has gone. */
+		an_contract_park(&contracts, index, true);
+		contract_note(index);
+		parks = true;
+		index = AN_NONE;
+	}
+	index = an_opaque(index);
+	if (index && serves) { /* in one place: it is most of what the verifier sees here */
+		contract_serves(c, cpu_bit(cpu), serves, wanting);
+		if (index != goes_on)
+			an_queue_withdraw(&trees[0], serves);
 	}
 	c->over |= !index && c->contract;
 	c->contract = index ? contract_name(index) : 0; /* with the lock held: see learn_pull() */

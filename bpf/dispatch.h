@@ -45,8 +45,7 @@ an_global u32 next_quantum(u32 cpu, u32 wanting)
 	if (!lock)
 		return AN_NONE;
 	bpf_spin_lock(lock);
-	if (wanting)
-		domain_queue_add(t, wanting, cpu_bit(cpu));
+	domain_queue_add(t, wanting, cpu_bit(cpu)); /* nothing, if it is AN_NONE */
 	quantum_ends(t, c);
 	leaf = domain_pick(t, cpu_bit(cpu));
 	if (wanting && leaf != wanting)
@@ -239,32 +238,69 @@ static __always_inline u32 contract_turn(struct cpu_state *c, u32 cpu, const str
 /*
  * No class that was picked has a task for this CPU. Its own of the leaf old goes on, if ts says
  * that it has one: its turn has come, or nothing else may run here; but not if its class is
- * throttled.
+ * throttled. True if it does.
  */
-static __always_inline void nothing_found(struct cpu_state *c, u32 cpu, const struct place *at,
+static __always_inline bool nothing_found(struct cpu_state *c, u32 cpu, const struct place *at,
 					  struct task_struct *prev, struct task_state *ts, u32 old)
 {
 	bool declines = ts && c->serving != old && throttled(at->tree, old);
 
 	if (!ts || declines) {
 		if (overdue_take(c, cpu, true))
-			return;
+			return false;
 		if (c->sees_to & SEES_TO_CONTRACTS && contract_alone(cpu))
-			return;
+			return false;
 		if (nr_domains > 1 && pull_any(cpu))
-			return;
+			return false;
 	}
 	if (!ts)
-		return stays(c, cpu, prev);
+		stays(c, cpu, prev);
 	if (declines)
-		return cpu_declines(cpu);
+		cpu_declines(cpu);
+	if (!ts || declines)
+		return false;
 	if (c->serving != old) {
 		bpf_spin_lock(at->lock);
 		quantum_ends(at->tree, c); /* one that was begun meanwhile: see pick_ended() */
 		c->serving = domain_serve_unpicked(at->tree, old);
 		bpf_spin_unlock(at->lock);
 	}
-	keep(c, cpu, at, prev, ts);
+	return true;
+}
+
+/* The CPU's next task is taken, if there is one. True if the one that it has, of the leaf old,
+ * goes on instead: ts says that it has one. */
+static __always_inline bool next_goes_on(struct cpu_state *c, u32 cpu, const struct place *at,
+					 struct task_struct *prev, struct task_state *ts, u32 old)
+{
+	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || learn_awaited()) {
+		u32 turn = contract_turn(c, cpu, at, old, ts);
+
+		if (turn != TREES_TURN)
+			return turn == CONTRACT_GOES_ON;
+	}
+	if (overdue_take(c, cpu, !ts && !an_root(at->tree)->ready))
+		return false;
+	if (ts) {
+		enum slice_end end = slice_ends(c, cpu, at, old, ts);
+
+		if (end != PICKED)
+			return end == GOES_ON;
+	} else {
+		if (c->serving && !quantum_over(c) && take_classmate(c, at))
+			return false;
+		if (nr_domains > 1 && pull_owed(cpu, AN_NONE))
+			return false;
+		if (!c->serving && !an_root(at->tree)->ready) {
+			if (nr_domains <= 1 || !pull_any(cpu))
+				stays(c, cpu, prev);
+			return false;
+		}
+		next_quantum(cpu, AN_NONE);
+	}
+	if (take_task(cpu, ts ? old : AN_NONE))
+		return false;
+	return nothing_found(c, cpu, at, prev, ts, old);
 }
 
 SEC("struct_ops/andante_dispatch")
@@ -293,39 +329,10 @@ void BPF_PROG(andante_dispatch, s32 cpu, struct task_struct *prev)
 		ts = NULL; /* it was bound to a class that is no more: enqueue finds it another */
 	if (ts && c->special)
 		special_stops(c, prev, ts, old);
-	if ((c->sees_to & SEES_TO_CONTRACTS && !contracts_rest(c, cpu)) || learn_awaited()) {
-		u32 turn = contract_turn(c, cpu, &at, old, ts);
-
-		if (turn == CONTRACT_GOES_ON && ts) /* for the verifier: it does */
-			keep(c, cpu, &at, prev, ts);
-		if (turn != TREES_TURN)
-			return;
-	}
-	if (overdue_take(c, cpu, !ts && !an_root(at.tree)->ready))
-		return;
-	if (ts) {
-		enum slice_end end = slice_ends(c, cpu, &at, old, ts);
-
-		if (end == GOES_ON)
-			keep(c, cpu, &at, prev, ts);
-		if (end != PICKED)
-			return;
-	} else {
-		if (c->serving && !quantum_over(c) && take_classmate(c, &at))
-			return;
-		if (nr_domains > 1 && pull_owed(cpu, AN_NONE))
-			return;
-		if (!c->serving && !an_root(at.tree)->ready) {
-			if (nr_domains > 1 && pull_any(cpu))
-				return;
-			stays(c, cpu, prev);
-			return;
-		}
-		next_quantum(cpu, AN_NONE);
-	}
-	if (take_task(cpu, ts ? old : AN_NONE))
-		return;
-	nothing_found(c, cpu, &at, prev, ts, old);
+	/* Asked in one place, or what follows would be verified for each: with ts for the verifier.
+	 */
+	if (next_goes_on(c, cpu, &at, prev, ts, old) && ts)
+		keep(c, cpu, &at, prev, ts);
 }
 
 #endif

@@ -160,10 +160,13 @@ static __always_inline u32 domain_word(u32 domain)
 }
 
 /* There may be room for more CPUs than 64, though there are no more in one domain; one that is
- * there all the same tries whatever is ready. */
+ * there all the same tries whatever is ready. The verifier does not see which it is, or it would go
+ * through all that follows for each. */
 static __always_inline u64 cpu_bit(u32 cpu)
 {
-	return cpu < 64 ? 1ULL << cpu : 0;
+	volatile u64 bit = cpu < 64 ? 1ULL << cpu : 0;
+
+	return bit;
 }
 
 static __always_inline u32 domain_cpus(void)

@@ -273,7 +273,7 @@ static __always_inline s32 call_declare(void)
 		ts->declared.deadline_ns = call->promise.deadline_rel_ns;
 		ts->declared.budget_ns = call->promise.budget_ns;
 		ts->declared.session = call->session;
-		sink_set(ts, call->sink, p->tgid);
+		sink_set(p, ts, call->sink);
 		task_has_policy(ts, ts->policy);
 		cpus_see_to(SEES_TO_SPECIAL, true);
 		error = 0;
@@ -286,8 +286,11 @@ static __always_inline s32 call_declare(void)
 static __always_inline s32 call_look(void)
 {
 	u64 now_ns = an_kclock_ns();
+	u32 sink = contract_call.sink;
 
-	sink_looks(an_sink(contract_call.sink)->waits, contract_call.deliver_ns, now_ns);
+	if (an_sink(sink)->told_by)
+		sink_tell(sink);
+	sink_looks(an_sink(sink)->waits, contract_call.deliver_ns, now_ns);
 	return 0;
 }
 
@@ -388,6 +391,11 @@ int andante_contract(void *ctx)
 		return call_declare();
 	case AN_CALL_LOOK:
 		return call_look();
+	case AN_CALL_TELL:
+		return call_tell();
+	case AN_CALL_TELL_LATE:
+		an_sink(contract_call.sink)->late = 0;
+		return sink_tell(contract_call.sink);
 	default:
 		return call_change();
 	}

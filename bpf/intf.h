@@ -12,6 +12,10 @@
 #define AN_MAX_SINKS 8192
 #define AN_EXIT_TEXT 256
 
+/* Eventfds that are sources at a time, of which no two have numbers that differ by as much; a power
+ * of two. */
+#define AN_MAX_EVENTFDS 4096
+
 /* Why the kernel let the scheduler go. */
 struct an_exit {
 	s64 code;
@@ -53,34 +57,45 @@ struct an_holder {
 	struct an_promise next;
 };
 
+/* In the place of a signal's number: the sink's ring. */
+#define ANDANTE_TOLD_BY_RING 256
+
 /* A thread that can be called for. */
 struct an_sink {
 	u32 process; /* whose threads may call; 0: there is none */
 	u32 waits;   /* contract in whose queue it waits: contract_name(); 0: it does not */
+	u32 pid;
+	u32 told_by; /* of its events (tell.h): a signal, or ANDANTE_TOLD_BY_RING; 0: nothing */
+	u32 asked_by_uid; /* who wants it to be told by a signal */
+	u32 late;	  /* the daemon has been asked to tell it */
 };
 
-/* With a socket: the thread pid of the session has an event when so much has come. */
+/* With a socket, or an eventfd: the thread pid of the session has an event when so much has come.
+ */
 struct an_source {
-	s32 pid;
+	s32 pid; /* 0: of an eventfd that is no source */
 	u32 session;
 	u32 service;
-	u32 bytes; /* of a frame; 0: with whatever comes */
-	u32 came;  /* since the last frame */
-	u32 seen;  /* an_kcame() */
+	u32 bytes;   /* of a frame; 0: with whatever comes, as of eventfds always */
+	u32 came;    /* since the last frame */
+	u32 seen;    /* an_kcame() */
+	u32 eventfd; /* its number */
 };
 
 /* What the program andante_contract is to do. */
 enum an_call {
-	AN_CALL_CREATE = 1,  /* promise, kind, leaf of a class, pieces if split -> name */
-	AN_CALL_MOVE = 2,    /* name, promise.cpu */
-	AN_CALL_REMOVE = 3,  /* name */
-	AN_CALL_BIND = 4,    /* pid holds name from now on; name 0: none */
-	AN_CALL_SWEEP = 5,   /* frees what has ended; every second or so */
-	AN_CALL_NEST = 6,    /* what name runs is charged to around as well; around 0: to none */
-	AN_CALL_DECLARE = 7, /* pid takes part in session, with this cycle: promise's budget_ns,
-			      * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none;
-			      * it can be called for as sink, if that is not 0 */
-	AN_CALL_LOOK = 8,    /* at the thread that can be called for as sink, at deliver_ns */
+	AN_CALL_CREATE = 1,	/* promise, kind, leaf of a class, pieces if split -> name */
+	AN_CALL_MOVE = 2,	/* name, promise.cpu */
+	AN_CALL_REMOVE = 3,	/* name */
+	AN_CALL_BIND = 4,	/* pid holds name from now on; name 0: none */
+	AN_CALL_SWEEP = 5,	/* frees what has ended; every second or so */
+	AN_CALL_NEST = 6,	/* what name runs is charged to around as well; around 0: to none */
+	AN_CALL_DECLARE = 7,	/* pid takes part in session, with this cycle: promise's budget_ns,
+				 * period_ns, deadline_rel_ns, 0 each if not said; session 0: in none;
+				 * it can be called for as sink, if that is not 0 */
+	AN_CALL_LOOK = 8,	/* at the thread that can be called for as sink, at deliver_ns */
+	AN_CALL_TELL = 9,	/* sink of its events by told_by, as this uid asks */
+	AN_CALL_TELL_LATE = 10, /* sink, which is in the ring of those */
 };
 
 /* What the program andante_class answers, beside 0. */
@@ -125,6 +140,8 @@ struct an_contract_call {
 	u32 around;
 	u32 session;
 	u32 sink;
+	u32 told_by;
+	u32 uid;
 	u32 pad;
 	u64 deliver_ns;
 	u64 cgroup_id; /* of andante_class: that is to get a class of its own */
@@ -163,6 +180,7 @@ struct an_stats {
 	u64 event_rule_4;
 	u64 event_rule_5;
 	u64 event_forfeits; /* slots of task servers that had no event */
+	u64 untold;	    /* notices that a sink could not be given (tell.h) */
 };
 
 #endif

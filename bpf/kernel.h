@@ -35,8 +35,10 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_STRUCT_OPS = 26,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
 };
@@ -44,6 +46,7 @@ enum bpf_map_type {
 #define BPF_F_NO_PREALLOC 1
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_F_TIMER_CPU_PIN 2
+#define BPF_RB_FORCE_WAKEUP 2
 #define CLOCK_MONOTONIC 1
 
 /* include/linux/sched.h; not in BTF */
@@ -112,6 +115,15 @@ struct thread_info {
 
 struct pid;
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t suid;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -122,6 +134,7 @@ struct task_struct {
 	unsigned int policy;
 	u32 in_execve : 1;
 	struct pid *thread_pid;
+	const struct cred *real_cred;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
@@ -135,6 +148,16 @@ struct upid {
 struct pid {
 	struct upid numbers[1];
 };
+
+struct eventfd_ctx {
+	int id;
+};
+
+struct file {
+	void *private_data;
+};
+
+struct inode;
 
 struct sk_buff {
 	unsigned int len;

@@ -33,6 +33,9 @@ enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
 };
+enum pid_type {
+	PIDTYPE_PID = 0, /* one thread */
+};
 enum cgroup_subsys_id {
 	cpu_cgrp_id = 1,
 };
@@ -73,6 +76,8 @@ void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 struct cgroup *bpf_cgroup_from_id(u64 cgid) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
+int bpf_send_signal_task(struct task_struct *p, int signal, enum pid_type type,
+			 u64 value) __ksym __weak;
 
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
@@ -118,19 +123,62 @@ static __always_inline bool an_ksleeps(const struct task_struct *p)
 
 /*
  * How much has just come to the socket [bytes]; *seen is kept for that, 0 at first. Of a stream
- * that is counted, with what had come before and was not read; of others it is the last piece.
+ * that is counted, with what had come before and was not read; of others it is the last piece, or,
+ * where a reader on another CPU has been so quick that it is gone, as much as the one before.
  */
 static __always_inline u32 an_kcame(struct sock *sk, u32 *seen)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	u32 next, came;
 
-	if (!tcp)
-		return sk->sk_receive_queue.qlen ? sk->sk_receive_queue.prev->len : 0;
+	if (!tcp) {
+		if (sk->sk_receive_queue.qlen)
+			*seen = sk->sk_receive_queue.prev->len;
+		return *seen;
+	}
 	next = tcp->rcv_nxt;
 	came = next - (*seen ? *seen : tcp->copied_seq);
 	*seen = next;
 	return came;
+}
+
+/* By what the kernel tells this eventfd from others, as long as there is it. */
+static __always_inline u32 an_keventfd(const struct file *eventfd)
+{
+	return bpf_core_cast(eventfd->private_data, struct eventfd_ctx)->id;
+}
+
+/* The ring of this key among them; NULL: there is none. */
+static __always_inline void *an_kring_of(void *rings, u32 *key)
+{
+	return bpf_map_lookup_elem(rings, key);
+}
+
+/* What is said goes to the ring; false: it is full. */
+static __always_inline bool an_kring(void *ring, void *said, u64 bytes)
+{
+	return !bpf_ringbuf_output(ring, said, bytes, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Can a signal be sent to a task that is not the current one? */
+static __always_inline bool an_kmay_signal_at_all(void)
+{
+	return bpf_ksym_exists(bpf_send_signal_task);
+}
+
+/* Could this user send the task one by kill()? 0, who may always, is in charge of the machine. */
+static __always_inline bool an_kmay_signal(struct task_struct *p, u32 uid)
+{
+	return !uid || BPF_CORE_READ(p, real_cred, uid.val) == uid ||
+	       BPF_CORE_READ(p, real_cred, suid.val) == uid;
+}
+
+/* The task gets a signal with this value; false: not now, but soon it may be tried again. One that
+ * ends gets none. */
+static __always_inline bool an_ksignal(struct task_struct *p, u32 signal, u64 value)
+{
+	return !bpf_ksym_exists(bpf_send_signal_task) ||
+	       bpf_send_signal_task(p, signal, PIDTYPE_PID, value) != -16 /* EBUSY */;
 }
 
 /* The quota that the class begins with; 6.17 tells it. */

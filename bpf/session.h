@@ -69,6 +69,8 @@ an_global u64 session_event_ns(struct task_struct *p __arg_trusted, struct task_
 
 	if (!page || !ts)
 		return AN_NEVER;
+	if (delivers)
+		ts->told = 0; /* before it is read what there is: of what comes now it is told */
 	for (service = 0; service < ANDANTE_SERVICES; service++) {
 		u32 raised = an_once(page->events[service].raised);
 		u64 due_ns = an_once(page->events[service].deliver_ns);

@@ -24,17 +24,27 @@ static __always_inline void sink_waits(const struct task_state *ts, u32 name)
 		an_sink(ts->sink)->waits = name;
 }
 
-/* The thread, of this process, is this sink from now on; 0: none. */
-static __always_inline void sink_set(struct task_state *ts, u32 sink, u32 process)
+/* The thread is this sink from now on; 0: none. Nobody has asked to be told then (tell.h). */
+static __always_inline void sink_set(const struct task_struct *p, struct task_state *ts, u32 sink)
 {
+	struct an_sink *s = an_sink(sink);
+
 	sink_waits(ts, 0);
 	if (ts->sink)
-		an_sink(ts->sink)->process = 0;
+		an_sink(ts->sink)->process = an_sink(ts->sink)->told_by = 0;
 	ts->sink = sink;
+	ts->told = 0;
 	sink_waits(ts, 0);
-	if (sink)
-		an_sink(sink)->process = process;
+	if (!sink)
+		return;
+	s->told_by = 0;
+	s->pid = p->pid;
+	s->process = p->tgid;
 }
+
+/* See tell.h. */
+an_global int sink_tell(u32 sink);
+an_global s32 call_tell(void);
 
 /*
  * Threads that wait under the contract of this name may have an event at due_ns, or now if that is

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sources: a thread of a session has an event when a frame's worth of data has come to a socket,
- * though nobody raises it. Part of sched.bpf.c.
+ * Sources: a thread of a session has an event when a frame's worth of data has come to a socket, or
+ * somebody writes to an eventfd, though nobody raises it. Part of sched.bpf.c.
  *
  * A program that has a socket's descriptor passes it to the daemon, which notes with the socket
  * itself whose event that is; it ends with the socket, and counts for nothing once the thread has
  * left its session. Data is counted that has come since the last frame, not data that is unread: a
  * reader who takes it as it comes would never have a frame before it.
  *
- * The program is attached only while somebody has subscribed, for all that receive pay for it. It
- * runs before the reader is woken, who is therefore queued with the event.
+ * An eventfd has no room for that. The kernel numbers them, and gives the number of one that is
+ * gone to another: so its end is looked at too.
+ *
+ * The programs are attached only while somebody has subscribed, for all that receive, or write to
+ * an eventfd, pay for it. They run before the reader is woken, who is therefore queued with the
+ * event.
  */
 #ifndef ANDANTE_BPF_SOURCES_H
 #define ANDANTE_BPF_SOURCES_H
 
-#include "session.h"
+#include "tell.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -30,6 +34,7 @@ static __noinline void source_raises(struct an_source *s)
 	struct andante_page *page;
 	struct task_state *ts;
 	u64 now_ns = an_kclock_ns();
+	u32 sink = 0;
 
 	if (!p)
 		return;
@@ -41,9 +46,12 @@ static __noinline void source_raises(struct an_source *s)
 
 		event->deliver_ns = 0;
 		__sync_fetch_and_add(&event->raised, 1);
-		sink_looks(an_sink(ts->sink)->waits, 0, now_ns);
+		sink = ts->sink;
+		sink_looks(an_sink(sink)->waits, 0, now_ns);
 	}
 	bpf_task_release(p);
+	if (an_sink(sink)->told_by)
+		sink_tell(sink);
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -59,6 +67,44 @@ int BPF_PROG(andante_data_comes, struct sock *sk)
 	/* The rest of a piece counts towards the next frame, but no frame is counted twice. */
 	s->came = s->bytes ? s->came % s->bytes : 0;
 	source_raises(s);
+	return 0;
+}
+
+/* By the last digits of their numbers, which are small: whoever writes to an eventfd that is no
+ * source is not to wait for a search. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AN_MAX_EVENTFDS);
+	__type(key, u32);
+	__type(value, struct an_source);
+} eventfds SEC(".maps");
+
+/* What is noted of it; NULL: it is no source. */
+static __always_inline struct an_source *eventfd_source(const struct file *file)
+{
+	u32 id = an_keventfd(file), at = an_bounded(id, AN_MAX_EVENTFDS);
+	struct an_source *s = bpf_map_lookup_elem(&eventfds, &at);
+
+	return s && s->pid && s->eventfd == id ? s : NULL;
+}
+
+SEC("fentry/eventfd_write")
+int BPF_PROG(andante_eventfd, struct file *file)
+{
+	struct an_source *s = eventfd_source(file);
+
+	if (s)
+		source_raises(s);
+	return 0;
+}
+
+SEC("fentry/eventfd_release")
+int BPF_PROG(andante_eventfd_ends, struct inode *inode, struct file *file)
+{
+	struct an_source *s = eventfd_source(file);
+
+	if (s)
+		s->pid = 0;
 	return 0;
 }
 

@@ -39,6 +39,7 @@ struct task_state {
 	u32 surges;			 /* that have been seen */
 	u32 ahead;			 /* it was queued before its siblings, for an event */
 	u32 sink;			 /* what it is called for as; 0: it is not */
+	u32 told;			 /* of events that are pending: a bit for each service */
 };
 
 struct {

@@ -102,6 +102,12 @@ enum andante_call {
 	ANDANTE_CALL_FAST = 3	  /* prctl() */
 };
 
+/* How andante_tell() has a thread told of its events; or the number of a signal. */
+enum andante_tell {
+	ANDANTE_TELL_FD = -1, /* by a descriptor that is readable then */
+	ANDANTE_TELL_NOT = 0  /* not at all: it is scheduled as one that has an event */
+};
+
 /* A connection to Andante. */
 typedef struct andante_session andante_session;
 /* A thread that takes part in a session. */
@@ -267,16 +273,41 @@ int andante_raise_now(andante_sink *sink, uint32_t service, uint64_t deliver_ns)
 
 /*
  * From now on the thread has an event of this service whenever so many bytes have come to the
- * socket since the last, a frame's worth; 0: whenever anything comes. What was subscribed to that
- * socket before, by anybody, ends; so does this with the socket, with andante_unsubscribe, and when
- * the thread leaves. The descriptor is passed to the daemon, which does not keep it. Any thread.
- * Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is below 0; BAD_TERMS: it is no
- * socket; SYSTEM: it may not be passed on; FAILED: the kernel cannot tell what comes to sockets.
+ * socket since the last, a frame's worth; 0: whenever anything comes. Or whenever somebody writes
+ * to the eventfd, whatever bytes says; what the kernel itself signals there is not seen. What was
+ * subscribed to it before, by anybody, ends; so does this with the socket or the eventfd, with
+ * andante_unsubscribe, and when the thread leaves. The descriptor is passed to the daemon, which
+ * does not keep it. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED; NO_SERVICE; INVALID: it is
+ * below 0; BAD_TERMS: it is neither; SYSTEM: it may not be passed on; FAILED: the kernel cannot
+ * tell what comes there, or there is no room for this eventfd: another one may do.
  */
 int andante_subscribe(andante_thread *thread, int fd, uint32_t service, uint32_t bytes);
 
-/* What comes to the socket is nobody's event any more. Any thread. Errors: as above. */
+/* What comes there is nobody's event any more. Any thread. Errors: as above. */
 int andante_unsubscribe(andante_thread *thread, int fd);
+
+/*
+ * From now on the thread is told that it has an event in this way, enum andante_tell or a signal,
+ * in the place of how it was told before; at first it is not told. For threads that wait for events
+ * and nothing else, in epoll or sigwaitinfo: as soon as a source raises one, or andante_raise_now
+ * does, or when that one is to be delivered; not for andante_raise, which calls nobody. Until the
+ * thread has run it is told once of each service, however many events there are, so whoever is
+ * told is to look at all that has come. A signal goes to the thread, with the service in
+ * si_value.sival_ptr, where the user who has opened the session may send it one.
+ *
+ * Returns the descriptor with ANDANTE_TELL_FD, which stays the library's: not to be read or closed,
+ * and valid until this is called again or the thread leaves. Otherwise returns 0. Any thread.
+ * Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS: there is no such signal; FULL;
+ * SYSTEM; FAILED: the kernel cannot do it.
+ */
+int andante_tell(andante_thread *thread, int by);
+
+/*
+ * Returns of which services the thread has been told by its descriptor since this was last asked,
+ * the sum of 1 << service; 0: none. The descriptor is silent then. No system call. Any thread.
+ * Errors: NO_SESSION; FORKED.
+ */
+int andante_told(andante_thread *thread);
 
 /*
  * Returns 1 if an event of this service waits for the thread to be put into service, else 0. Any
@@ -292,9 +323,10 @@ int andante_foreground(andante_session *session, int on);
 
 /*
  * Asks for a promise for all threads of the session together, in the place of the one that it has.
- * Returns 0 if that was answered, with yes or no: *answer says which. A refusal leaves the session
- * without a promise. Any thread. *terms is not needed any more afterwards. Errors: NO_SESSION;
- * LOST; LATE; FORKED; INVALID; BAD_TERMS; NO_THREAD, NOT_PERMITTED, FULL.
+ * Returns 0 if that was answered, with yes or no: *answer says which. After a refusal, or an error
+ * but for LOST and LATE, the session has the promise that it had before. Any thread. *terms is not
+ * needed any more afterwards. Errors: NO_SESSION; LOST; LATE; FORKED; INVALID; BAD_TERMS;
+ * NO_THREAD, NOT_PERMITTED, FULL.
  */
 int andante_promise(andante_session *session, const struct andante_terms *terms,
 		    struct andante_answer *answer);

@@ -23,10 +23,12 @@ import time
 from collections import namedtuple
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_uint32, c_uint64, c_void_p
 
-__all__ = ["AUDIO", "GAME", "VIDEO", "INTERACTIVE", "SERVICES", "Answer", "Cycle", "Error", "Notice", "Session", "Sink",
+__all__ = ["AUDIO", "GAME", "VIDEO", "INTERACTIVE", "SERVICES", "TELL_FD", "TELL_NOT", "Answer", "Cycle", "Error", "Notice", "Session", "Sink",
            "Terms", "Thread", "now_ns"]
 
 AUDIO, GAME, VIDEO, INTERACTIVE = 1, 2, 3, 4
+#: How Thread.tell() has a thread told of its events; or the number of a signal.
+TELL_FD, TELL_NOT = -1, 0
 #: Kinds of events, numbered from 0 on, of each of which one may be pending for a thread.
 SERVICES = 4
 
@@ -101,6 +103,8 @@ _FUNCTIONS = {
     "raise_now": (c_int, c_void_p, c_uint32, c_uint64),
     "subscribe": (c_int, c_void_p, c_int, c_uint32, c_uint32),
     "unsubscribe": (c_int, c_void_p, c_int),
+    "tell": (c_int, c_void_p, c_int),
+    "told": (c_int, c_void_p),
     "pending": (c_int, c_void_p, c_uint32),
     "foreground": (c_int, c_void_p, c_int),
     "promise": (c_int, c_void_p, POINTER(_Terms), POINTER(_Answer)),
@@ -136,6 +140,11 @@ def _last_error(code):
 def now_ns():
     """Now, of CLOCK_MONOTONIC."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def _fd_of(file):
+    """Its descriptor, which it may be itself, as os.eventfd() returns it."""
+    return file if isinstance(file, int) else file.fileno()
 
 
 class _Handle:
@@ -263,12 +272,28 @@ class Thread(_Handle):
         return self._ask("pending", service) == 1
 
     def subscribe(self, socket, service, frame_bytes=0):
-        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes."""
-        self._ask("subscribe", socket.fileno(), service, frame_bytes)
+        """An event of this service whenever so many bytes have come to the socket; 0: whenever anything comes.
+
+        In the place of the socket there may be an eventfd: whenever somebody writes to it.
+        """
+        self._ask("subscribe", _fd_of(socket), service, frame_bytes)
 
     def unsubscribe(self, socket):
-        """What comes to the socket is nobody's event any more."""
-        self._ask("unsubscribe", socket.fileno())
+        """What comes there is nobody's event any more."""
+        self._ask("unsubscribe", _fd_of(socket))
+
+    def tell(self, by):
+        """The thread is told so that it has an event: TELL_FD, TELL_NOT, or a signal. Returns the descriptor, or 0.
+
+        Until it has run it is told once of each service, so look at all that has come. In Python a signal is best
+        blocked, and waited for by signal.sigwaitinfo(), which does not tell the service.
+        """
+        return max(self._ask("tell", by), 0)
+
+    def told(self):
+        """The services of which it has been told by the descriptor since this was last asked."""
+        bits = max(self._ask("told"), 0)
+        return [service for service in range(SERVICES) if bits >> service & 1]
 
     def sink(self):
         """Through which any thread of the process raises events for this one."""

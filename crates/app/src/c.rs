@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::errors::{Failure, NO_SESSION, code_of, explanation, keep, last_message};
 use self::structs::{Answer, Cycle, Notice, Terms, Wish, given, taken};
-use crate::{Error, Session, Sink, Thread};
+use crate::{Error, Session, Sink, Tell, Thread};
 
 /// Does it, and says what came of it as C understands it.
 #[inline]
@@ -262,6 +262,43 @@ pub unsafe extern "C" fn andante_unsubscribe(thread: *const Thread, fd: c_int) -
             thread.unsubscribe(unsafe { opened(fd) }?)?;
             Ok(0)
         }),
+        None => NO_SESSION,
+    }
+}
+
+/// How the thread is told of its events.
+///
+/// # Safety
+/// `thread` is NULL, or of [`andante_join`] and not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_tell(thread: *const Thread, by: c_int) -> c_int {
+    // SAFETY: by the caller's word.
+    let Some(thread) = (unsafe { thread.as_ref() }) else {
+        return NO_SESSION;
+    };
+    called(|| {
+        let by = match u32::try_from(by) {
+            Ok(0) => Tell::Nothing,
+            Ok(signal) => Tell::Signal(signal),
+            Err(_) if by == BY_FD => Tell::Descriptor,
+            Err(_) => return Err(Failure::Invalid("there is no such way to be told")),
+        };
+        Ok(thread.tell(by)?.unwrap_or(0))
+    })
+}
+
+/// `ANDANTE_TELL_FD`.
+const BY_FD: c_int = -1;
+
+/// Of what it has been told.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn andante_told(thread: *const Thread) -> c_int {
+    // SAFETY: by the caller's word.
+    match unsafe { thread.as_ref() } {
+        Some(thread) => called(|| Ok(c_int::try_from(thread.told()?).unwrap_or(0))),
         None => NO_SESSION,
     }
 }

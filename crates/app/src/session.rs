@@ -211,6 +211,14 @@ impl Shared {
         }
     }
 
+    /// Asks for what is answered with a descriptor, which comes along.
+    pub fn fd_of(&self, request: &Request) -> Result<OwnedFd, Error> {
+        match self.ask(request)? {
+            (Answer::Done {}, fd) => fd,
+            _ => Err(strange()),
+        }
+    }
+
     /// Asks for what is answered with no more than that it is done.
     pub fn done(&self, request: &Request) -> Result<(), Error> {
         match self.ask(request)? {

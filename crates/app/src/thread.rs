@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A thread of a session: its cycles, and events for it. All of it is memory that the scheduler reads.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use andante_session::Request;
 use andante_session::page::SERVICES;
@@ -12,6 +12,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::call::{self, Call};
 use crate::error::Error;
 use crate::page::Mapped;
+use crate::ring::Ring;
 use crate::session::Shared;
 
 /// Now [ns of CLOCK_MONOTONIC]; no system call.
@@ -33,6 +34,19 @@ pub struct Thread {
     session: Arc<Shared>,
     number: u32,
     page: Arc<Mapped>,
+    /// By which it is told of its events, if it is told so.
+    ring: Mutex<Option<Ring>>,
+}
+
+/// Ways to tell a thread that it has an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tell {
+    /// None: it is scheduled as one that has an event, and that is all.
+    Nothing,
+    /// By a descriptor that is readable then.
+    Descriptor,
+    /// By this signal, with the service as its value.
+    Signal(u32),
 }
 
 /// A cycle that has begun, and ends when this is dropped.
@@ -54,6 +68,7 @@ impl Thread {
             session,
             number,
             page,
+            ring: Mutex::new(None),
         }
     }
 
@@ -131,11 +146,11 @@ impl Thread {
     }
 
     /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
-    /// the last; 0: whenever anything comes. It takes the place of what was subscribed to that socket before, by
+    /// the last; 0: whenever anything comes. Or whenever somebody writes to the eventfd, whatever `bytes` says. It takes the place of what was subscribed to that socket before, by
     /// anybody, and ends with the socket, with [`Thread::unsubscribe`], or when the thread leaves.
     ///
     /// # Errors
-    /// [`Error::NoService`]; [`Error::Refused`] for what is no socket, and where the kernel cannot tell what comes
+    /// [`Error::NoService`]; [`Error::Refused`] for what is neither, and where the kernel cannot tell what comes
     /// to one; [`Error::System`] where the descriptor may not be passed on.
     pub fn subscribe(
         &self,
@@ -160,6 +175,50 @@ impl Thread {
     /// Nobody has subscribed; as above.
     pub fn unsubscribe(&self, socket: BorrowedFd<'_>) -> Result<(), Error> {
         self.session.done_with(&Request::Unsubscribe, socket)
+    }
+
+    /// From now on the thread is told so that it has an event, in the place of how it was told before: as soon as a
+    /// source raises one, or [`Sink::raise_now`] does, or when that one is to be delivered. The descriptor, if that is
+    /// the way: it is the library's, and valid until this is called again, or the thread leaves.
+    ///
+    /// It is told once of each service until it has run, however many events there are: so whoever is told looks at all
+    /// that there is.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a signal that there is not, and where the kernel cannot do it.
+    pub fn tell(&self, by: Tell) -> Result<Option<RawFd>, Error> {
+        let request = |by| Request::Tell {
+            thread: self.number,
+            by,
+        };
+        let by = match by {
+            Tell::Nothing => andante_session::Tell::Nothing,
+            Tell::Signal(signal) => andante_session::Tell::Signal(signal),
+            Tell::Descriptor => {
+                let fd = self.session.fd_of(&request(andante_session::Tell::Ring))?;
+                let ring = Ring::of(fd)?;
+                let fd = ring.as_raw_fd();
+                *self.ring() = Some(ring);
+                return Ok(Some(fd));
+            }
+        };
+        self.session.done(&request(by))?;
+        *self.ring() = None;
+        Ok(None)
+    }
+
+    /// The services of which the thread has been told by its descriptor since this was last asked, a bit each; the
+    /// descriptor is silent then. No system call.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn told(&self) -> Result<u32, Error> {
+        self.page.page()?;
+        Ok(self.ring().as_ref().map_or(0, Ring::take))
+    }
+
+    fn ring(&self) -> std::sync::MutexGuard<'_, Option<Ring>> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether an event of the service waits for the thread to be put into service.

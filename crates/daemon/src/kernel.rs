@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::session::{Calls, Declared, Source};
+use andante_sched::session::{Calls, Declared, Source, ToldBy};
 use andante_sched::{LeafPolicy, PolicyError, Scheduler};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
@@ -76,6 +76,26 @@ pub trait Kernel {
     /// # Errors
     /// Only such as should never be.
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError>;
+
+    /// Tells the thread that is called for as `sink` of its events, at the word of that user; none: not any
+    /// more. The ring, if that is the way.
+    ///
+    /// # Errors
+    /// There is no room for a ring, or the kernel sends no signals for others.
+    fn tell(
+        &mut self,
+        sink: u32,
+        by: Option<ToldBy>,
+        uid: u32,
+    ) -> Result<Option<OwnedFd>, CallError>;
+
+    /// Readable when [`Kernel::tell_late`] has something to do.
+    fn late_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Sends the signals that the kernel could not send.
+    fn tell_late(&mut self) {}
 
     /// Lets a thread have an event whenever so much has come to the socket; none: nobody has.
     ///
@@ -161,6 +181,23 @@ impl Kernel for Scheduler {
 
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
         Self::look(self, sink, deliver_ns)
+    }
+
+    fn tell(
+        &mut self,
+        sink: u32,
+        by: Option<ToldBy>,
+        uid: u32,
+    ) -> Result<Option<OwnedFd>, CallError> {
+        Self::tell(self, sink, by, uid)
+    }
+
+    fn late_fd(&self) -> Option<BorrowedFd<'_>> {
+        Self::late_fd(self)
+    }
+
+    fn tell_late(&mut self) {
+        Self::tell_late(self);
     }
 
     fn subscribe(

@@ -110,7 +110,8 @@ impl<H: Host> Daemon<H> {
             self.policies_told = true;
             policies::look_at_all(kernel, &self.host);
         }
-        let knocked = self.wait(patience);
+        let knocked = self.wait(kernel, patience);
+        kernel.tell_late();
         self.answer_one(kernel);
         self.close_those_over(kernel);
         if knocked {
@@ -197,7 +198,7 @@ impl<H: Host> Daemon<H> {
 
     /// Waits until there is something to do, and exchanges with clients what can be. Whether somebody wants
     /// to be let in.
-    fn wait(&mut self, patience: Duration) -> bool {
+    fn wait(&mut self, kernel: &dyn Kernel, patience: Duration) -> bool {
         let patience = patience.min(self.until_next());
         let now = Instant::now();
         let deaf = |since: Instant| now.saturating_duration_since(since) < DEAF;
@@ -206,6 +207,8 @@ impl<H: Host> Daemon<H> {
         let mut watched = vec![PollFd::new(self.socket.as_fd(), wanted)];
         let connections = self.connections.iter();
         watched.extend(connections.map(|one| PollFd::new(one.as_fd(), one.wanted())));
+        let late = kernel.late_fd();
+        watched.extend(late.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
         if poll(&mut watched, timeout).is_err() {
             return false; // a signal: the caller's to deal with

@@ -13,10 +13,11 @@ mod terms;
 use std::os::fd::{AsFd, OwnedFd};
 
 use andante_sched::contracts::CallError;
-use andante_sched::session::Source;
+use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
-    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, Tell,
+    VERSION, Wish,
 };
 
 use self::page::Made;
@@ -33,6 +34,8 @@ const MAX_THREADS: usize = 1024;
 const MAX_OF_USER: usize = 256;
 /// Sessions of all: with the other connections they stay below what a process may open at most.
 const MAX_OF_ALL: usize = 4096;
+/// The last of the kernel's signals.
+const MAX_SIGNAL: u32 = 64;
 /// Longest name of a session [bytes].
 const MAX_NAME: usize = 64;
 
@@ -45,6 +48,8 @@ struct Member {
     started: u64,
     /// What it is called for as; 0: it is not.
     sink: u32,
+    /// Whether it is told of its events.
+    told: bool,
 }
 
 impl Member {
@@ -52,6 +57,14 @@ impl Member {
     fn is_there(&self, host: &dyn Host) -> bool {
         let now = host.name(self.tid);
         now.is_some_and(|(_, started)| started == self.started)
+    }
+
+    /// It is called for no more.
+    fn gives_back(&self, kernel: &mut dyn Kernel, sinks: &mut Sinks) {
+        if self.told {
+            let _ = kernel.tell(self.sink, None, 0);
+        }
+        sinks.give_back(self.sink);
     }
 }
 
@@ -194,6 +207,7 @@ impl Session {
                 bytes,
             } => self.subscribe(thread, service, bytes, with).map(done),
             Request::Unsubscribe => unsubscribe(with).map(done),
+            Request::Tell { thread, by } => self.tell(thread, by, with),
             Request::Foreground { on } => {
                 self.foreground = on;
                 Ok(done(()))
@@ -237,6 +251,7 @@ impl Session {
             tid: thread.tid,
             started: thread.started,
             sink,
+            told: false,
         });
         let joined = Answer::Joined(Joined { thread: number });
         Ok((joined, Some(page.into_fd())))
@@ -312,15 +327,43 @@ impl Session {
         })
     }
 
-    fn look(&self, number: u32, deliver_ns: u64, with: &mut Answering<'_>) -> Result<(), Fault> {
-        let sink = self.members[self.position(number)?].sink;
-        if sink == 0 {
-            let message =
-                "so many threads take part in sessions that this one cannot be called for";
-            return Err(fault(FaultKind::Full, message));
+    /// What the thread of this number is called for as, and where it is among those that take part.
+    fn sink(&self, number: u32) -> Result<(u32, usize), Fault> {
+        let at = self.position(number)?;
+        match self.members[at].sink {
+            0 => {
+                let message =
+                    "so many threads take part in sessions that this one cannot be called for";
+                Err(fault(FaultKind::Full, message))
+            }
+            sink => Ok((sink, at)),
         }
+    }
+
+    fn look(&self, number: u32, deliver_ns: u64, with: &mut Answering<'_>) -> Result<(), Fault> {
+        let (sink, _) = self.sink(number)?;
         let looked = with.kernel.look(sink, deliver_ns);
         looked.map_err(|error| fault(FaultKind::Failed, error.to_string()))
+    }
+
+    /// A signal is sent where the user may send it, as the kernel sees it then.
+    fn tell(&mut self, number: u32, by: Tell, with: &mut Answering<'_>) -> Answered {
+        let (sink, at) = self.sink(number)?;
+        let by = match by {
+            Tell::Nothing => None,
+            Tell::Ring => Some(ToldBy::Ring),
+            Tell::Signal(signal @ 1..=MAX_SIGNAL) => Some(ToldBy::Signal(signal)),
+            Tell::Signal(signal) => {
+                let message = format!(
+                    "there is no signal {signal}: they are numbered from 1 to {MAX_SIGNAL}"
+                );
+                return Err(fault(FaultKind::BadTerms, message));
+            }
+        };
+        self.members[at].told = by.is_some();
+        let told = with.kernel.tell(sink, by, with.peer.caller.uid);
+        let ring = told.map_err(|error| fault(FaultKind::Failed, error.to_string()))?;
+        Ok((Answer::Done {}, ring))
     }
 
     fn subscribe(
@@ -341,8 +384,8 @@ impl Session {
             service,
             bytes,
         };
-        let socket = socket_of(with)?;
-        let subscribed = with.kernel.subscribe(socket.as_fd(), Some(source));
+        let passed = source_of(with)?;
+        let subscribed = with.kernel.subscribe(passed.as_fd(), Some(source));
         subscribed.map_err(|error| unheard(&error))?;
         self.subscribed = true;
         Ok(())
@@ -369,7 +412,7 @@ impl Session {
         if is_there {
             let _ = with.kernel.declare(tid, None);
         }
-        with.sinks.give_back(member.sink);
+        member.gives_back(with.kernel, with.sinks);
         match promised {
             Some(name) if is_there => with.books.leaves(with.kernel, caller, name, tid),
             Some(name) => {
@@ -471,7 +514,7 @@ impl Session {
             if member.is_there(host) {
                 let _ = kernel.declare(member.tid, None);
             }
-            sinks.give_back(member.sink);
+            member.gives_back(kernel, sinks);
         }
         self.withdraw(books, host, kernel, peer);
     }
@@ -494,30 +537,33 @@ impl Session {
     }
 }
 
-/// The socket that the request is about.
-fn socket_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
+/// The socket, or the eventfd, that the request is about.
+fn source_of(with: &mut Answering<'_>) -> Result<OwnedFd, Fault> {
     let passed = with.passed.take().ok_or_else(|| {
-        let message = "no descriptor has come along: pass the socket's with the request (SCM_RIGHTS), which \
-                       some sandboxes forbid";
+        let message = "no descriptor has come along: pass the socket's, or the eventfd's, with the request \
+                       (SCM_RIGHTS), which some sandboxes forbid";
         fault(FaultKind::BadRequest, message)
     })?;
-    if nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_err() {
-        let message = "the descriptor is no socket's: only what comes to one is seen";
+    let is_socket =
+        nix::sys::socket::getsockopt(&passed, nix::sys::socket::sockopt::SockType).is_ok();
+    if !is_socket && eventfd_of(passed.as_fd()).is_none() {
+        let message =
+            "the descriptor is no socket's, nor an eventfd's: only what comes to one is seen";
         return Err(fault(FaultKind::BadTerms, message));
     }
     Ok(passed)
 }
 
 fn unsubscribe(with: &mut Answering<'_>) -> Result<(), Fault> {
-    let socket = socket_of(with)?;
-    let removed = with.kernel.subscribe(socket.as_fd(), None);
+    let source = source_of(with)?;
+    let removed = with.kernel.subscribe(source.as_fd(), None);
     removed.map_err(|error| unheard(&error))
 }
 
 fn unheard(error: &CallError) -> Fault {
     fault(
         FaultKind::Failed,
-        format!("what comes to this socket cannot be seen here: {error}"),
+        format!("what comes there cannot be seen here: {error}"),
     )
 }
 

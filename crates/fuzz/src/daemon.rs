@@ -27,7 +27,7 @@ use andante_daemon::{
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::session::{Calls, Declared, Source};
+use andante_sched::session::{Calls, Declared, Source, ToldBy};
 use andante_sched::{LeafPolicy, PolicyError};
 
 const CPUS: u32 = 4;
@@ -134,6 +134,16 @@ impl Kernel for Moody<'_> {
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
         self.ask()?;
         self.kernel.look(sink, deliver_ns)
+    }
+
+    fn tell(
+        &mut self,
+        sink: u32,
+        by: Option<ToldBy>,
+        uid: u32,
+    ) -> Result<Option<OwnedFd>, CallError> {
+        self.ask()?;
+        self.kernel.tell(sink, by, uid)
     }
 
     fn subscribe(

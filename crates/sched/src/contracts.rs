@@ -43,6 +43,8 @@ mod call {
     pub const NEST: u32 = 6;
     pub const DECLARE: u32 = 7;
     pub const LOOK: u32 = 8;
+    pub const TELL: u32 = 9;
+    pub const TELL_LATE: u32 = 10;
 }
 
 /// `AN_LEARNT_OF_THREAD` of `enum an_held_by`.
@@ -385,6 +387,23 @@ impl Scheduler {
         self.call(call).map(|_| ())
     }
 
+    /// Has the thread that is called for as `sink` told of its events by this signal, or its ring
+    /// (`ANDANTE_TOLD_BY_RING`), at the word of that user; 0: by nothing.
+    pub(crate) fn told_by(&mut self, sink: u32, by: u32, uid: u32) -> Result<(), CallError> {
+        let mut call = named(call::TELL, ContractName(0));
+        call.sink = sink;
+        call.told_by = by;
+        call.uid = uid;
+        self.call(call).map(|_| ())
+    }
+
+    /// Has it told now, if anything is due.
+    pub(crate) fn told_late(&mut self, sink: u32) -> Result<(), CallError> {
+        let mut call = named(call::TELL_LATE, ContractName(0));
+        call.sink = sink;
+        self.call(call).map(|_| ())
+    }
+
     /// Runs the call; the structure as it is afterwards.
     fn call(
         &mut self,
@@ -410,6 +429,9 @@ impl Scheduler {
             -3 => Err(CallError::NoThread),
             -16 => Err(CallError::InSession),
             -2 => Err(CallError::Ended),
+            -95 => Err(CallError::Other(
+                "this kernel sends no signals for others".into(),
+            )),
             -1 if matches!(call.op, call::BIND | call::DECLARE) => Err(CallError::KernelThread),
             other => Err(CallError::Other(format!("status {other}"))),
         }

@@ -180,6 +180,50 @@ impl Object {
         }
     }
 
+    /// Those that are sources.
+    pub fn eventfds(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.eventfds,
+            Self::Several(skel) => &skel.maps.eventfds,
+            Self::Events(skel) => &skel.maps.eventfds,
+        }
+    }
+
+    /// The programs that see what is written to them, and their end.
+    pub fn eventfd_programs(&self) -> [&ProgramMut<'static>; 2] {
+        macro_rules! both {
+            ($skel:expr) => {
+                [
+                    &$skel.progs.andante_eventfd,
+                    &$skel.progs.andante_eventfd_ends,
+                ]
+            };
+        }
+        match self {
+            Self::One(skel) => both!(skel),
+            Self::Several(skel) => both!(skel),
+            Self::Events(skel) => both!(skel),
+        }
+    }
+
+    /// The rings by which sinks are told of their events.
+    pub fn rings(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.rings,
+            Self::Several(skel) => &skel.maps.rings,
+            Self::Events(skel) => &skel.maps.rings,
+        }
+    }
+
+    /// The ring of sinks that are told by who has loaded the scheduler.
+    pub fn late(&self) -> &MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.late,
+            Self::Several(skel) => &skel.maps.late,
+            Self::Events(skel) => &skel.maps.late,
+        }
+    }
+
     /// What is noted with sockets.
     pub fn sources(&self) -> &libbpf_rs::MapMut<'static> {
         match self {

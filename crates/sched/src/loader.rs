@@ -4,8 +4,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Func, Typedef};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, PrintLevel};
 use thiserror::Error;
@@ -14,6 +12,7 @@ use crate::domains::{Domains, Object, online_cpus};
 use crate::domains_skel::DomainsSkelBuilder;
 use crate::events::EventRules;
 use crate::events_skel::EventsSkelBuilder;
+use crate::session::Late;
 use crate::skel::{SchedSkelBuilder, types};
 use crate::told::Told;
 use crate::verifying;
@@ -144,6 +143,10 @@ pub struct Scheduler {
     pub(crate) may_call_fast: bool,
     /// Of the program that sees what comes to sockets; none while nobody has subscribed.
     pub(crate) data_comes: Option<Link>,
+    /// Of the programs that see what is done to eventfds; none likewise.
+    pub(crate) eventfds: Vec<Link>,
+    /// Who is told by us; none before anybody is told by a signal.
+    pub(crate) late: Option<Late>,
 }
 
 /// What libbpf says while loading; shown only if that fails.
@@ -225,10 +228,9 @@ macro_rules! put_in_charge {
         // object to the process costs nothing and spares every user of this type a lifetime.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut $open = <$builder>::default().open(object).map_err(refused("open"))?;
-        let [ready, received] = have_tracepoints(["sk_data_ready", "sock_recv_length"]);
-        let binding = $options.binding && ready;
-        let receipts = binding && received;
         let told = Told::here();
+        let binding = $options.binding && told.data_ready;
+        let receipts = binding && told.received;
         // SAFETY: it is the value that libbpf makes the kernel's structure of, which lives as long as the
         // open object; the generator declares it as the object does.
         let ops = unsafe { &mut *$open.struct_ops.andante_ops };
@@ -241,11 +243,10 @@ macro_rules! put_in_charge {
         }
         $open.progs.andante_data_ready.set_autoload(binding);
         $open.progs.andante_received.set_autoload(receipts);
-        $open.progs.andante_data_comes.set_autoload(ready);
-        $open
-            .progs
-            .andante_fast_call
-            .set_autoload(have_prctl_hook());
+        $open.progs.andante_data_comes.set_autoload(told.data_ready);
+        $open.progs.andante_fast_call.set_autoload(told.calls);
+        $open.progs.andante_eventfd.set_autoload(told.eventfds);
+        $open.progs.andante_eventfd_ends.set_autoload(told.eventfds);
         if let Some(knobs) = $open.maps.rodata_data.as_deref_mut() {
             knobs.quantum_ns = u64::from($options.slice_us) * 1_000;
             knobs.contract_bound = (100 - $options.leave_percent) * 1024 / 100;
@@ -326,7 +327,9 @@ impl Scheduler {
             _sockets: sockets,
             fast_call: None,
             data_comes: None,
-            may_call_fast: have_prctl_hook(),
+            eventfds: Vec::new(),
+            late: None,
+            may_call_fast: Told::here().calls,
         })
     }
 
@@ -358,24 +361,6 @@ pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
         .take_while(|&b| b != 0)
         .collect();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Does the kernel have these tracepoints? Without those of sockets, nothing is bound.
-fn have_tracepoints<const COUNT: usize>(names: [&str; COUNT]) -> [bool; COUNT] {
-    let btf = Btf::from_vmlinux();
-    names.map(|name| {
-        let name = format!("btf_trace_{name}");
-        btf.as_ref()
-            .is_ok_and(|btf| btf.type_by_name::<Typedef<'_>>(&name).is_some())
-    })
-}
-
-/// Does the kernel have the hook that fast calls pass?
-fn have_prctl_hook() -> bool {
-    Btf::from_vmlinux().is_ok_and(|btf| {
-        btf.type_by_name::<Func<'_>>("security_task_prctl")
-            .is_some()
-    })
 }
 
 #[cfg(test)]

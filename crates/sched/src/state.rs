@@ -217,7 +217,8 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         event_rule_3,
         event_rule_4,
         event_rule_5,
-        event_forfeits
+        event_forfeits,
+        untold
     ))
 }
 

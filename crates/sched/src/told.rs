@@ -1,4 +1,4 @@
-//! What the kernel tells a sched_ext scheduler of cgroups, and what it does not.
+//! What the kernel tells a scheduler, and what it does not: of cgroups, and of what programs do.
 //!
 //! `cpu.max` is enforced for tasks of the stock scheduler only. Since 6.17 the kernel tells a scheduler of
 //! ours, which then does it itself; since 6.19 it tells when `cpu.idle` is written.
@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::Struct;
+use libbpf_rs::btf::types::{Func, Struct, Typedef};
 use serde::Serialize;
 
 use crate::class::{ClassPath, Tree};
@@ -19,6 +19,14 @@ pub struct Told {
     pub bandwidth: bool,
     /// That a class is idle, as that changes; how it begins is read.
     pub idle: bool,
+    /// That something has come to a socket.
+    pub data_ready: bool,
+    /// That it has been received.
+    pub received: bool,
+    /// That `prctl` has been called: the hook that fast calls pass.
+    pub calls: bool,
+    /// That somebody writes to an eventfd, and that it ends.
+    pub eventfds: bool,
 }
 
 impl Told {
@@ -30,17 +38,25 @@ impl Told {
 
     fn read() -> Self {
         let btf = Btf::from_vmlinux();
+        let btf = btf.as_ref().ok();
+        let ops = btf.and_then(|btf| btf.type_by_name::<Struct<'_>>("sched_ext_ops"));
         let has = |name: &str| {
-            let ops = btf.as_ref().ok();
-            let ops = ops.and_then(|btf| btf.type_by_name::<Struct<'_>>("sched_ext_ops"));
-            ops.is_some_and(|ops| {
+            ops.as_ref().is_some_and(|ops| {
                 ops.iter()
                     .any(|member| member.name.is_some_and(|known| known == name))
             })
         };
+        let traces =
+            |name: &str| btf.is_some_and(|btf| btf.type_by_name::<Typedef<'_>>(name).is_some());
+        let calls =
+            |name: &str| btf.is_some_and(|btf| btf.type_by_name::<Func<'_>>(name).is_some());
         Self {
             bandwidth: has("cgroup_set_bandwidth"),
             idle: has("cgroup_set_idle"),
+            data_ready: traces("btf_trace_sk_data_ready"),
+            received: traces("btf_trace_sock_recv_length"),
+            calls: calls("security_task_prctl"),
+            eventfds: calls("eventfd_write") && calls("eventfd_release"),
         }
     }
 }

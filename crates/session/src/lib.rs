@@ -15,5 +15,5 @@ mod protocol;
 pub use mapped::Mapped;
 pub use protocol::{
     Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Offer, Opened, Request, Role,
-    Said, Terms, VERSION, Wish,
+    Said, Tell, Terms, VERSION, Wish,
 };

@@ -13,6 +13,8 @@
 //! {"done":{}}
 //! {"op":"subscribe","thread":1,"service":0,"bytes":30000}
 //! {"done":{}}                                asked with the socket's file descriptor
+//! {"op":"tell","thread":1,"by":"ring"}       or   "nothing"   or   {"signal":34}
+//! {"done":{}}                                with the ring's file descriptor
 //! {"notice":{"exhausted":{"times":3}}}       at any time
 //! ```
 //!
@@ -52,7 +54,7 @@ pub enum Request {
         deliver_ns: u64,
     },
     /// The thread has an event whenever so much has come to the socket whose descriptor comes along (SCM_RIGHTS),
-    /// in the place of what was subscribed to that before. The daemon does not keep the descriptor.
+    /// or something has been written to the eventfd, in the place of what was subscribed to that before. The daemon does not keep the descriptor.
     Subscribe {
         /// The number that its answer to `join` gave it.
         thread: u32,
@@ -64,6 +66,13 @@ pub enum Request {
     },
     /// Nobody has, whenever something comes to the socket whose descriptor comes along.
     Unsubscribe,
+    /// The thread is told of its events from now on, in the place of how it was told before.
+    Tell {
+        /// The number that its answer to `join` gave it.
+        thread: u32,
+        /// The way.
+        by: Tell,
+    },
     /// Whether the program has its user's attention.
     Foreground {
         /// It has.
@@ -76,6 +85,19 @@ pub enum Request {
     },
     /// The promise is needed no more.
     Withdraw,
+}
+
+/// Ways to tell a thread that it has an event (`page.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tell {
+    /// None: it is scheduled as one that has an event.
+    #[default]
+    Nothing,
+    /// By a ring buffer, whose descriptor comes with the answer.
+    Ring,
+    /// By this signal, with the service as its value.
+    Signal(u32),
 }
 
 /// The purpose of a session.
@@ -214,7 +236,7 @@ pub enum Answer {
     Opened(Opened),
     /// The thread takes part; its page comes along.
     Joined(Joined),
-    /// It is done: to `leave`, `look`, `foreground` and `withdraw`.
+    /// It is done: to `leave`, `look`, `tell`, `foreground` and `withdraw`.
     Done {},
     /// Yes.
     Granted(Granted),

@@ -47,6 +47,8 @@
 	X(subscribe, (andante_thread * thread, int fd, uint32_t service, uint32_t bytes),          \
 	  (thread, fd, service, bytes))                                                            \
 	X(unsubscribe, (andante_thread * thread, int fd), (thread, fd))                            \
+	X(tell, (andante_thread * thread, int by), (thread, by))                                   \
+	X(told, (andante_thread * thread), (thread))                                               \
 	X(pending, (andante_thread * thread, uint32_t service), (thread, service))                 \
 	X(foreground, (andante_session * session, int on), (session, on))                          \
 	X(promise,                                                                                 \
@@ -208,6 +210,8 @@ ANDANTE_OPTIONAL_EACH(ANDANTE_OPTIONAL_CALL)
 #define andante_raise_now andante_optional_raise_now
 #define andante_subscribe andante_optional_subscribe
 #define andante_unsubscribe andante_optional_unsubscribe
+#define andante_tell andante_optional_tell
+#define andante_told andante_optional_told
 #define andante_pending andante_optional_pending
 #define andante_foreground andante_optional_foreground
 #define andante_promise andante_optional_promise

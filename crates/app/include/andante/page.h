@@ -51,6 +51,17 @@ struct andante_page_event {
 	__u32 reserved;
 };
 
+/*
+ * What is written to a thread's ring, if it has asked to be told of its events so, by
+ * {"op":"tell","thread":NUMBER,"by":"ring"}. The descriptor that comes with the answer is that of a
+ * BPF ring buffer of one page of data, which polls as readable while there is something: see
+ * libbpf's ring_buffer__new(), or linux/bpf.h.
+ */
+struct andante_page_notice {
+	__u32 service;
+	__u32 raised; /* how often, so far */
+};
+
 struct andante_page {
 	/* Written by the daemon, before anybody else sees the page. */
 	__u32 magic;   /* ANDANTE_PAGE_MAGIC */

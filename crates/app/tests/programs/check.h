@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Claims of the tests' programs: the first that fails ends the program, and says where it is. */
+/* What the tests' programs share: claims, of which the first that fails ends the program and says
+ * where it is, and a session. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -25,5 +26,22 @@
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
+
+/* A session of a game of 60 frames a second; the name may be NULL, and the budget 0. */
+static inline andante_session *opened(const char *name, uint64_t budget_ns)
+{
+	struct andante_wish wish;
+	andante_session *session;
+
+	memset(&wish, 0, sizeof wish);
+	wish.size = sizeof wish;
+	wish.role = ANDANTE_ROLE_GAME;
+	wish.period_ns = 16666667;
+	wish.budget_ns = budget_ns;
+	wish.name = name;
+	RETURNS(0, andante_open(&wish, &session));
+	CHECK(session != NULL);
+	return session;
+}
 
 #endif

@@ -11,28 +11,14 @@
 
 #include "check.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static const uint64_t period_ns = 16666667;
-
-static andante_session *opened(void)
-{
-	struct andante_wish wish;
-	andante_session *session;
-
-	memset(&wish, 0, sizeof wish);
-	wish.size = sizeof wish;
-	wish.role = ANDANTE_ROLE_GAME;
-	wish.period_ns = period_ns;
-	wish.budget_ns = 4000000;
-	wish.name = "everything";
-	RETURNS(0, andante_open(&wish, &session));
-	CHECK(session != NULL);
-	return session;
-}
 
 static void one_cycle(andante_thread *thread)
 {
@@ -116,6 +102,23 @@ static void sources(andante_thread *thread)
 	close(other[1]);
 }
 
+static void tells(andante_thread *thread)
+{
+	struct pollfd polled;
+
+	RETURNS(0, andante_told(thread));
+	polled.fd = andante_tell(thread, ANDANTE_TELL_FD);
+	polled.events = POLLIN;
+	CHECK(polled.fd > 0 && fcntl(polled.fd, F_GETFD) == FD_CLOEXEC);
+	RETURNS(0, andante_told(thread));
+	RETURNS(0, andante_tell(thread, SIGUSR1));
+	CHECK(fcntl(polled.fd, F_GETFD) < 0);
+	RETURNS(0, andante_tell(thread, ANDANTE_TELL_NOT));
+	RETURNS(ANDANTE_E_BAD_TERMS, andante_tell(thread, 65));
+	RETURNS(ANDANTE_E_INVALID, andante_tell(thread, -2));
+	CHECK(andante_tell(thread, ANDANTE_TELL_FD) > 0);
+}
+
 static void promises(andante_session *session)
 {
 	struct andante_terms terms;
@@ -196,6 +199,8 @@ static void nulls(void)
 	RETURNS(ANDANTE_E_NO_SESSION, andante_calls(NULL));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_subscribe(NULL, 0, 0, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_unsubscribe(NULL, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_tell(NULL, 0));
+	RETURNS(ANDANTE_E_NO_SESSION, andante_told(NULL));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_pending(NULL, 0));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_foreground(NULL, 1));
 	RETURNS(ANDANTE_E_NO_SESSION, andante_promise(NULL, &terms, &answer));
@@ -240,7 +245,7 @@ int main(int argc, char **argv)
 		CHECK(session == NULL && andante_now_ns() > 0);
 		return 0;
 	}
-	session = opened();
+	session = opened("everything", 4000000);
 	sentences();
 	arguments(session);
 	RETURNS(0, andante_foreground(session, 1));
@@ -254,6 +259,7 @@ int main(int argc, char **argv)
 		CHECK(pthread_join(other[i], NULL) == 0);
 	events(session, thread);
 	sources(thread);
+	tells(thread);
 	promises(session);
 	polled.fd = andante_fd(session);
 	polled.events = POLLIN;

@@ -14,19 +14,6 @@ enum {
 	ENDED = 20
 };
 
-static andante_session *opened(void)
-{
-	struct andante_wish wish;
-	andante_session *session;
-
-	memset(&wish, 0, sizeof wish);
-	wish.size = sizeof wish;
-	wish.role = ANDANTE_ROLE_GAME;
-	wish.period_ns = 16666667;
-	RETURNS(0, andante_open(&wish, &session));
-	return session;
-}
-
 static int told(andante_session *session)
 {
 	struct andante_notice notice;
@@ -40,7 +27,7 @@ static int told(andante_session *session)
  */
 static int files(void)
 {
-	andante_session *session = opened();
+	andante_session *session = opened(NULL, 0);
 	andante_thread *thread;
 	int last = -1, next;
 
@@ -65,7 +52,7 @@ static void *asks(void *session)
 /* While another thread waits for a daemon that is stuck, asking for notices does not wait. */
 static int busy(void)
 {
-	andante_session *session = opened();
+	andante_session *session = opened(NULL, 0);
 	uint64_t begun_ns = andante_now_ns();
 	pthread_t thread;
 
@@ -107,7 +94,7 @@ static int promised(andante_session *session)
 /* Threads end in the middle of a cycle, without a word; others free what they have left. */
 static int ends(void)
 {
-	andante_session *session = opened();
+	andante_session *session = opened(NULL, 0);
 	andante_thread *own;
 	void *left[ENDED];
 	pthread_t thread;
@@ -131,7 +118,7 @@ static int ends(void)
 /* Whoever has the descriptor too, as children do, does not keep the session alive. */
 static int copied(void)
 {
-	andante_session *session = opened();
+	andante_session *session = opened(NULL, 0);
 	struct pollfd copy;
 
 	copy.fd = dup(andante_fd(session));
@@ -145,7 +132,7 @@ static int copied(void)
 /* A thread takes part in one session at a time. */
 static int twice(void)
 {
-	andante_session *session = opened(), *other = opened();
+	andante_session *session = opened(NULL, 0), *other = opened(NULL, 0);
 	andante_thread *thread, *again;
 
 	RETURNS(0, andante_join(session, NULL, &thread));
@@ -160,7 +147,7 @@ static int twice(void)
 /* A daemon that passes more than anybody asked for: none of it stays. */
 static int flooded(void)
 {
-	andante_session *session = opened();
+	andante_session *session = opened(NULL, 0);
 	int before = dup(0);
 
 	close(before);

@@ -3,6 +3,7 @@
 
 import os
 import select
+import signal
 import socket
 import sys
 import threading
@@ -49,6 +50,13 @@ def events(thread):
     with reader, writer:
         thread.subscribe(reader, 1, 30_000)
         thread.unsubscribe(reader)
+    eventfd = os.eventfd(0)
+    thread.subscribe(eventfd, 1)
+    thread.unsubscribe(eventfd)
+    os.close(eventfd)
+    assert thread.tell(andante.TELL_FD) > 0 and thread.told() == []
+    assert thread.tell(signal.SIGUSR1) == 0 and thread.tell(andante.TELL_NOT) == 0
+    fails(-23, thread.tell, 65)
 
 
 def promises(session):

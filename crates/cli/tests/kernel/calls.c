@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
@@ -318,32 +319,72 @@ static unsigned int events_of(int pieces)
 	return sink->events[2].raised - before;
 }
 
-/* A connection over the network that is the machine itself. */
-static void connects(void)
+/* Two ends of a connection over the network that is the machine itself, of this type. */
+static void connects(int type)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
 	socklen_t length = sizeof address;
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int listens = socket(AF_INET, SOCK_STREAM, 0);
+	int bound = socket(AF_INET, type, 0);
 
-	if (ioctl(listens, SIOCSIFFLAGS, &lo) < 0)
+	if (ioctl(bound, SIOCSIFFLAGS, &lo) < 0)
 		fails("lo");
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listens, (struct sockaddr *)&address, sizeof address) < 0 ||
-	    listen(listens, 1) < 0 ||
-	    getsockname(listens, (struct sockaddr *)&address, &length) < 0 ||
+	ends[1] = socket(AF_INET, type, 0);
+	if (bind(bound, (struct sockaddr *)&address, sizeof address) < 0 ||
+	    (type == SOCK_STREAM && listen(bound, 1) < 0) ||
+	    getsockname(bound, (struct sockaddr *)&address, &length) < 0 ||
 	    connect(ends[1], (struct sockaddr *)&address, sizeof address) < 0)
 		fails("connect");
-	ends[0] = accept(listens, NULL, NULL);
+	ends[0] = type == SOCK_STREAM ? accept(bound, NULL, NULL) : bound;
 	if (ends[0] < 0)
 		fails("accept");
-	close(listens);
+	if (type == SOCK_STREAM)
+		close(bound);
 }
 
 #define FRAME "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2,\"bytes\":1000}\n"
 #define EACH "{\"op\":\"subscribe\",\"thread\":%u,\"service\":2}\n"
 #define NONE "{\"op\":\"unsubscribe\"}\n"
+
+static void writes(void)
+{
+	uint64_t one = 1;
+
+	if (write(ends[1], &one, sizeof one) != sizeof one)
+		fails("an eventfd");
+}
+
+static unsigned int events_of_writes(void)
+{
+	unsigned int before = sink->events[2].raised;
+
+	for (int i = 0; i < 5; i++)
+		writes();
+	return sink->events[2].raised - before;
+}
+
+static void eventfds(void)
+{
+	int subscribed = eventfd(0, 0), other = eventfd(0, 0);
+
+	ends[1] = other;
+	report("write", writes, 10000);
+	subscribes(EACH, subscribed);
+	report("write_of_other", writes, 10000);
+	printf("REPORT writes_of_other %u\n", events_of_writes());
+	ends[1] = subscribed;
+	printf("REPORT writes %u\n", events_of_writes());
+	report("write_of_source", writes, 10000);
+	/* Its number is another's then. */
+	close(subscribed);
+	ends[1] = eventfd(0, 0);
+	printf("REPORT writes_of_next %u\n", events_of_writes());
+	subscribes(EACH, other);
+	subscribes(NONE, other);
+	ends[1] = other;
+	printf("REPORT writes_of_none %u\n", events_of_writes());
+}
 
 static int data(void)
 {
@@ -366,9 +407,15 @@ static int data(void)
 	memcpy(ends, subscribed, sizeof ends);
 	subscribes(NONE, ends[0]);
 	printf("REPORT none %u\n", events_of(50));
-	connects();
+	connects(SOCK_STREAM);
 	subscribes(FRAME, ends[0]);
 	printf("REPORT stream %u\n", events_of(45));
+	connects(SOCK_DGRAM);
+	subscribes(FRAME, ends[0]);
+	printf("REPORT udp %u\n", events_of(45));
+	subscribes(EACH, ends[0]);
+	printf("REPORT each_udp %u\n", events_of(7));
+	eventfds();
 	subscribes(FRAME, pipe_ends[0]);
 	subscribes(FRAME, -1);
 	return 0;

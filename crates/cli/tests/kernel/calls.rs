@@ -26,16 +26,22 @@ fn calls_cost_little_and_are_heard_at_once() {
     assert_eq!(report["state"], ["enabled"]);
 }
 
-/// Data on a socket raises an event for each frame's worth: of datagrams and of a stream, in pieces of 100 bytes.
+/// Data on a socket raises an event for each frame's worth: of datagrams, within the machine and over a network, and
+/// of a stream, in pieces of 100 bytes.
 #[test]
 #[ignore = "needs the virtual machine"]
 fn calls_by_data_come_a_frame_at_a_time() {
     let report = in_charge("sources", &[], 1);
     let count = |key: &str| number(&report, key);
-    assert_eq!([count("frames"), count("stream")], [3.0, 4.0]);
-    assert_eq!(
-        [count("each"), count("other"), count("none")],
-        [7.0, 0.0, 0.0]
+    assert_eq!(["frames", "stream", "udp"].map(count), [3.0, 4.0, 4.0]);
+    assert_eq!(["each", "each_udp"].map(count), [7.0, 7.0]);
+    assert_eq!(["other", "none"].map(count), [0.0, 0.0]);
+    assert_eq!(count("writes"), 5.0);
+    let of_nobody = ["of_other", "of_next", "of_none"].map(|what| count(&format!("writes_{what}")));
+    assert_eq!(of_nobody, [0.0; 3]);
+    assert!(
+        count("write_of_other") <= count("write") + 200.0,
+        "{report:?}"
     );
     let refused = report["refused"].join(" ");
     assert!(refused.contains("bad_terms") && refused.contains("bad_request"));
@@ -56,5 +62,31 @@ fn calls_are_heard_from_other_cpus_but_not_from_strangers() {
     // Two virtual CPUs take turns of tens of microseconds.
     assert!(number(&report, "wait_another") < 500e3, "{report:?}");
     assert!(number(&report, "wait_stranger") > 1e6, "{report:?}");
+    assert_eq!(report["state"], ["enabled"]);
+}
+
+/// A thread that sleeps in epoll, or in sigwaitinfo(), is told of its events: once for a frame of data and not for each
+/// of its ten packets, at the instant that an event was raised for, and once for a flood of them.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn calls_wake_who_asks_to_be_told_and_nobody_else() {
+    let report = in_charge("told", &[], 1);
+    let count = |key: &str| number(&report, key);
+    assert_eq!([count("frame_wakes"), count("frame_bytes")], [20.0, 20e3]);
+    for (event, service) in [("now", 1), ("later", 3)] {
+        for by in ["", "signal_"] {
+            let of = |what: &str| count(&format!("{by}{event}{what}"));
+            assert!(of("") > 0.0 && of("") < 100e3, "{by}{event}: {report:?}");
+            assert_eq!(of("_wakes"), 1.0, "{by}{event}: {report:?}");
+            assert_eq!(of("_services"), f64::from(1 << service), "{report:?}");
+        }
+    }
+    // A hundred times, of two services, before the thread can run.
+    assert_eq!(["flood_wakes", "flood_notices"].map(count), [1.0, 2.0]);
+    assert_eq!(["untold_wakes", "of_root_wakes"].map(count), [0.0, 0.0]);
+    let refused = report["refused"].join(" ");
+    assert!(refused.contains("bad_terms") && refused.contains("no_thread"));
+    assert_eq!(report["left"], ["0 0"]);
+    assert_eq!(count("files_more"), 0.0, "{report:?}");
     assert_eq!(report["state"], ["enabled"]);
 }

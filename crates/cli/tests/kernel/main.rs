@@ -30,8 +30,8 @@ const HANGS: Duration = Duration::from_secs(3600);
 type Report = BTreeMap<String, Vec<String>>;
 
 /// Programs in C beside this file.
-const COMPILED: [&str; 9] = [
-    "calls", "endless", "flood", "parts", "peers", "realtime", "ring", "session", "threads",
+const COMPILED: [&str; 10] = [
+    "calls", "endless", "flood", "parts", "peers", "realtime", "ring", "session", "threads", "told",
 ];
 
 /// Runs tests/kernel/NAME.sh in a machine with so many CPUs. All are given the same programs, so that a

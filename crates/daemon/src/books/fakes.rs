@@ -13,7 +13,7 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
-use andante_sched::session::{Calls, Declared, Source};
+use andante_sched::session::{Calls, Declared, Source, ToldBy};
 use andante_sched::{LeafPolicy, PolicyError};
 
 use crate::books::{Books, Caller, Settings};
@@ -61,6 +61,8 @@ pub struct FakeKernel {
     /// What was subscribed to sockets, and was not any more.
     pub subscribed: Vec<Option<Source>>,
     pub hears_sources: bool,
+    /// How sinks are told of their events, and at whose word.
+    pub told: BTreeMap<u32, (ToldBy, u32)>,
     uses: u32,
 }
 
@@ -202,6 +204,23 @@ impl Kernel for FakeKernel {
     fn look(&mut self, sink: u32, deliver_ns: u64) -> Result<(), CallError> {
         self.looked_at.push((sink, deliver_ns));
         Ok(())
+    }
+
+    /// Any descriptor will do.
+    fn tell(
+        &mut self,
+        sink: u32,
+        by: Option<ToldBy>,
+        uid: u32,
+    ) -> Result<Option<OwnedFd>, CallError> {
+        self.told.remove(&sink);
+        let Some(by) = by else {
+            return Ok(None);
+        };
+        self.told.insert(sink, (by, uid));
+        let both = std::fs::OpenOptions::new().read(true).write(true).clone();
+        let ring = both.open("/dev/zero"); // which can be mapped
+        Ok(ring.ok().filter(|_| by == ToldBy::Ring).map(OwnedFd::from))
     }
 
     fn subscribe(

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use andante_session::{Answer, Cycle, Request as Ask, Role, Terms, VERSION, Wish, page};
+use andante_session::{Answer, Cycle, Request as Ask, Role, Tell, Terms, VERSION, Wish, page};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use super::*;
@@ -115,6 +115,12 @@ fn open(version: u32) -> Ask {
     })
 }
 
+/// What the thread is called for as, whose page this is.
+fn sink_of(page: OwnedFd) -> u32 {
+    let page = andante_session::Mapped::of(&page.into()).unwrap();
+    page.sink.load(std::sync::atomic::Ordering::Relaxed)
+}
+
 fn kind_of(answer: Answer) -> andante_session::FaultKind {
     match answer {
         Answer::Error(fault) => fault.kind,
@@ -149,10 +155,6 @@ fn threads_are_called_for_by_numbers_that_no_two_have() {
         panic!("it is not opened");
     };
     assert!(opened.calls.fast && opened.calls.general);
-    let sink_of = |fd: OwnedFd| {
-        let page = andante_session::Mapped::of(&fd.into()).unwrap();
-        page.sink.load(std::sync::atomic::Ordering::Relaxed)
-    };
     let first = sink_of(program.join(OWN_THREADS[0]).unwrap());
     let second = sink_of(program.join(OWN_THREADS[1]).unwrap());
     assert!(first != 0 && second != 0 && first != second);
@@ -167,6 +169,45 @@ fn threads_are_called_for_by_numbers_that_no_two_have() {
     let kernel = served.end();
     assert!(kernel.hears_calls);
     assert_eq!(kernel.looked_at, [(second, 0), (first, 7)]);
+}
+
+#[test]
+fn a_thread_is_told_as_it_asks_until_it_leaves() {
+    use andante_sched::session::ToldBy;
+    let served = Served::new();
+    let mut program = served.connect();
+    program.ask(&open(VERSION));
+    let sink = sink_of(program.join(OWN_THREADS[0]).unwrap());
+    let other = sink_of(program.join(OWN_THREADS[1]).unwrap());
+    let tell = |thread, by| Ask::Tell { thread, by };
+    assert_eq!(program.ask(&tell(1, Tell::Signal(34))), Answer::Done {});
+    assert_eq!(program.ask(&tell(2, Tell::Ring)), Answer::Done {});
+    for wrong in [0, 65, u32::MAX] {
+        let kind = kind_of(program.ask(&tell(1, Tell::Signal(wrong))));
+        assert_eq!(kind, andante_session::FaultKind::BadTerms);
+    }
+    let nobody = kind_of(program.ask(&tell(3, Tell::Ring)));
+    assert_eq!(nobody, andante_session::FaultKind::NoThread);
+    program.ask(&Ask::Leave { thread: 2 });
+    let kernel = served.end();
+    assert_eq!(
+        kernel.told.get(&sink).map(|(by, _)| *by),
+        Some(ToldBy::Signal(34))
+    );
+    assert_eq!(kernel.told.get(&other), None);
+}
+
+#[test]
+fn nobody_is_told_of_a_session_that_has_ended() {
+    let served = Served::new();
+    let mut program = served.connect();
+    program.ask(&open(VERSION));
+    program.join(OWN_THREADS[0]).unwrap();
+    let thread = 1;
+    let by = Tell::Signal(10);
+    assert_eq!(program.ask(&Ask::Tell { thread, by }), Answer::Done {});
+    drop(program);
+    assert!(served.end().told.is_empty());
 }
 
 #[test]
