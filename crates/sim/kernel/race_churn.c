@@ -138,26 +138,52 @@ static void raises(u32 task)
 		sim_event_raise(p->number, (u32)chance(5), m.now_ns + chance(2) * chance(30 * MS));
 }
 
+/* An event for a thread of a session, and the call for it, as the library does both. The check
+ * (shell_trees.h) looks for events that stay unseen though somebody has called. */
+static void tells(u32 task)
+{
+	struct task_struct *p = m.tasks[task];
+	u64 deliver_ns = m.now_ns + chance(2) * chance(5 * MS);
+
+	if (p->gone || calling)
+		return;
+	calling = true;
+	p->told = false;
+	sim_raise(task, (u32)chance(4), deliver_ns);
+	sim_call(task, deliver_ns);
+	p->told = !p->gone;
+	calling = false;
+}
+
 /* The task joins a session, or leaves it; and what it shares with the scheduler is full of
  * nonsense. */
 static void declares(u32 task)
 {
-	if (!calling && !chance(4)) {
+	if (!chance(2))
+		return tells(chance(2) ? task : (u32)chance(m.task_count));
+	if (calling)
+		return;
+	if (!chance(4)) {
 		calling = true;
+		m.tasks[task]->told = false;
 		if (chance(3))
 			sim_declare(task, chance(50 * MS), chance(50 * MS), chance(50 * MS));
 		else
 			sim_leave(task);
+		m.tasks[task]->joined_ns = m.now_ns;
 		calling = false;
 	}
-	for (u32 left = 1 + (u32)chance(8); left; left--) {
+	for (u32 left = 1 + (u32)chance(8); left && !calling; left--) {
 		u64 word = chance(2) ? m.now_ns + chance(40 * MS) : chance(~0ULL) >> chance(64);
+		u32 whose = chance(2) ? task : (u32)chance(m.task_count);
 
-		sim_scribble(chance(2) ? task : (u32)chance(m.task_count), (u32)chance(64), word);
+		calling = true; /* nobody tells meanwhile */
+		sim_scribble(whose, (u32)chance(64), word);
+		m.tasks[whose]->told = false;
+		calling = false;
 	}
-	if (!calling)
-		sim_call(chance(2) ? task : (u32)chance(m.task_count),
-			 chance(2) * (m.now_ns + chance(5 * MS)));
+	sim_call(chance(2) ? task : (u32)chance(m.task_count),
+		 chance(2) * (m.now_ns + chance(5 * MS)));
 }
 
 static void promises(u32 task)
@@ -193,6 +219,13 @@ static void promises(u32 task)
 		*name = sim_contract_create(&promise, NULL, 0, -1);
 		if (*name)
 			sim_contract_bind(task, *name);
+		/* Threads of a session hold what it was promised together. */
+		for (u32 left = may(OP_SESSION) ? 4 : 0; *name && left; left--) {
+			struct task_struct *p = any_task();
+
+			if (p)
+				sim_contract_bind(p->number, *name);
+		}
 	}
 	if (!chance(4))
 		sim_contract_sweep();

@@ -192,6 +192,8 @@ struct task_struct {
 	bool pi_locked;	 /* its pi_lock: whoever wakes it */
 	s32 holding_cpu; /* that is in the middle of taking it over; -1: none */
 	bool changing;	 /* race.c: somebody changes it */
+	bool told;	 /* race.c: the scheduler was called for an event of its session */
+	u64 joined_ns;	 /* race.c: when it has joined a session, or left one */
 	bool migrating;	 /* TASK_ON_RQ_MIGRATING: on no run queue, until whoever moves it is done */
 	bool in_transit; /* on its way to a queue */
 	bool sleeps;	 /* it was taken out of its queue last because it does */

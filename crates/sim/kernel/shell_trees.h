@@ -297,6 +297,53 @@ static const char *key_broken(u32 domain, u32 leaf)
 	return NULL;
 }
 
+/* What a map keeps of the task; bpf_…() would let others have their turn. */
+static const void *kept_of(const struct task_struct *p, const void *map)
+{
+	const struct local_storage *of = &p->storage;
+
+	while (of && of->map != map)
+		of = of->next;
+	return of ? of->value : NULL;
+}
+
+/* Has it an event that is due, and has somebody called for that? */
+static bool has_event(const struct task_struct *p, const struct task_state *ts)
+{
+	const struct thread_page *of = kept_of(p, &thread_pages);
+
+	for (u32 service = 0; p->told && of && of->page && service < ANDANTE_SERVICES; service++)
+		if (of->page->events[service].raised != ts->delivered[service] &&
+		    of->page->events[service].deliver_ns <= m.now_ns)
+			return true;
+	return false;
+}
+
+/* Of those that wait in the queue of a contract, who has an event is in front, or is looked for
+ * before the next is taken (session_order()). */
+static const char *event_broken(u32 index)
+{
+	const struct dsq *dsq = dsq_find(contract_queue(index));
+
+	/* A learnt one has one task, which has no siblings to come before. */
+	if (an_holder(index)->kind == AN_LEARNT_OF_THREAD)
+		return NULL;
+	for (u32 at = 0; dsq && at < dsq->count; at++) {
+		const struct task_struct *p = dsq->task[at];
+		const struct task_state *ts = kept_of(p, &task_states);
+
+		/* Whoever joins while it waits already is known where it waits next. */
+		if (!ts || !ts->declared.session || ts->policy ||
+		    p->scx.runnable_at_ns <= p->joined_ns)
+			continue;
+		if (ts->ahead && p->scx.dsq_vtime != ts->sfq.start - SESSION_AHEAD_NS)
+			return "a thread that has an event is in front of its siblings";
+		if (!ts->ahead && has_event(p, ts) && !an_holder(index)->looks)
+			return "an event for a thread that waits is looked for";
+	}
+	return NULL;
+}
+
 /* Nobody would ever remove it. */
 static const char *class_broken(u32 index)
 {
@@ -360,6 +407,8 @@ const char *model_scheduler_broken(bool quiet)
 
 	for (u32 cpu = 0; !broken && quiet && cpu < m.options.cpus; cpu++)
 		broken = look_broken(cpu) ?: left_broken(cpu);
+	for (u32 name = 1; !broken && quiet && name < contracts.unused; name++)
+		broken = event_broken(name);
 	for (u32 domain = 0; !broken && domain < nr_domains; domain++) {
 		struct an_tree *t = tree_of(domain);
 
