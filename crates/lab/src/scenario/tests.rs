@@ -384,7 +384,9 @@ fn whoever_can_opens_a_session_where_the_scenario_says_so() {
         assert!(error.contains(said), "{set}\n{error}");
     }
     let jobs = programs.replace("player", "loop").replace("typist", "loop");
-    let jobs = jobs.replace("work_ms = 1\n", "").replace("session = false\n", "");
+    let jobs = jobs
+        .replace("work_ms = 1\n", "")
+        .replace("session = false\n", "");
     let error = Scenario::parse("x.toml", &jobs, &["sessions = true".to_owned()]);
     let error = error.unwrap_err().to_string();
     assert!(error.ends_with("no program here opens any"), "{error}");
