@@ -15,7 +15,7 @@
  *      AN_WINDOW                  DWCS: served C once in every period of a fixed grid, x in y
  *      AN_WORK_CONSERVING         periods may be lost; with this flag more than once [dwcs.h]
  *      AN_EXHAUSTIVE              the budget is not enforced: plain EDF
- *      AN_LEARNT                  hard, and behind those that somebody was promised [learn.h]
+ *      AN_LEARNT                  hard, and behind what was promised and cannot wait [learn.h]
  *      and an_split_set()         split over several CPUs in time windows, EDF-WM [edfwm.h]
  *
  * The life of a contract; "ready" is what an_contracts_pick() chooses from, by rank:

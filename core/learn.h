@@ -43,7 +43,8 @@
  *    its jobs have to be work, not talk. So a film that is late gets along, whose threads hand
  *    frames to one another and never sleep until one is due.
  *
- * The contract is of rank EXTRA: after all that were promised, before all shares. What somebody
+ * The contract is of rank EXTRA: after what was promised and cannot wait any longer [cbs.h], before
+ * all shares; among what can wait, by deadlines. What somebody
  * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job

@@ -151,8 +151,9 @@ an_inline u64 an_learnt_left_ns(const struct an_contracts *cs, const struct an_c
 }
 
 /*
- * Could the contract run on that CPU now? What was promised there comes first, for as long as it
- * likes; and something must be left of what learnt ones may use, or of what this one is sure of.
+ * Could the contract run on that CPU now? What was promised there and cannot wait comes first, for
+ * as long as it likes; and something must be left of what learnt ones may use, or of what this one
+ * is sure of.
  */
 an_inline bool an_learnt_would_run(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				   const struct an_contract *c, u64 now_ns)
