@@ -18,7 +18,8 @@ use crate::{Error, Session, Sink, Tell, Thread};
 /// Does it, and says what came of it as C understands it.
 #[inline]
 fn called(what: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
-    let outcome = catch_unwind(AssertUnwindSafe(what)).unwrap_or(Err(Failure::Internal));
+    // Nothing is made that would have to be dropped where all went well.
+    let outcome = catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| Err(Failure::Internal));
     outcome.unwrap_or_else(keep)
 }
 
