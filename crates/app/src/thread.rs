@@ -268,8 +268,9 @@ impl Sink {
     /// # Errors
     /// [`Error::NoService`]; [`Error::Forked`].
     pub fn raise(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
-        let event = self.page.page()?.events.get(service);
-        let event = event.ok_or(Error::NoService(service))?;
+        let Some(event) = self.page.page()?.events.get(service) else {
+            return Err(Error::NoService(service));
+        };
         event.deliver_ns.store(deliver_ns, Relaxed);
         event.raised.fetch_add(1, Release);
         Ok(())
