@@ -19,8 +19,10 @@ use crate::{Error, Session, Sink, Tell, Thread};
 #[inline]
 fn called(what: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     // Nothing is made that would have to be dropped where all went well.
-    let outcome = catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| Err(Failure::Internal));
-    outcome.unwrap_or_else(keep)
+    match catch_unwind(AssertUnwindSafe(what)) {
+        Ok(outcome) => outcome.unwrap_or_else(keep),
+        Err(_) => keep(Failure::Internal),
+    }
 }
 
 /// The same for what has no more to say than that it is done.
