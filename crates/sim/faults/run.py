@@ -37,7 +37,7 @@ def copy(name):
     """A copy of what is compiled, in a folder of its own."""
     tree = SCRATCH / name
     shutil.rmtree(tree, ignore_errors=True)
-    for part in ("bpf", "core", KERNEL):
+    for part in ("bpf", "core", "crates/app/include", KERNEL):
         shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("target"))
     return tree
 
