@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Sinks: threads of sessions that can be called for (calls.h). Each has a number, which the daemon
- * gives it, and a word that says under which contract it waits. So a caller's sink need not
- * be found by its number, which would take more than the call itself. Part of sched.bpf.c.
+ * gives it, and a word that says under which contract it waits. So a call need not find the task of
+ * its sink, which would take more than the call itself. Part of sched.bpf.c.
  */
 #ifndef ANDANTE_BPF_SINKS_H
 #define ANDANTE_BPF_SINKS_H

@@ -158,8 +158,8 @@ an_global int sink_tell(u32 sink)
 
 static int tell_is_due(void *map, u32 *sink, struct tell_timer *t)
 {
-	__sync_lock_test_and_set(&t->due_ns,
-				 0); /* before it is looked at, as in cpu_timer_fired() */
+	/* Before it is looked at, as in cpu_timer_fired(). */
+	__sync_lock_test_and_set(&t->due_ns, 0);
 	sink_tell(*sink);
 	return 0;
 }

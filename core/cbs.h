@@ -24,8 +24,8 @@
  * densities that add up to 1, or for tasks that do not sleep within a job and an exact test.
  *
  * AN_SPILLS, of a hard one: while it is throttled it counts as learnt [learnt.h], and runs on what
- * all learnt ones may use together, behind all that is promised. When that is empty (dry) it has
- * its share, as other hard ones do, until its next budget. So to be promised something is never
+ * all learnt ones may use together, behind what is promised and urgent. When that is empty (dry) it
+ * has its share, as other hard ones do, until its next budget. So to be promised something is never
  * worse than not to be, for a thread that would have a learnt contract otherwise.
  *
  * A server that is in time waits for learnt contracts whose jobs are due before its deadline: a

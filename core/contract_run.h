@@ -361,11 +361,11 @@ an_inline u32 an_contracts_expire_one(struct an_contracts *cs, u32 cpu, u64 now_
 }
 
 /*
- * All that is due on this CPU: replenishments, ends of periods, ends of windows. Adds to *kick (bit
- * n: CPU n) the CPUs on which another contract may now have to run, or a timer is to be set again.
- * Returns an_contracts_due(); that is not after now_ns only if there was more to do than
- * AN_MAX_EXPIRED: call again. A shell that cannot hold its lock for so long calls
- * an_contracts_expire_one().
+ * All that is due on this CPU: replenishments, ends of periods, ends of windows, servers that
+ * become urgent. Adds to *kick (bit n: CPU n) the CPUs on which another contract may now have to
+ * run, or a timer is to be set again. Returns an_contracts_due(); that is not after now_ns only if
+ * there was more to do than AN_MAX_EXPIRED: call again. A shell that cannot hold its lock for so
+ * long calls an_contracts_expire_one().
  */
 an_outline u64 an_contracts_expire(struct an_contracts *cs, u32 cpu, u64 now_ns, u64 *kick)
 {

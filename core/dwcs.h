@@ -114,11 +114,11 @@ an_inline enum an_rank an_contract_level(const struct an_contract *c)
 }
 
 /*
- * By what it stands there. Among learnt ones that is when its job is due: of a server that is ahead
- * of its promise, before the deadline that goes with its budget. Learnt ones that nobody waits for
- * come later than all else.
+ * The instant by which it stands there. Among learnt ones that is when its job is due, which of a
+ * server that is ahead of its promise is before the deadline that goes with its budget. Learnt ones
+ * that nobody waits for come later than all else.
  */
-an_inline u64 an_contract_due_ns(const struct an_contract *c)
+an_inline u64 an_contract_stands_ns(const struct an_contract *c)
 {
 	if (an_counts_as_learnt(c))
 		return (u64)an_has(c, AN_UNAWAITED) << 61 | c->job_deadline_ns;
@@ -138,8 +138,10 @@ an_outline s32 an_precedence(struct an_contracts *cs, u32 a, u32 b)
 
 	if (an_contract_level(p) != an_contract_level(q))
 		return an_contract_level(p) < an_contract_level(q) ? AN_RULE_EDF : -AN_RULE_EDF;
-	if (an_contract_level(p) == AN_RANK_EXTRA && an_contract_due_ns(p) != an_contract_due_ns(q))
-		return an_contract_due_ns(p) < an_contract_due_ns(q) ? AN_RULE_EDF : -AN_RULE_EDF;
+	if (an_contract_level(p) == AN_RANK_EXTRA &&
+	    an_contract_stands_ns(p) != an_contract_stands_ns(q))
+		return an_contract_stands_ns(p) < an_contract_stands_ns(q) ? AN_RULE_EDF
+									   : -AN_RULE_EDF;
 	if (an_counts_as_learnt(p) != an_counts_as_learnt(q))
 		return an_counts_as_learnt(p) ? AN_RULE_EDF : -AN_RULE_EDF;
 	if (an_contract_level(p) == AN_RANK_BUDGET)
@@ -166,7 +168,7 @@ an_inline u64 an_window_ratio(u32 x, u32 y)
  */
 an_outline void an_contract_order(struct an_contracts *cs, struct an_contract *c)
 {
-	u64 ratio = an_window_ratio(c->x, c->y), first = an_contract_due_ns(c), second = ratio,
+	u64 ratio = an_window_ratio(c->x, c->y), first = an_contract_stands_ns(c), second = ratio,
 	    x = c->x;
 
 	if (an_counts_as_learnt(c) || (c->rank != AN_RANK_EXTRA && c->rank != AN_RANK_BUDGET)) {

@@ -44,8 +44,9 @@
  *    frames to one another and never sleep until one is due.
  *
  * The contract is of rank EXTRA: after what was promised and cannot wait any longer [cbs.h], before
- * all shares; among what can wait, by deadlines. What somebody
- * waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order is by
+ * all shares. What was promised and can wait stands among learnt ones by its own deadline. What
+ * somebody waits for comes before what nobody seems to (AN_UNAWAITED); in each of the two the order
+ * is by
  *
  *      deadline = wake-up + S + S^2 / AN_LEARN_LONG_NS, S the largest service of a job
  *

@@ -253,6 +253,7 @@ an_inline u64 an_learnt_deadline_ns(const struct an_contract *c, u64 now_ns)
 
 	if (an_has(c, AN_UNAWAITED))
 		return c->job_deadline_ns;
+	/* A promised job that spills over, by no more than is expected, is as urgent as it was. */
 	if (!an_has(c, AN_LEARNT) && c->ran_ns < an_learn_job_ns(&c->promise))
 		return c->job_deadline_ns;
 	if (own_ns < (s64)needs_ns) {

@@ -146,8 +146,8 @@ impl Thread {
     }
 
     /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
-    /// the last; 0: whenever anything comes. Or whenever somebody writes to the eventfd, whatever `bytes` says. It takes the place of what was subscribed to that socket before, by
-    /// anybody, and ends with the socket, with [`Thread::unsubscribe`], or when the thread leaves.
+    /// the last; 0: whenever anything comes. Or whenever somebody writes to the eventfd, whatever `bytes` says. It
+    /// takes the place of what was subscribed to that before, by anybody, and ends with the socket or eventfd, with [`Thread::unsubscribe`], or when the thread leaves.
     ///
     /// # Errors
     /// [`Error::NoService`]; [`Error::Refused`] for what is neither, and where the kernel cannot tell what comes
@@ -268,6 +268,7 @@ impl Sink {
     /// # Errors
     /// [`Error::NoService`]; [`Error::Forked`].
     pub fn raise(&self, service: usize, deliver_ns: u64) -> Result<(), Error> {
+        // No error is made that would have to be dropped (tests/hot.rs).
         let Some(event) = self.page.page()?.events.get(service) else {
             return Err(Error::NoService(service));
         };

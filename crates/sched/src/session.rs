@@ -138,7 +138,7 @@ impl Scheduler {
         by: Option<ToldBy>,
         uid: u32,
     ) -> Result<Option<OwnedFd>, CallError> {
-        // First of all, for the ring that was is another's word.
+        // The way that was ends first: what follows may fail, and an old ring may be in other hands.
         self.told_by(sink, 0, uid)?;
         let key = sink.to_ne_bytes();
         let _ = self.object.rings().delete(&key); // there may be none

@@ -54,7 +54,8 @@ pub enum Request {
         deliver_ns: u64,
     },
     /// The thread has an event whenever so much has come to the socket whose descriptor comes along (SCM_RIGHTS),
-    /// or something has been written to the eventfd, in the place of what was subscribed to that before. The daemon does not keep the descriptor.
+    /// or something has been written to the eventfd, in the place of what was subscribed to that before. The daemon
+    /// does not keep the descriptor.
     Subscribe {
         /// The number that its answer to `join` gave it.
         thread: u32,
