@@ -147,7 +147,8 @@ impl Thread {
 
     /// From now on the thread has an event of this service whenever so many bytes have come to the socket since
     /// the last; 0: whenever anything comes. Or whenever somebody writes to the eventfd, whatever `bytes` says. It
-    /// takes the place of what was subscribed to that before, by anybody, and ends with the socket or eventfd, with [`Thread::unsubscribe`], or when the thread leaves.
+    /// takes the place of what was subscribed to that before, by anybody, and ends with the socket or eventfd, with
+    /// [`Thread::unsubscribe`], or when the thread leaves.
     ///
     /// # Errors
     /// [`Error::NoService`]; [`Error::Refused`] for what is neither, and where the kernel cannot tell what comes
