@@ -72,7 +72,7 @@ struct cpu_state {
 	u32 over;	   /* the quantum is over before it is used up: another class should run */
 	u32 alone;	   /* contracts are: the tree has been found to have nothing for this CPU */
 	u32 asked;	   /* to look at its choice anew, which it has not done yet */
-	u32 inserting;	   /* leaf whose queue may be about to get a task from here */
+	u32 inserting;	   /* queue that may be about to get a task from here */
 	u32 weight;	   /* nice weight of the running task */
 	u32 held;	   /* that task is looked at when it goes to sleep: it holds a contract, is
 			    * active under one, works for an event, or its class has a

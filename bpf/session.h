@@ -142,7 +142,7 @@ an_global int special_job(struct task_struct *p __arg_trusted, struct task_state
 an_global int session_order(u32 cpu, u32 index)
 {
 	u64 queue = contract_queue(index), now_ns = an_kclock_ns(), next_ns = AN_NEVER;
-	u32 left = SESSION_LOOKS;
+	u32 left = SESSION_LOOKS, grows;
 	struct bpf_iter_scx_dsq it;
 
 	an_holder(index)->looks = 0;
@@ -166,6 +166,13 @@ an_global int session_order(u32 cpu, u32 index)
 		left = an_opaque(left - 1);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	/* One that is on its way to the queue has not been looked at. */
+	grows = nr_cpus > 1 ? queue_grows(queue) : 0;
+	if (grows) {
+		scx_bpf_kick_cpu(grows - 1, an_kconst(scx_kick_flags, SCX_KICK_IDLE));
+		if (next_ns > now_ns + LOOK_AGAIN_NS)
+			next_ns = now_ns + LOOK_AGAIN_NS;
+	}
 	if (next_ns == AN_NEVER)
 		return 0;
 	an_holder(index)->looks = 1;
@@ -184,9 +191,14 @@ an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state
 		return 0;
 	if (ts->policy)
 		return leaf_policy_wants(ts, leaf, enq_flags);
+	/* Before its events are read, or one that is raised meanwhile would be seen by nobody: not
+	 * here, and not by a call, for which it does not wait yet. */
+	if (nr_cpus > 1)
+		cpu_state(bpf_get_smp_processor_id())->inserting =
+			contract_queue(contract_named(ts->contract));
+	sink_waits(ts, ts->contract);
 	due_ns = session_event_ns(p, ts, now_ns, false);
 	ts->ahead = due_ns <= now_ns;
-	sink_waits(ts, ts->contract);
 	if (due_ns > now_ns && due_ns != AN_NEVER)
 		sink_looks(ts->contract, due_ns, now_ns);
 	return ts->ahead ? ts->sfq.start - SESSION_AHEAD_NS : ts->sfq.start;

@@ -17,11 +17,13 @@ static __always_inline struct an_sink *an_sink(u32 sink)
 	return &sinks[an_bounded(sink, AN_MAX_SINKS)];
 }
 
-/* The thread waits in the queue of the contract of this name; 0: it does not, or not any more. */
+/* The thread waits in the queue of the contract of this name, or is about to; 0: it does not, or
+ * not any more. An event that is not seen after this was raised by somebody who sees it: hence an
+ * exchange, which no processor puts off. */
 static __always_inline void sink_waits(const struct task_state *ts, u32 name)
 {
 	if (ts->sink)
-		an_sink(ts->sink)->waits = name;
+		__sync_lock_test_and_set(&an_sink(ts->sink)->waits, name);
 }
 
 /* The thread is this sink from now on; 0: none. Nobody has asked to be told then (tell.h). */

@@ -332,9 +332,12 @@ static const char *event_broken(u32 index)
 		const struct task_struct *p = dsq->task[at];
 		const struct task_state *ts = kept_of(p, &task_states);
 
-		/* Whoever joins while it waits already is known where it waits next. */
+		if (ts && ts->counted != contract_name(index) && !an_holder(index)->noted)
+			return "a task waits in the queue of the contract that counts it";
+		/* Whoever joins while it waits already is known where it waits next; and so is
+		 * whoever waits in the queue of a contract that has ended, and will be let go. */
 		if (!ts || !ts->declared.session || ts->policy ||
-		    p->scx.runnable_at_ns <= p->joined_ns)
+		    p->scx.runnable_at_ns <= p->joined_ns || contract_named(ts->contract) != index)
 			continue;
 		if (ts->ahead && p->scx.dsq_vtime != ts->sfq.start - SESSION_AHEAD_NS)
 			return "a thread that has an event is in front of its siblings";
