@@ -9,14 +9,14 @@
 #include "session.h"
 #include "works_for.h"
 
-/* The task, of this leaf, has done a job, and begins another. */
+/* The task, of this leaf, has done a job, and begins another, perhaps after it has slept. */
 static __always_inline void learn_job(struct task_struct *p, struct task_state *ts, u32 leaf,
-				      u64 now_ns)
+				      u64 now_ns, bool slept)
 {
 	u32 index;
 
 	if (ts->special) {
-		special_job(p, ts, leaf, now_ns);
+		special_job(p, ts, leaf, now_ns, slept);
 		return;
 	}
 	index = learnt_contract(ts);
@@ -63,7 +63,7 @@ static __always_inline void learn_queued(struct task_struct *p, struct task_stat
 		an_learn_wake(&ts->learner, now_ns);
 	if (woken || (answers && an_learn_answered(&ts->learner, answers, now_ns)) ||
 	    (ts->event && an_learn_is_untried(&ts->learner)))
-		return learn_job(p, ts, leaf, now_ns);
+		return learn_job(p, ts, leaf, now_ns, woken);
 	ts->answers = answers; /* they belong to the job in progress */
 	if (nr_cpus > 1 && ts->contract)
 		learn_makes_way(p, ts);

@@ -122,10 +122,12 @@ static __always_inline void session_job(struct task_struct *p, struct task_state
 /* The same of one that takes part in a session, or is of a class with a policy of its own: where
  * somebody has said how tasks are ordered nothing is learnt. */
 an_global int special_job(struct task_struct *p __arg_trusted, struct task_state *ts, u32 leaf,
-			  u64 now_ns)
+			  u64 now_ns, bool slept)
 {
 	if (!ts)
 		return 0;
+	if (slept)
+		ts->cycles = 0; /* the one that it begins now is this job */
 	if (!ts->policy && ts->declared.session)
 		session_job(p, ts, leaf, now_ns);
 	else if (learnt_contract(ts))
@@ -224,6 +226,9 @@ static __always_inline void session_raises(struct task_struct *p, struct task_st
 		events_raise(contract, 0, event_ns, now_ns);
 }
 
+/* Beside a count of cycles: it has been read. */
+#define CYCLES_READ (1ULL << 32)
+
 /* The thread, which runs on this CPU, may have said when its job is due. */
 an_global int session_says(struct task_state *ts, u64 due_ns)
 {
@@ -240,11 +245,21 @@ an_global int session_says(struct task_state *ts, u64 due_ns)
 	return 0;
 }
 
-/* The thread stops for now, and wants to go on. */
+/*
+ * The thread stops for now, and wants to go on. One that is late does not sleep between its cycles:
+ * those that it has begun since it stopped last are jobs of their own, as a server's answers are,
+ * or all would be one that is longer and longer, and end its contract for good.
+ */
 an_global int session_stops(struct task_struct *p __arg_trusted, struct task_state *ts, u64 now_ns)
 {
-	u64 due_ns = session_due_ns(session_page(p), now_ns);
+	const struct andante_page *page = session_page(p);
+	u64 due_ns = session_due_ns(page, now_ns),
+	    cycles = page ? CYCLES_READ | an_once(page->cycles) : 0;
 
+	if (ts && ts->cycles != cycles) {
+		ts->answers += ts->cycles ? (u32)(cycles - ts->cycles) : 0;
+		ts->cycles = cycles;
+	}
 	if (due_ns)
 		session_says(ts, due_ns);
 	return 0;

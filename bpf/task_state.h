@@ -36,6 +36,8 @@ struct task_state {
 	u64 told_ns;			 /* its charged_ns, as far as that policy has been told */
 	struct an_declared declared;	 /* in a session, if it takes part in one (session.h) */
 	u32 delivered[ANDANTE_SERVICES]; /* events: how many had been raised */
+	u64 cycles;			 /* that it had begun when it stopped last, and CYCLES_READ;
+					  * 0: it has just woken */
 	u32 surges;			 /* that have been seen */
 	u32 ahead;			 /* it was queued before its siblings, for an event */
 	u32 sink;			 /* what it is called for as; 0: it is not */

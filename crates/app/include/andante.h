@@ -217,8 +217,9 @@ int andante_leave(andante_thread *thread);
 
 /*
  * A cycle begins, which is to be done by this instant. If one is in progress, this one takes its
- * place. The thread that has joined alone. Errors: NO_SESSION; FORKED; PAST_DEADLINE: then it has
- * not begun; whoever is late already may leave a cycle out, or give a later deadline.
+ * place. The thread that has joined alone. Errors: NO_SESSION; FORKED; PAST_DEADLINE: then the
+ * scheduler is told that a cycle begins, and of no deadline, and there is none to end; whoever is
+ * late already may leave a cycle out, or give a later deadline.
  */
 int andante_begin(andante_thread *thread, uint64_t deadline_ns);
 

@@ -75,8 +75,9 @@ impl Thread {
     /// A cycle begins, which is to be done by then [ns of CLOCK_MONOTONIC].
     ///
     /// # Errors
-    /// [`Error::PastDeadline`]: then it has not begun. Whoever is late already may leave a cycle out, or give
-    /// a later deadline. [`Error::Forked`] in a child of the process that has joined.
+    /// [`Error::PastDeadline`]: then the scheduler is told that a cycle begins, and of no deadline; there is none to
+    /// end. Whoever is late already may leave a cycle out, or give a later deadline. [`Error::Forked`] in a child of
+    /// the process that has joined.
     pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
         self.begin_until(deadline_ns).map(|()| InCycle(self))
     }
@@ -88,14 +89,18 @@ impl Thread {
     pub fn begin_until(&self, deadline_ns: u64) -> Result<(), Error> {
         let page = self.page.page()?;
         let now_ns = now_ns();
-        if deadline_ns <= now_ns {
-            return Err(Error::PastDeadline);
-        }
-        page.deadline_ns.store(deadline_ns, Relaxed);
+        let late = deadline_ns <= now_ns;
+        page.deadline_ns
+            .store(if late { 0 } else { deadline_ns }, Relaxed);
         page.begun_ns.store(now_ns, Relaxed);
+        // Of a late one as well: a thread that is always late does one piece of work after the other, not one without
+        // end.
         let cycles = page.cycles.load(Relaxed);
         page.cycles.store(cycles.wrapping_add(1), Release);
-        Ok(())
+        match late {
+            true => Err(Error::PastDeadline),
+            false => Ok(()),
+        }
     }
 
     /// The cycle is done: what it took is told.

@@ -49,7 +49,7 @@ OTHERWISE void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns)
 	(void)task, (void)service, (void)deliver_ns;
 }
 
-OTHERWISE void sim_due(uint32_t task, uint64_t deadline_ns)
+OTHERWISE void sim_cycle(uint32_t task, uint64_t deadline_ns)
 {
 	(void)task, (void)deadline_ns;
 }

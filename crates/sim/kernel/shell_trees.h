@@ -159,12 +159,14 @@ void sim_call(uint32_t task, uint64_t deliver_ns)
 		sink_looks(an_sink(ts->sink)->waits, deliver_ns, an_kclock_ns());
 }
 
-void sim_due(uint32_t task, uint64_t deadline_ns)
+void sim_cycle(uint32_t task, uint64_t deadline_ns)
 {
 	struct andante_page *page = page_of(task);
 
-	if (page)
-		page->deadline_ns = deadline_ns;
+	if (!page)
+		return;
+	page->deadline_ns = deadline_ns;
+	page->cycles++;
 }
 
 void sim_scribble(uint32_t task, uint32_t word, uint64_t value)

@@ -183,8 +183,8 @@ void sim_scribble(uint32_t task, uint32_t word, uint64_t value);
 void sim_raise(uint32_t task, uint32_t service, uint64_t deliver_ns);
 /* The scheduler looks then whether the task waits and has an event; 0: at once. */
 void sim_call(uint32_t task, uint64_t deliver_ns);
-/* The job of the task is due then, by its own word; 0: it does not say. */
-void sim_due(uint32_t task, uint64_t deadline_ns);
+/* The task begins a cycle, which is due then; 0: it does not say. */
+void sim_cycle(uint32_t task, uint64_t deadline_ns);
 int sim_contract_remove(uint32_t name);
 int sim_contract_sweep(void); /* every second: slots of contracts that have ended are freed */
 /* The contract that the task holds has an event of this service, as andante_event is asked. */

@@ -242,7 +242,7 @@ impl Kernel {
         };
         // SAFETY: both live during the call.
         unsafe { (shell.begin)(&raw const options, &raw const costs.model) };
-        Self {
+        let mut kernel = Self {
             shell,
             cpus: hardware.cpus,
             calls: costs.calls,
@@ -264,7 +264,12 @@ impl Kernel {
             alive: Vec::new(),
             contracts: Vec::new(),
             ejected: None,
+        };
+        if matches!(in_charge, InCharge::Andante(_)) {
+            // As the daemon does every second, or what has ended would keep its place.
+            kernel.at(NS_PER_S, Event::Sweep);
         }
+        kernel
     }
 
     /// A class below `parent`; none when the scheduler has no room for it.
@@ -352,9 +357,6 @@ impl Kernel {
             let count = pieces.len() as u32;
             (self.shell.contract_create)(promise, pieces.as_ptr(), count, cgroup)
         };
-        if self.contracts.is_empty() {
-            self.at(NS_PER_S, Event::Sweep);
-        }
         (name != 0).then(|| {
             self.contracts.push(name);
             ContractId(self.contracts.len() - 1)

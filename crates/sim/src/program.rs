@@ -41,6 +41,9 @@ pub enum Step {
     Exec,
     /// Says in a session what this task does from now on.
     Declare(Cycle),
+    /// A cycle of this task begins, which is due at this instant; it is said where it takes part in a session, and
+    /// takes no time.
+    Begin(Ns),
     /// An event for this task itself, to be delivered at this instant.
     RaiseAt(Ns),
     /// Ends.

@@ -201,6 +201,7 @@ calls! {
         contract_bind: fn(u32, u32) -> c_int;
         declare: fn(u32, u64, u64, u64) -> c_int;
         raise: fn(u32, u32, u64);
+        cycle: fn(u32, u64);
         contract_sweep: fn() -> c_int;
         event_raise: fn(u32, u32, u64) -> c_int;
         cgroup_remove: fn(u32) -> c_int;

@@ -49,7 +49,7 @@ fn a_thousand_sleeping_threads_keep_nobody_from_a_contract() {
         ..Hardware::default()
     };
     let mut m = Kernel::new(&hardware, ANDANTE, 0..0);
-    assert!(promise(&mut m), "and from now on it is swept every second");
+    assert!(promise(&mut m));
     for thread in 0..THREADS {
         falls_asleep(&mut m, thread * 2 * NS_PER_MS);
     }
@@ -79,4 +79,32 @@ fn a_thousand_sleeping_threads_keep_nobody_from_a_contract() {
     assert_eq!(m.learnt().held, swept.held + 1);
     assert_eq!(m.learnt().refused, full.refused);
     assert_eq!(m.ejected(), None);
+}
+
+/// A thread that works once, and ends.
+fn passes_by(m: &mut Kernel, begin_ns: Ns) {
+    let mut steps = [
+        Step::Compute(10_000),
+        Step::SleepUntil(begin_ns + NS_PER_MS),
+    ]
+    .into_iter();
+    let program = move |_: &mut World<'_>| steps.next().unwrap_or(Step::Exit);
+    let instance = m.instance();
+    m.start(begin_ns, instance, Spec::of(ROOT), Box::new(program));
+}
+
+/// With nothing promised as well: the places of threads that have ended are given out again.
+#[test]
+fn threads_that_have_ended_keep_nobody_from_a_contract() {
+    let mut m = Kernel::new(&Hardware::default(), ANDANTE, 0..0);
+    let endless = |_: &mut World<'_>| Step::ComputeForever;
+    let instance = m.instance();
+    m.start(0, instance, Spec::of(ROOT), Box::new(endless));
+    for thread in 0..3 * PLACES {
+        passes_by(&mut m, NS_PER_MS + thread * 2 * NS_PER_MS);
+    }
+    m.run_until(7 * NS_PER_S);
+    let passed = m.learnt();
+    assert!(passed.held < PLACES / 2, "{passed:?}");
+    assert_eq!(passed.refused, 0);
 }

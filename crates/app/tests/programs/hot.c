@@ -70,7 +70,8 @@ static int wrong(void)
 		return 1;
 	if (andante_begin(thread, now_ns) != ANDANTE_E_PAST_DEADLINE)
 		return 2;
-	if (andante_end(thread) != 0 || andante_end(thread) != ANDANTE_E_NO_CYCLE)
+	if (andante_end(thread) != ANDANTE_E_NO_CYCLE || andante_begin(thread, soon_ns) != 0 ||
+	    andante_end(thread) != 0)
 		return 3;
 	if (andante_report(thread, 1) != 0 || andante_surge(thread) != 0)
 		return 4;

@@ -223,6 +223,12 @@ impl Kernel {
                 (self.shell.declare)(task, period_ns, deadline_ns, budget_ns);
                 false
             }
+            Step::Begin(due_ns) => {
+                // Of a cycle that is late already only that it begins.
+                let late = due_ns <= (self.shell.now_ns)();
+                (self.shell.cycle)(task, if late { 0 } else { due_ns });
+                false
+            }
             Step::RaiseAt(at_ns) => {
                 (self.shell.raise)(task, 0, at_ns);
                 false

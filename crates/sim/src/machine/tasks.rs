@@ -112,7 +112,7 @@ impl<S: Scheduler> Machine<S> {
             // Executing takes no time here, and the parent waits for the child's end afterwards.
             Step::Take { .. } | Step::WaitForExec | Step::Exec => return None,
             // Its scheduler has no sessions.
-            Step::Declare(_) | Step::RaiseAt(_) => return None,
+            Step::Declare(_) | Step::Begin(_) | Step::RaiseAt(_) => return None,
             Step::Ask { bell, .. } => return self.take_step(task, Step::Send(bell, 1)),
             Step::Send(channel, bytes) => {
                 if self.channels[channel.0 as usize].send(task, bytes) {

@@ -124,7 +124,7 @@ impl Program for Player {
             Phase::Begins => {
                 frame = self.begin(frame, world);
                 self.exchanged = 0;
-                (Step::Compute(0), Phase::Works)
+                (Step::Begin(self.release_ns(frame + 1)), Phase::Works)
             }
             Phase::Works => {
                 let work = match self.by_clock {
