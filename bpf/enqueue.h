@@ -127,6 +127,10 @@ static __always_inline bool contract_enqueue(struct task_struct *p, struct task_
 	u64 vtime = an_node(&trees[0], leaf)->vtime;
 	bool hands_on;
 
+	/* Until the kernel has queued it, which it does later: whoever looks for the contract's
+	 * tasks meanwhile knows that there may be one more. */
+	if (nr_cpus > 1)
+		c->inserting = contract_queue(contract);
 	if (!ts->job_ns || enq_flags & an_kconst(scx_enq_flags, SCX_ENQ_WAKEUP))
 		job_begins(ts, now_ns);
 	if (turn_ns)

@@ -351,6 +351,14 @@ an_global s32 learnt_make_room(void)
 	return 0;
 }
 
+/* Has it no task in its queue, and none on its way there? */
+static __always_inline bool contract_is_empty(u32 index)
+{
+	u64 queue = contract_queue(index);
+
+	return an_holder(index)->leaf || (!queue_grows(queue) && !scx_bpf_dsq_nr_queued(queue));
+}
+
 /* Slots of contracts that have ended, and have nothing queued, are freed. And queues are made for
  * what is learnt of threads that there are already. */
 static __always_inline s32 call_sweep(void)
@@ -360,9 +368,8 @@ static __always_inline s32 call_sweep(void)
 
 	an_while(index < end && index < AN_MAX_CONTRACTS) {
 		struct an_holder *h = an_holder(index);
-		bool empty = h->leaf || !scx_bpf_dsq_nr_queued(contract_queue(index));
 
-		if (h->ended && empty) {
+		if (h->ended && contract_is_empty(index)) {
 			bpf_spin_lock(lock);
 			if (!h->noted)
 				an_contract_remove(&contracts, index);

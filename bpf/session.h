@@ -195,9 +195,6 @@ an_global u64 special_key(struct task_struct *p __arg_trusted, struct task_state
 		return leaf_policy_wants(ts, leaf, enq_flags);
 	/* Before its events are read, or one that is raised meanwhile would be seen by nobody: not
 	 * here, and not by a call, for which it does not wait yet. */
-	if (nr_cpus > 1)
-		cpu_state(bpf_get_smp_processor_id())->inserting =
-			contract_queue(contract_named(ts->contract));
 	sink_waits(ts, ts->contract);
 	due_ns = session_event_ns(p, ts, now_ns, false);
 	ts->ahead = due_ns <= now_ns;

@@ -334,7 +334,9 @@ static const char *event_broken(u32 index)
 		const struct task_struct *p = dsq->task[at];
 		const struct task_state *ts = kept_of(p, &task_states);
 
-		if (ts && ts->counted != contract_name(index) && !an_holder(index)->noted)
+		/* One that has ended, or is another's now, lets its tasks go. */
+		if (ts && ts->counted != contract_name(index) &&
+		    !(an_holder(index)->noted | an_holder(index)->ended))
 			return "a task waits in the queue of the contract that counts it";
 		/* Whoever joins while it waits already is known where it waits next; and so is
 		 * whoever waits in the queue of a contract that has ended, and will be let go. */
