@@ -30,12 +30,14 @@
  *
  * A server that is in time waits for learnt contracts whose jobs are due before its deadline: a
  * promise is for its deadline, not for being first. So it waits until D' before d, and is urgent
- * from then on: it comes before all that is learnt [3]. With D' = T U/B, where U is the sum of all
- * C/T on the CPU, and B what may be promised of it, the densities C/D' of those that are urgent add
- * up to B at most, so that all are done by d, as those are with U <= B that never wait. With
- * U = B nobody waits. Where a contract's own deadlines are nearer than its period, or are no
- * servers', the sum says too little, and what flexible ones may use of others' budgets is known of
- * EDF alone: nobody waits where there is one of these (strict).
+ * from then on, until d: it comes before all that is learnt [3]. With D' = T U c/C, where U is the
+ * sum of all C/T on the CPU, what each has left to do takes C/(T U) of the time from then on to d.
+ * That adds up to 1, so that all are done by d (EDF, by density). Of the CPU the kernel takes a
+ * part, so U is more by that (AN_KERNEL_PART). A server that has done some of its job may wait for
+ * longer than one that has done nothing, and one with U = 1 waits for nobody. Where a contract's
+ * own deadlines are nearer than its period, or are no servers', the sum says too little, and what
+ * flexible ones may use of others' budgets is known of EDF alone: nobody waits where there is one
+ * of these (strict).
  *
  * AN_EXHAUSTIVE is none of this: d = r + D, and c is not looked at.
  *
@@ -65,15 +67,29 @@ an_inline bool an_promise_is_strict(const struct an_promise *p)
 	return p->flags & others || (p->deadline_rel_ns && p->deadline_rel_ns < p->period_ns);
 }
 
+/*
+ * What servers that wait leave to the kernel of a CPU, for its interrupts and switches [1/1024].
+ * Beside a compiler those take 4 (what no class gets in the scenario film-make). Half of 32 would
+ * do, or twice as much: of 300 draws of the family promises, all of them promised, 260, 258, 254
+ * and 247 are in time with 16, 32, 64 and 128.
+ */
+#define AN_KERNEL_PART 32
+
 /* The server, which has budget, is urgent from then on [ns]. */
 an_inline u64 an_server_urgent_ns(const struct an_contracts *cs, const struct an_contract_cpu *q,
 				  const struct an_contract *c)
 {
-	u64 part = q->utilization * 1024 / (cs->bound ? cs->bound : 1);
+	u64 part = q->utilization + (s64)cs->kernel * (s64)(AN_UTILIZATION_ONE / 1024);
+	u64 full_ns;
+	u64 budget_ns = c->promise.budget_ns ? c->promise.budget_ns : 1;
+	u64 left_ns = c->left_ns > 0 ? c->left_ns : 0;
 
 	if (part >= AN_UTILIZATION_ONE)
 		part = AN_UTILIZATION_ONE - 1;
-	return c->deadline_ns - (c->promise.period_ns * part >> AN_UTILIZATION_SHIFT) - 1;
+	full_ns = c->promise.period_ns * part >> AN_UTILIZATION_SHIFT;
+	if (left_ns > budget_ns)
+		left_ns = budget_ns;
+	return c->deadline_ns - full_ns * left_ns / budget_ns - 1;
 }
 
 /* May it wait for learnt ones, up to then? */

@@ -261,7 +261,7 @@ struct an_contracts {
 	u32 learnt;	 /* of those, how many are AN_LEARNT */
 	u32 learnt_most; /* ... and how many may be; at most AN_MAX_LEARNT */
 	u32 learnt_free; /* ... of which are kept free for tasks that are awake */
-	u32 pad;
+	s32 kernel;	 /* part of each CPU that is left to the kernel [1/1024; cbs.h] */
 	u32 split_free;
 	u32 split_unused;
 	u64 gives_way_ns; /* a task that has slept for so long may lose its learnt contract */

@@ -335,7 +335,9 @@ an_outline enum an_rule an_contract_expire(struct an_contracts *cs, u32 index, u
 		c->throttled = 0; /* it has had a budget all the time */
 		rule = AN_RULE_REPLENISHED;
 	} else if (waited) {
-		c->urgent_ns = c->deadline_ns;
+		/* If it has run since it waited, it may do so for longer. */
+		if (an_server_urgent_ns(cs, an_contract_cpu(cs, c->cpu), c) <= now_ns)
+			c->urgent_ns = c->deadline_ns;
 		rule = AN_RULE_EDF;
 	} else {
 		rule = an_server_replenish(c, now_ns);

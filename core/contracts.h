@@ -28,6 +28,7 @@ an_inline void an_contracts_init(struct an_contracts *cs, u32 options)
 	cs->count = cs->learnt = 0;
 	cs->learnt_most = AN_MAX_LEARNT;
 	cs->learnt_free = AN_MAX_LEARNT / 8;
+	cs->kernel = AN_KERNEL_PART;
 	cs->gives_way_ns = AN_MAX_PERIOD_NS; /* what sleeps for longer has no rhythm to be served */
 	an_while(cpu < AN_MAX_CONTRACT_CPUS) {
 		struct an_contract_cpu *q = an_contract_cpu(cs, cpu);

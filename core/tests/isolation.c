@@ -12,8 +12,9 @@
 #define HORIZON_NS (2 * WHOLE)
 
 static bool honest[MACHINE_TASKS];
-static bool constrained;  /* D < T, and the densities C/D add up to 1 at most */
-static u32 waiting_bound; /* beside learnt contracts, with that as the bound [1/1024]; 0: alone */
+static bool constrained;   /* D < T, and the densities C/D add up to 1 at most */
+static s32 waiting_kernel; /* what is left to the kernel then: here there is none */
+static u32 waiting_bound;  /* beside learnt contracts, with that as the bound [1/1024]; 0: alone */
 
 /* Budgets and periods that add up to WHOLE/WHOLE at most, mostly to exactly that. */
 static u32 random_promises(struct random *r, struct an_promise *promises)
@@ -89,6 +90,7 @@ static void random_set(struct random *r, u32 flags)
 	machine_begin(1, 0);
 	machine.checks = random_chance(r, 5);
 	set.bound = set.learn_bound = waiting_bound;
+	set.kernel = waiting_kernel;
 	for (u32 i = 0; i < count; i++) {
 		struct an_promise *p = &promises[i];
 		u32 task;
@@ -183,7 +185,7 @@ TEST(isolation_constrained)
 /* Nor does it harm to wait for learnt ones that are due earlier. */
 TEST(isolation_waiting)
 {
-	waiting_bound = 1024;
+	waiting_bound = 2048; /* so that they never run out of it */
 	check_isolation(0, false);
 	check_isolation(AN_HARD | AN_SPILLS, false);
 	check_isolation(AN_HARD, true);
@@ -196,6 +198,7 @@ TEST(isolation_waiting_needs_its_end)
 	u32 late = 0;
 
 	waiting_bound = 2048;
+	waiting_kernel = -512; /* urgent half a CPU's part of the period too late */
 	constrained = false;
 	for (u64 seed = test_seed(); seed < test_seed() + SETS / 20; seed++) {
 		struct random r = {seed};
@@ -205,6 +208,7 @@ TEST(isolation_waiting_needs_its_end)
 		late += honest_jobs_late() > 0;
 	}
 	waiting_bound = 0;
+	waiting_kernel = 0;
 	CHECK(late > SETS / 100);
 }
 
