@@ -4,9 +4,9 @@
  *
  * Include this. port.h is the seam to the compiler; then, in this order: tag.h, tree.h, hsfq.h,
  * bandwidth.h, domains.h and task.h (shares), policy.h (how a class orders its tasks), contract.h,
- * contract_run.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, nested.h, rhythm.h, learn.h, learnt.h,
- * declared.h, bucket.h, sink.h and event.h (contracts). containers.h is a hierarchy of its own,
- * resource containers; binding.h says for whom a thread works.
+ * contract_run.h, contract_pick.h, dwcs.h, cbs.h, fcbs.h, edfwm.h, nested.h, rhythm.h, learn.h,
+ * learnt.h, declared.h, bucket.h, sink.h and event.h (contracts). containers.h is a hierarchy of
+ * its own, resource containers; binding.h says for whom a thread works.
  */
 #ifndef ANDANTE_CORE_H
 #define ANDANTE_CORE_H
@@ -15,6 +15,7 @@
 #include "binding.h"
 #include "containers.h"
 #include "contract.h"
+#include "contract_pick.h"
 #include "contract_run.h"
 #include "declared.h"
 #include "domains.h"

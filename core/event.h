@@ -60,7 +60,7 @@
 #ifndef ANDANTE_CORE_EVENT_H
 #define ANDANTE_CORE_EVENT_H
 
-#include "contract_run.h"
+#include "contract_pick.h"
 
 /* Most that rule 4 looks at, for a lock is held; where more come before the sink it does not go
  * first. Each takes some 40 instructions, in the worst case twice (tests/event_steps.c); with twice

@@ -35,7 +35,7 @@ use crate::contract::Tolerance;
 use crate::task::{Supply, Task};
 
 /// How far what contracts have had of a CPU may be from their part of it, at any instant [ns]: `AN_HELD_UNTIL_NS` of
-/// `core/contract_run.h`.
+/// `core/contract_pick.h`.
 pub const HELD_NS: u64 = 1_000_000;
 
 /// A task that shares a CPU, and what it may lose.
