@@ -172,7 +172,7 @@ struct andante_answer {
 /* News of a promise. */
 enum andante_notice_kind {
 	ANDANTE_NOTICE_NONE = 0,      /* nothing new */
-	ANDANTE_NOTICE_WEAKENED = 1,  /* it is promised less firmly from now on */
+	ANDANTE_NOTICE_WEAKENED = 1,  /* it is promised less firmly: its CPU has left, say */
 	ANDANTE_NOTICE_EXHAUSTED = 2, /* the budget was used up before the work was done */
 	ANDANTE_NOTICE_ENDED = 3      /* it is no more; the session goes on without */
 };
@@ -316,8 +316,12 @@ int andante_told(andante_thread *thread);
 int andante_pending(andante_thread *thread, uint32_t service);
 
 /*
- * Whether the program has its user's attention: 0 or 1. Any thread. Errors: NO_SESSION; LOST;
- * LATE; FORKED.
+ * Whether the program has its user's attention, is in front: 0 or 1. What may be promised to a
+ * user's sessions is for those in front, and for those that never say. One that says 0 keeps its
+ * promise until another session of its user asks for what could not be promised otherwise; then it
+ * gets a notice, ENDED, and may ask again when it is in front. Until it is, it is promised
+ * something new only while the sessions of its user hold no more than `andante reserve` would
+ * grant that user. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED.
  */
 int andante_foreground(andante_session *session, int on);
 

@@ -210,7 +210,7 @@ class Session(_Handle):
         return Thread(handle.value)
 
     def foreground(self, on):
-        """Whether the program has its user's attention."""
+        """Whether the program has its user's attention. If not, its promise may go to another session of its user's."""
         self._ask("foreground", bool(on))
 
     def promise(self, terms):

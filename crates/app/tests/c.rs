@@ -182,7 +182,7 @@ fn the_guide_s_code_compiles() {
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap())
         .collect();
-    assert_eq!(code.len(), 5);
+    assert_eq!(code.len(), 6);
     let outline = format!(
         "#include <andante.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
          void take_all_of(int service);\nint wait_for_frame(void);\nvoid draw(void);\nvoid frames(void);\n\
@@ -193,9 +193,9 @@ fn the_guide_s_code_compiles() {
          void frames(void)\n{{\n{}}}\n\
          void others(andante_session *session, andante_thread *thread, andante_sink *sink,\n\
          pthread_cond_t there_is_work, int socket, unsigned frame_bytes)\n\
-         {{\n{}{}{{{}}}\n{{{}}}\n}}\n\
+         {{\n{}{}{{{}}}\n{{{}}}\n{{{}}}\n}}\n\
          int main(void)\n{{\n\tframes();\n\treturn 0;\n}}\n",
-        code[0], code[1], code[2], code[3], code[4]
+        code[0], code[1], code[2], code[3], code[4], code[5]
     );
     let source = workshop.folder().join("guide.c");
     std::fs::write(&source, outline).unwrap();

@@ -141,6 +141,17 @@ pub enum Limit {
         /// What they may hold at most.
         limit_ppm: u64,
     },
+    /// What the sessions of a user without privilege may be promised of the machine together.
+    SessionQuota {
+        /// Whether the one that asks has said that its user looks elsewhere.
+        behind: bool,
+        /// What they are promised already.
+        held_ppm: u64,
+        /// What is asked for.
+        asked_ppm: u64,
+        /// What they may be promised at most, for one like that.
+        limit_ppm: u64,
+    },
     /// The contract of the holder's class, or of one above it.
     Parent {
         /// The contract.
@@ -235,6 +246,9 @@ pub struct MachineSeen {
     /// The part of the machine that all users without privilege may hold together [1/1000].
     #[serde(default)]
     pub users_quota_per_mille: u32,
+    /// The part of the machine that sessions of a user without privilege may be promised together [1/1000].
+    #[serde(default)]
+    pub session_quota_per_mille: u32,
 }
 
 /// One contract.

@@ -7,6 +7,7 @@
 //! matter, and judged like every contract; the threads of the session hold it together.
 
 mod page;
+mod promised;
 mod sinks;
 mod terms;
 
@@ -16,16 +17,16 @@ use andante_sched::contracts::CallError;
 use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
-    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, Tell,
-    VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Joined, Opened, Request, Tell, VERSION, Wish,
 };
 
 use self::page::Made;
+use self::promised::Holds;
 pub use self::sinks::Sinks;
 use crate::books::Books;
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
-use crate::protocol::{Kept, Reply, SessionSeen};
+use crate::protocol::SessionSeen;
 use crate::server::Peer;
 
 /// Threads of a session: as many as somebody without privilege may reserve for.
@@ -68,17 +69,6 @@ impl Member {
     }
 }
 
-/// What a session holds.
-#[derive(Debug)]
-struct Holds {
-    /// The contract's name.
-    name: String,
-    /// How often it was exhausted when that was last told.
-    told: u64,
-    /// What was asked for.
-    terms: andante_session::Terms,
-}
-
 /// One program's.
 #[derive(Debug)]
 pub struct Session {
@@ -88,7 +78,8 @@ pub struct Session {
     started: u64,
     members: Vec<Member>,
     joined: u32,
-    foreground: bool,
+    /// Whether it is in front, if it has said so or that it is not.
+    foreground: Option<bool>,
     /// A socket has been a source of it.
     subscribed: bool,
     promised: Option<Holds>,
@@ -187,7 +178,7 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         started: process.started,
         members: Vec::new(),
         joined: 0,
-        foreground: false,
+        foreground: None,
         subscribed: false,
         promised: None,
     })
@@ -209,7 +200,7 @@ impl Session {
             Request::Unsubscribe => unsubscribe(with).map(done),
             Request::Tell { thread, by } => self.tell(thread, by, with),
             Request::Foreground { on } => {
-                self.foreground = on;
+                self.set_foreground(on, with);
                 Ok(done(()))
             }
             Request::Promise { terms } => self
@@ -432,61 +423,6 @@ impl Session {
         }
     }
 
-    /// A promise in the place of what it holds, which it has again if it does not get the other.
-    fn promise_instead(
-        &mut self,
-        asked: &andante_session::Terms,
-        with: &mut Answering<'_>,
-    ) -> Result<Answer, Fault> {
-        let held = self.promised.as_ref().map(|held| held.terms);
-        self.withdraw(with.books, with.host, with.kernel, with.peer);
-        let answer = self.promise(asked, with);
-        if let (None, Some(terms)) = (&self.promised, held) {
-            // There was room for it before, and nobody has asked since.
-            let _ = self.promise(&terms, with);
-        }
-        answer
-    }
-
-    fn promise(
-        &mut self,
-        asked: &andante_session::Terms,
-        with: &mut Answering<'_>,
-    ) -> Result<Answer, Fault> {
-        self.forget_ended(with);
-        if self.members.is_empty() {
-            let message = "no thread takes part in this session that could hold a promise: let one join first";
-            return Err(fault(FaultKind::NoThread, message));
-        }
-        let ask = terms::ask(asked, &self.wish, with.peer.pid);
-        let tids = self.members.iter().map(|member| member.tid).collect();
-        let reply = with
-            .books
-            .promise(with.kernel, with.host, with.peer.caller, &ask, tids);
-        let reply = reply.unwrap_or_else(Reply::Error);
-        let answer = terms::answer(asked, reply);
-        if let Answer::Granted(Granted { name, .. }) = &answer {
-            self.promised = Some(Holds {
-                name: name.clone(),
-                told: 0,
-                terms: *asked,
-            });
-        }
-        Ok(answer)
-    }
-
-    fn withdraw(
-        &mut self,
-        books: &mut Books,
-        host: &dyn Host,
-        kernel: &mut dyn Kernel,
-        peer: Peer,
-    ) {
-        if let Some(held) = self.promised.take() {
-            books.withdraw(kernel, host, peer.caller, &held.name);
-        }
-    }
-
     /// How it is told of.
     pub fn seen(&self, peer: Peer) -> SessionSeen {
         SessionSeen {
@@ -496,7 +432,7 @@ impl Session {
             name: self.wish.name.clone(),
             role: self.wish.role.name().to_owned(),
             threads: self.members.len() as u32,
-            foreground: self.foreground,
+            foreground: self.foreground == Some(true),
             promised: self.promised.as_ref().map(|held| held.name.clone()),
         }
     }
@@ -517,23 +453,6 @@ impl Session {
             member.gives_back(kernel, sinks);
         }
         self.withdraw(books, host, kernel, peer);
-    }
-
-    /// What has become of its promise since it was last told, by the accounts of contracts.
-    pub fn notice(&mut self, standing: impl Fn(&str) -> Option<Kept>) -> Option<Notice> {
-        let held = self.promised.as_mut()?;
-        match standing(&held.name) {
-            None => {
-                self.promised = None;
-                let reason = "its threads have ended, or somebody has released it".to_owned();
-                Some(Notice::Ended { reason })
-            }
-            Some(kept) => {
-                let times = kept.exhaustions.saturating_sub(held.told);
-                held.told = kept.exhaustions;
-                (times > 0).then_some(Notice::Exhausted { times })
-            }
-        }
     }
 }
 

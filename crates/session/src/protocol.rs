@@ -74,7 +74,8 @@ pub enum Request {
         /// The way.
         by: Tell,
     },
-    /// Whether the program has its user's attention.
+    /// Whether the program has its user's attention. Of one that has not, other sessions of its user may have the
+    /// promise.
     Foreground {
         /// It has.
         on: bool,
