@@ -69,9 +69,11 @@ enum andante_error {
 	ANDANTE_E_NO_CYCLE = -7,      /* no cycle was begun */
 	ANDANTE_E_NO_SERVICE = -8,    /* there is no service of this number */
 	ANDANTE_E_BAD_PAGE = -9,      /* the daemon's pages are laid out otherwise */
-	ANDANTE_E_INVALID = -10,      /* an argument makes no sense: a size, a role, a NULL */
+	ANDANTE_E_INVALID = -10,      /* an argument makes no sense: a size, a NULL */
 	ANDANTE_E_SYSTEM = -11,	      /* the system has refused something */
 	ANDANTE_E_INTERNAL = -12,     /* a fault of this library */
+	ANDANTE_E_NO_ROLE = -13,      /* there is no such role */
+	ANDANTE_E_NOT_ENDED = -14,    /* the cycle before was not ended; this one has begun */
 	/* The daemon has refused it: */
 	ANDANTE_E_REFUSED = -20,     /* for a reason that this version does not know */
 	ANDANTE_E_BAD_REQUEST = -21, /* it does not understand the request */
@@ -187,8 +189,8 @@ struct andante_notice {
 /*
  * Opens a session and stores it in *session, or NULL if that fails. Andante is sought at
  * $ANDANTE_SOCKET, or /run/andante.sock. Any thread may call it. *wish is not needed any more
- * afterwards. Errors: NO_DAEMON, which is none to tell anybody of; INVALID; LATE; SYSTEM; what the
- * daemon refuses.
+ * afterwards. Errors: NO_DAEMON, which is none to tell anybody of; NO_ROLE; INVALID; LATE; SYSTEM;
+ * what the daemon refuses.
  */
 int andante_open(const struct andante_wish *wish, andante_session **session);
 
@@ -216,9 +218,10 @@ int andante_join(andante_session *session, const struct andante_cycle *cycle,
 int andante_leave(andante_thread *thread);
 
 /*
- * A cycle begins, which is to be done by this instant. If one is in progress, this one takes its
- * place. The thread that has joined alone. Errors: NO_SESSION; FORKED; PAST_DEADLINE: then it has
- * not begun; whoever is late already may leave a cycle out, or give a later deadline.
+ * A cycle begins, which is to be done by this instant. The thread that has joined alone. Errors:
+ * NO_SESSION; FORKED; PAST_DEADLINE: then it has not begun; whoever is late already may leave a
+ * cycle out, or give a later deadline; NOT_ENDED: one was in progress, and this one has begun in
+ * its place.
  */
 int andante_begin(andante_thread *thread, uint64_t deadline_ns);
 

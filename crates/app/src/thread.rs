@@ -76,7 +76,8 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::PastDeadline`]: then it has not begun. Whoever is late already may leave a cycle out, or give
-    /// a later deadline. [`Error::Forked`] in a child of the process that has joined.
+    /// a later deadline. [`Error::NotEnded`], where one is in progress: this one has begun in its place, without
+    /// a guard of its own. [`Error::Forked`] in a child of the process that has joined.
     pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
         self.begin_until(deadline_ns).map(|()| InCycle(self))
     }
@@ -91,11 +92,15 @@ impl Thread {
         if deadline_ns <= now_ns {
             return Err(Error::PastDeadline);
         }
+        let before_ns = page.deadline_ns.load(Relaxed);
         page.deadline_ns.store(deadline_ns, Relaxed);
         page.begun_ns.store(now_ns, Relaxed);
         let cycles = page.cycles.load(Relaxed);
         page.cycles.store(cycles.wrapping_add(1), Release);
-        Ok(())
+        match before_ns {
+            0 => Ok(()),
+            _ => Err(Error::NotEnded),
+        }
     }
 
     /// The cycle is done: what it took is told.

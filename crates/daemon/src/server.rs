@@ -265,7 +265,7 @@ impl<H: Host> Daemon<H> {
         if let Some(request) = sessions::parse(&line) {
             let passed = self.connections[at].take_passed();
             let others = match request {
-                andante_session::Request::Open(_) => self.sessions_of(peer),
+                Ok(andante_session::Request::Open(_)) => self.sessions_of(peer),
                 _ => [0, 0],
             };
             let mut with = Answering {

@@ -11,6 +11,7 @@ mod promised;
 mod sinks;
 mod terms;
 
+use std::borrow::Cow;
 use std::os::fd::{AsFd, OwnedFd};
 
 use andante_sched::contracts::CallError;
@@ -19,6 +20,7 @@ use andante_session::page::SERVICES;
 use andante_session::{
     Answer, Calls, Cycle, Fault, FaultKind, Joined, Opened, Request, Tell, VERSION, Wish,
 };
+use serde::Deserialize;
 
 use self::page::Made;
 use self::promised::Holds;
@@ -103,17 +105,36 @@ pub struct Answering<'a> {
 /// The answer, and what is passed along with it.
 type Answered = Result<(Answer, Option<OwnedFd>), Fault>;
 
-/// Whether the line asks for something of a session.
-pub fn parse(line: &[u8]) -> Option<Request> {
-    serde_json::from_slice(line).ok()
+/// What the line asks for of a session; none: it is about something else.
+pub fn parse(line: &[u8]) -> Option<Result<Request, Fault>> {
+    let error = match serde_json::from_slice(line) {
+        Ok(request) => return Some(Ok(request)),
+        Err(error) => error,
+    };
+    let Op { op } = serde_json::from_slice(line).ok()?;
+    Request::OPS.contains(&op.as_ref()).then(|| {
+        let message = format!("the request `{op}` is not understood: {error}");
+        Err(fault(FaultKind::BadRequest, message))
+    })
+}
+
+/// Of a line that is not understood otherwise.
+#[derive(Deserialize)]
+struct Op<'a> {
+    #[serde(borrow)]
+    op: Cow<'a, str>,
 }
 
 /// Answers a request of the connection that has, or opens, this session.
 pub fn answer(
     session: &mut Option<Session>,
-    request: Request,
+    request: Result<Request, Fault>,
     with: &mut Answering<'_>,
 ) -> (Answer, Option<OwnedFd>) {
+    let request = match request {
+        Ok(request) => request,
+        Err(fault) => return (Answer::Error(fault), None),
+    };
     let answered = match (session.as_mut(), request) {
         (None, Request::Open(wish)) => open(wish, with).map(|opened| {
             let number = opened.number;
@@ -284,20 +305,14 @@ impl Session {
         }
         let found = with.host.thread_of(with.peer.pid, seen);
         let Some(thread) = found.and_then(|tid| with.host.thread(tid)) else {
-            let (kind, message) = match with.host.thread(seen) {
-                Some(other) => (
-                    FaultKind::NotYours,
-                    format!(
-                        "{seen} is a thread of process {}, not of the one that has opened this session",
-                        other.pid
-                    ),
-                ),
-                None => (
-                    FaultKind::NoThread,
-                    format!("there is no thread {seen}: give what gettid() returns"),
-                ),
-            };
-            return Err(fault(kind, message));
+            let user = with.peer.caller.uid;
+            return Err(match with.host.thread(seen) {
+                Some(other) => not_yours(&other, user),
+                None => {
+                    let message = format!("there is no thread {seen}: give what gettid() returns");
+                    fault(FaultKind::NoThread, message)
+                }
+            });
         };
         if thread.realtime {
             let message = format!(
@@ -454,6 +469,22 @@ impl Session {
         }
         self.withdraw(books, host, kernel, peer);
     }
+}
+
+/// Only a program itself says what its threads do.
+fn not_yours(thread: &Thread, user: u32) -> Fault {
+    let Thread { tid, pid, .. } = thread;
+    if thread.uids[0] != user {
+        let message = format!(
+            "{tid} is a thread of another user's: nobody says what others' threads do; let that user's program \
+             open a session"
+        );
+        return fault(FaultKind::NotPermitted, message);
+    }
+    let message = format!(
+        "{tid} is a thread of process {pid}, not of the one that has opened this session: open one in that process"
+    );
+    fault(FaultKind::NotYours, message)
 }
 
 /// The socket, or the eventfd, that the request is about.

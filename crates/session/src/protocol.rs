@@ -89,6 +89,22 @@ pub enum Request {
     Withdraw,
 }
 
+impl Request {
+    /// What is asked for in them all.
+    pub const OPS: [&str; 10] = [
+        "open",
+        "join",
+        "leave",
+        "look",
+        "subscribe",
+        "unsubscribe",
+        "tell",
+        "foreground",
+        "promise",
+        "withdraw",
+    ];
+}
+
 /// Ways to tell a thread that it has an event (`page.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -389,6 +405,20 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&join).unwrap(),
             r#"{"op":"join","thread":4711}"#
+        );
+    }
+
+    #[test]
+    fn nothing_else_can_be_asked_for() {
+        let unknown = |op: &str| {
+            let parsed = serde_json::from_str::<Request>(&format!("{{\"op\":\"{op}\"}}"));
+            parsed.is_err_and(|error| error.to_string().starts_with("unknown variant"))
+        };
+        assert!(!Request::OPS.into_iter().any(unknown));
+        let parsed = serde_json::from_str::<Request>("{\"op\":\"dance\"}").unwrap_err();
+        assert_eq!(
+            parsed.to_string().matches('`').count(),
+            2 * (1 + Request::OPS.len())
         );
     }
 

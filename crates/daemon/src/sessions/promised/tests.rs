@@ -63,7 +63,7 @@ impl Programs {
             passed: None,
             others: [0; 2],
         };
-        let answer = answer(session, request, &mut with).0;
+        let answer = answer(session, Ok(request), &mut with).0;
         assert!(!matches!(answer, Answer::Error(_)), "{answer:?}");
         answer
     }
