@@ -474,7 +474,7 @@ impl Session {
 /// Only a program itself says what its threads do.
 fn not_yours(thread: &Thread, user: u32) -> Fault {
     let Thread { tid, pid, .. } = thread;
-    if thread.uids[0] != user {
+    if !thread.uids.contains(&user) {
         let message = format!(
             "{tid} is a thread of another user's: nobody says what others' threads do; let that user's program \
              open a session"

@@ -18,7 +18,7 @@ fn sessions_need_no_privilege_and_leave_nothing_behind() {
     );
     assert!(user.contains("\"offer\""), "{user}");
     let strange = &report["strange"][0];
-    for kind in ["not_yours", "no_thread", "no_session"] {
+    for kind in ["not_permitted", "no_thread", "no_session"] {
         assert!(strange.contains(&format!("\"{kind}\"")), "{strange}");
     }
     assert_eq!(report["many"], ["2000"]);
