@@ -89,7 +89,7 @@ enum andante_error {
 	ANDANTE_E_FAILED = -31	       /* the kernel did not do what it was told */
 };
 
-/* The sort of program. They differ in what a promise for them is like. */
+/* The sort of program. It is shown to people; how threads are served goes by their cycles. */
 enum andante_role {
 	ANDANTE_ROLE_AUDIO = 1,	     /* sound: a period that is late is heard at once */
 	ANDANTE_ROLE_GAME = 2,	     /* frames at an even pace, and answers to its player */
@@ -233,7 +233,8 @@ int andante_end(andante_thread *thread);
 
 /*
  * The time that the last cycle took, where the program knows better than from its beginning to its
- * end: after andante_end. The thread that has joined alone. Errors: NO_SESSION; FORKED.
+ * end: after andante_end. It stands in the page; the scheduler goes by the CPU time that it sees
+ * itself. The thread that has joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_report(andante_thread *thread, uint64_t worked_ns);
 

@@ -274,6 +274,27 @@ fn what_is_installed_is_found() {
 }
 
 #[test]
+fn manual_pages_leave_nothing_out() {
+    let read = |name: &str| std::fs::read_to_string(common::here().join(name)).unwrap();
+    let header = read("include/andante.h");
+    let page = read("man/andante_session.3") + &read("man/libandante.7");
+    let words = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut named: Vec<&str> = words
+        .filter(|word| word.starts_with("andante_") || word.starts_with("ANDANTE_"))
+        .filter(|word| !word.ends_with("_E_") && !word.starts_with("ANDANTE_SERVICES"))
+        // Structures' and enumerations' names, the length of texts, and the guard.
+        .filter(|word| !header.contains(&format!("struct {word}")))
+        .filter(|word| !header.contains(&format!("enum {word}")))
+        .filter(|word| !word.ends_with("_BYTES") && *word != "ANDANTE_H")
+        .collect();
+    named.sort_unstable();
+    named.dedup();
+    assert!(named.len() > 26 + 30, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|word| !page.contains(**word)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn manual_pages_have_no_mistakes() {
     if !has("man") {
         return;

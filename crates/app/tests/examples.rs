@@ -8,6 +8,9 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
+
+use andante_daemon::{Client, Reply, Request};
 
 use common::{Served, Workshop, has, here, passes, source};
 
@@ -131,4 +134,46 @@ fn examples_compile_where_their_libraries_are() {
         all.extend(flags.iter().map(String::as_str));
         workshop.compile("gcc", &example(name), &all);
     }
+}
+
+/// Runs a program that goes on until it is ended, and ends it after a while.
+fn for_a_while(program: &Path, socket: &Path, library: &Path) -> String {
+    let arguments = ["--preserve-status", "--signal=TERM", "2"];
+    let arguments = arguments.into_iter().chain(program.to_str());
+    let environment = [
+        ("LD_LIBRARY_PATH", library.to_str().unwrap()),
+        ("SDL_VIDEODRIVER", "dummy"),
+    ];
+    let arguments: Vec<&str> = arguments.collect();
+    passes(Path::new("timeout"), &arguments, socket, &environment)
+}
+
+#[test]
+fn the_window_of_sdl_is_in_a_session_as_long_as_it_is_there() {
+    let Some(flags) = flags_of("sdl2") else {
+        eprintln!("skipped: sdl2 is not installed");
+        return;
+    };
+    let workshop = Workshop::new();
+    let mut all = vec!["-std=gnu99", "-ldl"];
+    all.extend(flags.iter().map(String::as_str));
+    let program = workshop.compile("gcc", &example("frame_loop_sdl.c"), &all);
+    let served = Served::new();
+    let socket = served.socket.clone();
+    let window = thread::spawn(move || for_a_while(&program, &socket, workshop.folder()));
+    let mut seen = Vec::new();
+    while !window.is_finished() {
+        let mut client = Client::connect(&served.socket).unwrap();
+        if let Ok(Reply::Contracts(list)) = client.request(&Request::List) {
+            seen.extend(list.sessions);
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    window.join().unwrap();
+    assert!(
+        seen.iter()
+            .any(|one| one.role == "game" && one.threads == 1),
+        "{seen:?}"
+    );
+    assert!(served.end().declared.is_empty());
 }

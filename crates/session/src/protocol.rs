@@ -144,7 +144,7 @@ impl Wish {
     }
 }
 
-/// Sorts of programs. They differ in what a promise for them is like, where the program does not say.
+/// Sorts of programs. It is shown to people; how threads are served goes by their cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

@@ -74,7 +74,8 @@ struct andante_page {
 	/* Written by the thread itself: the cycle in progress. */
 	__u64 deadline_ns; /* when it is due; 0: between two cycles */
 	__u64 begun_ns;	   /* when it began; 0: not said */
-	__u64 worked_ns;   /* what the last cycle took, as the program measured it; 0: not said */
+	__u64 worked_ns;   /* what the last cycle took, by the program, not by CPU time; 0: not said
+			    */
 	__u32 cycles;	   /* that have begun; changes after the three fields above */
 	__u32 surges;	   /* times that more work than before was announced */
 	__u32 calls_for;   /* sink of the thread that its next general call is for */
