@@ -239,8 +239,9 @@ int andante_end(andante_thread *thread);
 int andante_report(andante_thread *thread, uint64_t worked_ns);
 
 /*
- * The next cycles take more work than those before. The thread that has joined alone. Errors:
- * NO_SESSION; FORKED.
+ * The next cycles take more work than those before: the longest of late counts as twice as long,
+ * from the next one on that begins with a wake-up, until others have been seen. The thread that has
+ * joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_surge(andante_thread *thread);
 

@@ -29,3 +29,18 @@ fn sessions_need_no_privilege_and_leave_nothing_behind() {
     assert_eq!(report["state"], ["enabled"]);
     assert_eq!(report["outlived"], ["told back"]);
 }
+
+/// On one CPU: the first frame that takes more than three times as long as those before comes before another program's
+/// if that was announced, and is done when it is due (12 ms); otherwise the other comes in between.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn sessions_that_announce_a_surge_have_room_for_it() {
+    let report = super::in_charge("surge", &[], 1);
+    let longest: Vec<f64> = report["longest"][0]
+        .split_whitespace()
+        .map(|number| number.parse().unwrap())
+        .collect();
+    println!("unannounced, announced [us]: {longest:?}");
+    assert!(longest[1] <= 12_000.0, "{longest:?}");
+    assert!(longest[1] < longest[0], "{longest:?}");
+}
