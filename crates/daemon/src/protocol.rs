@@ -228,8 +228,8 @@ pub struct SessionSeen {
     pub role: String,
     /// Threads that take part.
     pub threads: u32,
-    /// Whether it says that it has its user's attention.
-    pub foreground: bool,
+    /// Whether it has its user's attention, if it has said so or that it has not.
+    pub foreground: Option<bool>,
     /// The contract that it holds.
     pub promised: Option<String>,
 }

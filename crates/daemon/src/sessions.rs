@@ -305,9 +305,12 @@ impl Session {
         }
         let found = with.host.thread_of(with.peer.pid, seen);
         let Some(thread) = found.and_then(|tid| with.host.thread(tid)) else {
-            let user = with.peer.caller.uid;
-            return Err(match with.host.thread(seen) {
-                Some(other) => not_yours(&other, user),
+            let Peer { caller, pid } = with.peer;
+            // In a container the number means another thread, or none.
+            let means_ours = with.host.thread_of(pid, pid) == Some(pid);
+            let other = with.host.thread(seen).filter(|_| means_ours);
+            return Err(match other {
+                Some(other) => not_yours(&other, caller.uid),
                 None => {
                     let message = format!("there is no thread {seen}: give what gettid() returns");
                     fault(FaultKind::NoThread, message)
@@ -447,7 +450,7 @@ impl Session {
             name: self.wish.name.clone(),
             role: self.wish.role.name().to_owned(),
             threads: self.members.len() as u32,
-            foreground: self.foreground == Some(true),
+            foreground: self.foreground,
             promised: self.promised.as_ref().map(|held| held.name.clone()),
         }
     }

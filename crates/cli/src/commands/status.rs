@@ -185,7 +185,12 @@ fn in_session(sessions: &[SessionSeen]) -> String {
             1 => "1 thread".to_owned(),
             threads => format!("{threads} threads"),
         };
-        format!("{name}, {}, {threads}", session.role)
+        let place = match session.foreground {
+            Some(true) => ", in front",
+            Some(false) => ", not in front",
+            None => "",
+        };
+        format!("{name}, {}, {threads}{place}", session.role)
     };
     let first: Vec<_> = sessions.iter().take(SESSIONS_NAMED).map(named).collect();
     let more = match sessions.len().saturating_sub(SESSIONS_NAMED) {

@@ -12,6 +12,7 @@
  *                                  then; says how often the scheduler has looked
  *      session outlives SECONDS    holds a promise when the daemon is killed, and for so long asks the
  *                                  next one for another; says `told back` in the end
+ *      session contained           opens one from a pid namespace of its own, and prints the answers
  *      session surge COUNT         so many scenes twice, the frames of which take 2 ms and then one 7,
  *                                  beside another program in a session; says how long such a one took
  *                                  at most, if that was not announced and if it was [us]
@@ -20,6 +21,7 @@
 #include "client.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -190,6 +192,30 @@ static int outlives(int seconds)
 	return 0;
 }
 
+/* In there the thread has the number 1, and says so. */
+static int contained(void)
+{
+	int socket, thread;
+	char answer[4096];
+	pid_t child;
+
+	if (unshare(CLONE_NEWPID) < 0)
+		fails("unshare");
+	child = fork();
+	if (child)
+		return waitpid(child, NULL, 0) < 0;
+	thread = (int)syscall(SYS_gettid);
+	socket = connected();
+	says(socket, OPEN, answer, sizeof answer);
+	joined(socket)->cycles = 1;
+	says(socket, PROMISE, answer, sizeof answer);
+	printf("%d %s", thread, answer);
+	fflush(stdout);
+	says(socket, "{\"op\":\"join\",\"thread\":2}\n", answer, sizeof answer);
+	fputs(answer, stdout);
+	return 0;
+}
+
 static void works(uint64_t ns)
 {
 	struct timespec used;
@@ -274,6 +300,8 @@ int main(int argc, char **argv)
 		return nonsense(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "outlives"))
 		return outlives(atoi(argv[2]));
+	if (argc == 2 && !strcmp(argv[1], "contained"))
+		return contained();
 	if (argc == 3 && !strcmp(argv[1], "surge"))
 		return surges(atoi(argv[2]));
 	return 2;

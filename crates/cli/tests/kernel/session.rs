@@ -2,7 +2,7 @@
 
 use super::{in_charge_told, number};
 
-/// On four CPUs: what an ordinary user is told, two thousand sessions at a time, programs that are killed in
+/// On four CPUs: what an ordinary user is told, one in a container, two thousand sessions at a time, programs that are killed in
 /// one, a thousand of them or `ANDANTE_KILLS`, and one that writes anything into the memory that it shares with
 /// the scheduler.
 #[test]
@@ -21,6 +21,10 @@ fn sessions_need_no_privilege_and_leave_nothing_behind() {
     for kind in ["not_permitted", "no_thread", "no_session"] {
         assert!(strange.contains(&format!("\"{kind}\"")), "{strange}");
     }
+    // Of its own number 1, and of no other that is there outside.
+    let contained = &report["contained"][0];
+    assert!(contained.starts_with("0 1 {\"granted\""), "{contained}");
+    assert!(contained.contains("\"no_thread\""), "{contained}");
     assert_eq!(report["many"], ["2000"]);
     assert_eq!(report["kills"], [kills]);
     assert!(number(&report, "nonsense") > 100.0, "{report:?}");
