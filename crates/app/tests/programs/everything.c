@@ -240,7 +240,6 @@ int main(int argc, char **argv)
 	pthread_t other[2];
 	int i;
 
-	(void)argv;
 	nulls();
 	CHECK(andante_last_message()[0] == '\0');
 	if (argc > 1) { /* nobody listens, or there is no library */
@@ -249,6 +248,9 @@ int main(int argc, char **argv)
 		wish.role = ANDANTE_ROLE_AUDIO;
 		session = (andante_session *)&wish;
 		RETURNS(ANDANTE_E_NO_DAEMON, andante_open(&wish, &session));
+		CHECK(strstr(andante_last_message(),
+			     strcmp(argv[1], "absent") == 0 ? "not installed" : "nobody listens") !=
+		      NULL);
 		CHECK(session == NULL && andante_now_ns() > 0);
 		return 0;
 	}
