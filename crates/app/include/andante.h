@@ -226,15 +226,15 @@ int andante_leave(andante_thread *thread);
 int andante_begin(andante_thread *thread, uint64_t deadline_ns);
 
 /*
- * The cycle is done; what it took is told. The thread that has joined alone. Errors: NO_SESSION;
- * FORKED; NO_CYCLE.
+ * The cycle is done; what it took is told, and whether it is late. The thread that has joined
+ * alone. Errors: NO_SESSION; FORKED; NO_CYCLE.
  */
 int andante_end(andante_thread *thread);
 
 /*
  * The time that the last cycle took, where the program knows better than from its beginning to its
- * end: after andante_end. It stands in the page; the scheduler goes by the CPU time that it sees
- * itself. The thread that has joined alone. Errors: NO_SESSION; FORKED.
+ * end: after andante_end. It is shown by `andante status`; the scheduler goes by the CPU time that
+ * it sees itself. The thread that has joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_report(andante_thread *thread, uint64_t worked_ns);
 

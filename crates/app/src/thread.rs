@@ -103,18 +103,23 @@ impl Thread {
         }
     }
 
-    /// The cycle is done: what it took is told.
+    /// The cycle is done: what it took is told, and whether it is late.
     ///
     /// # Errors
     /// [`Error::NoCycle`]; [`Error::Forked`].
     pub fn end(&self) -> Result<(), Error> {
         let page = self.page.page()?;
-        if page.deadline_ns.load(Relaxed) == 0 {
+        let deadline_ns = page.deadline_ns.load(Relaxed);
+        if deadline_ns == 0 {
             return Err(Error::NoCycle);
         }
-        let begun_ns = page.begun_ns.load(Relaxed);
-        let worked_ns = now_ns().saturating_sub(begun_ns);
-        page.worked_ns.store(worked_ns, Relaxed);
+        let (begun_ns, now_ns) = (page.begun_ns.load(Relaxed), now_ns());
+        page.worked_ns
+            .store(now_ns.saturating_sub(begun_ns), Relaxed);
+        if now_ns > deadline_ns {
+            let late = page.late.load(Relaxed);
+            page.late.store(late.wrapping_add(1), Relaxed);
+        }
         page.deadline_ns.store(0, Release);
         Ok(())
     }

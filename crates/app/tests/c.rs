@@ -45,6 +45,7 @@ fn the_published_page_is_ours() {
         ("surges", offset_of!(Page, surges)),
         ("calls_for", offset_of!(Page, calls_for)),
         ("calls_ns", offset_of!(Page, calls_ns)),
+        ("late", offset_of!(Page, late)),
         ("events", offset_of!(Page, events)),
         ("delivered", offset_of!(Page, delivered)),
         ("read_ns", offset_of!(Page, read_ns)),

@@ -7,8 +7,10 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::Duration;
 
 use andante::{Cycle, Error, Promised, Role, SERVICES, Session, Tell, Terms, Wish, in_ns};
+use andante_daemon::{Client, Reply, Request};
 use andante_session::FaultKind;
 
 use common::{Served, until};
@@ -42,6 +44,13 @@ fn cycles(thread: &andante::Thread) {
     assert!(matches!(thread.end(), Err(Error::NoCycle)));
     thread.report(1_000_000).unwrap();
     thread.surge().unwrap();
+}
+
+fn late(thread: &andante::Thread) {
+    let cycle = thread.begin(in_ns(1_000_000)).unwrap();
+    thread::sleep(Duration::from_millis(2));
+    drop(cycle);
+    thread.report(7_000_000).unwrap();
 }
 
 fn events(thread: &andante::Thread) {
@@ -114,6 +123,14 @@ fn a_program_in_rust_says_all_that_there_is_to_say() {
     let newer = Session::open(newer).unwrap_err();
     assert_eq!(newer.kind(), Some(FaultKind::Version));
     assert!(newer.to_string().contains("install"), "{newer}");
+    late(&joined);
+    let mut client = Client::connect(&served.socket).unwrap();
+    let Ok(Reply::Contracts(list)) = client.request(&Request::List) else {
+        panic!("the daemon does not answer");
+    };
+    let seen = list.sessions[0].cycles.unwrap();
+    // Of the cycles of the thread that joined first; a report is what the program says.
+    assert_eq!((seen.begun, seen.late, seen.worked_ns), (3, 1, 7_000_000));
     // The session lasts as long as its thread does.
     drop(session);
     cycles(&joined);

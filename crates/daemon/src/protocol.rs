@@ -232,6 +232,19 @@ pub struct SessionSeen {
     pub foreground: Option<bool>,
     /// The contract that it holds.
     pub promised: Option<String>,
+    /// What one of its threads says of its cycles; none: none takes part, or says anything.
+    pub cycles: Option<CyclesSeen>,
+}
+
+/// Cycles of a thread, by its own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CyclesSeen {
+    /// That have begun.
+    pub begun: u32,
+    /// That have ended after their deadline.
+    pub late: u32,
+    /// What the last one took [ns].
+    pub worked_ns: u64,
 }
 
 /// What contracts share.

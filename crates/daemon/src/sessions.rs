@@ -13,12 +13,13 @@ mod terms;
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
 
 use andante_sched::contracts::CallError;
 use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
-    Answer, Calls, Cycle, Fault, FaultKind, Joined, Opened, Request, Tell, VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Joined, Mapped, Opened, Request, Tell, VERSION, Wish,
 };
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ pub use self::sinks::Sinks;
 use crate::books::Books;
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
-use crate::protocol::SessionSeen;
+use crate::protocol::{CyclesSeen, SessionSeen};
 use crate::server::Peer;
 
 /// Threads of a session: as many as somebody without privilege may reserve for.
@@ -85,6 +86,8 @@ pub struct Session {
     /// A socket has been a source of it.
     subscribed: bool,
     promised: Option<Holds>,
+    /// The thread whose cycles are shown, and its page: the first to join while there was none.
+    shown: Option<(u32, Mapped)>,
 }
 
 /// What a request is answered with.
@@ -202,6 +205,7 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         foreground: None,
         subscribed: false,
         promised: None,
+        shown: None,
     })
 }
 
@@ -258,6 +262,11 @@ impl Session {
                 .takes_part(with.kernel, with.peer.caller, &held.name, thread.tid);
         }
         self.joined = number;
+        let (fd, page) = page.into_parts();
+        // Of the other threads none is mapped here any more: there may be as many as the kernel maps at most.
+        if self.shown.is_none() {
+            self.shown = Some((number, page));
+        }
         self.members.push(Member {
             number,
             tid: thread.tid,
@@ -266,7 +275,7 @@ impl Session {
             told: false,
         });
         let joined = Answer::Joined(Joined { thread: number });
-        Ok((joined, Some(page.into_fd())))
+        Ok((joined, Some(fd)))
     }
 
     /// The kernel is told of a thread that joins, as this number of the session and this sink; its page. The
@@ -414,7 +423,8 @@ impl Session {
 
     /// A thread takes part no more. Of one that has ended the kernel knows nothing any more, and its number may
     /// be another thread's.
-    fn lets_go(&self, member: &Member, with: &mut Answering<'_>) {
+    fn lets_go(&mut self, member: &Member, with: &mut Answering<'_>) {
+        self.shown.take_if(|(number, _)| *number == member.number);
         let (caller, tid) = (with.peer.caller, member.tid);
         let promised = self.promised.as_ref().map(|held| &held.name);
         let is_there = member.is_there(with.host);
@@ -452,6 +462,11 @@ impl Session {
             threads: self.members.len() as u32,
             foreground: self.foreground,
             promised: self.promised.as_ref().map(|held| held.name.clone()),
+            cycles: self.shown.as_ref().map(|(_, page)| CyclesSeen {
+                begun: page.cycles.load(Relaxed),
+                late: page.late.load(Relaxed),
+                worked_ns: page.worked_ns.load(Relaxed),
+            }),
         }
     }
 
