@@ -69,9 +69,11 @@ enum andante_error {
 	ANDANTE_E_NO_CYCLE = -7,      /* no cycle was begun */
 	ANDANTE_E_NO_SERVICE = -8,    /* there is no service of this number */
 	ANDANTE_E_BAD_PAGE = -9,      /* the daemon's pages are laid out otherwise */
-	ANDANTE_E_INVALID = -10,      /* an argument makes no sense: a size, a role, a NULL */
+	ANDANTE_E_INVALID = -10,      /* an argument makes no sense: a size, a NULL */
 	ANDANTE_E_SYSTEM = -11,	      /* the system has refused something */
 	ANDANTE_E_INTERNAL = -12,     /* a fault of this library */
+	ANDANTE_E_NO_ROLE = -13,      /* there is no such role */
+	ANDANTE_E_NOT_ENDED = -14,    /* the cycle before was not ended; this one has begun */
 	/* The daemon has refused it: */
 	ANDANTE_E_REFUSED = -20,     /* for a reason that this version does not know */
 	ANDANTE_E_BAD_REQUEST = -21, /* it does not understand the request */
@@ -87,7 +89,7 @@ enum andante_error {
 	ANDANTE_E_FAILED = -31	       /* the kernel did not do what it was told */
 };
 
-/* The sort of program. They differ in what a promise for them is like. */
+/* The sort of program. It is shown to people; how threads are served goes by their cycles. */
 enum andante_role {
 	ANDANTE_ROLE_AUDIO = 1,	     /* sound: a period that is late is heard at once */
 	ANDANTE_ROLE_GAME = 2,	     /* frames at an even pace, and answers to its player */
@@ -172,7 +174,7 @@ struct andante_answer {
 /* News of a promise. */
 enum andante_notice_kind {
 	ANDANTE_NOTICE_NONE = 0,      /* nothing new */
-	ANDANTE_NOTICE_WEAKENED = 1,  /* it is promised less firmly from now on */
+	ANDANTE_NOTICE_WEAKENED = 1,  /* it is promised less firmly: its CPU has left, say */
 	ANDANTE_NOTICE_EXHAUSTED = 2, /* the budget was used up before the work was done */
 	ANDANTE_NOTICE_ENDED = 3      /* it is no more; the session goes on without */
 };
@@ -187,8 +189,8 @@ struct andante_notice {
 /*
  * Opens a session and stores it in *session, or NULL if that fails. Andante is sought at
  * $ANDANTE_SOCKET, or /run/andante.sock. Any thread may call it. *wish is not needed any more
- * afterwards. Errors: NO_DAEMON, which is none to tell anybody of; INVALID; LATE; SYSTEM; what the
- * daemon refuses.
+ * afterwards. Errors: NO_DAEMON, which is none to tell anybody of; NO_ROLE; INVALID; LATE; SYSTEM;
+ * what the daemon refuses.
  */
 int andante_open(const struct andante_wish *wish, andante_session **session);
 
@@ -216,28 +218,30 @@ int andante_join(andante_session *session, const struct andante_cycle *cycle,
 int andante_leave(andante_thread *thread);
 
 /*
- * A cycle begins, which is to be done by this instant. If one is in progress, this one takes its
- * place. The thread that has joined alone. Errors: NO_SESSION; FORKED; PAST_DEADLINE: then the
- * scheduler is told that a cycle begins, and of no deadline, and there is none to end; whoever is
- * late already may leave a cycle out, or give a later deadline.
+ * A cycle begins, which is to be done by this instant. The thread that has joined alone. Errors:
+ * NO_SESSION; FORKED; PAST_DEADLINE: then the scheduler is told that a cycle begins, and of no
+ * deadline, and there is none to end; whoever is late already may leave a cycle out, or give a
+ * later deadline; NOT_ENDED: one was in progress, and this one has begun in its place.
  */
 int andante_begin(andante_thread *thread, uint64_t deadline_ns);
 
 /*
- * The cycle is done; what it took is told. The thread that has joined alone. Errors: NO_SESSION;
- * FORKED; NO_CYCLE.
+ * The cycle is done; what it took is told, and whether it is late. The thread that has joined
+ * alone. Errors: NO_SESSION; FORKED; NO_CYCLE.
  */
 int andante_end(andante_thread *thread);
 
 /*
  * The time that the last cycle took, where the program knows better than from its beginning to its
- * end: after andante_end. The thread that has joined alone. Errors: NO_SESSION; FORKED.
+ * end: after andante_end. It is shown by `andante status`; the scheduler goes by the CPU time that
+ * it sees itself. The thread that has joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_report(andante_thread *thread, uint64_t worked_ns);
 
 /*
- * The next cycles take more work than those before. The thread that has joined alone. Errors:
- * NO_SESSION; FORKED.
+ * The next cycles take more work than those before: the longest of late counts as twice as long,
+ * from the next one on that begins with a wake-up, until others have been seen. The thread that has
+ * joined alone. Errors: NO_SESSION; FORKED.
  */
 int andante_surge(andante_thread *thread);
 
@@ -317,8 +321,12 @@ int andante_told(andante_thread *thread);
 int andante_pending(andante_thread *thread, uint32_t service);
 
 /*
- * Whether the program has its user's attention: 0 or 1. Any thread. Errors: NO_SESSION; LOST;
- * LATE; FORKED.
+ * Whether the program has its user's attention, is in front: 0 or 1. What may be promised to a
+ * user's sessions is for those in front, and for those that never say. One that says 0 keeps its
+ * promise until another session of its user asks for what could not be promised otherwise; then it
+ * gets a notice, ENDED, and may ask again when it is in front. Until it is, it is promised
+ * something new only while the sessions of its user hold no more than `andante reserve` would
+ * grant that user. Any thread. Errors: NO_SESSION; LOST; LATE; FORKED.
  */
 int andante_foreground(andante_session *session, int on);
 

@@ -32,10 +32,10 @@ TELL_FD, TELL_NOT = -1, 0
 #: Kinds of events, numbered from 0 on, of each of which one may be pending for a thread.
 SERVICES = 4
 
-NO_DAEMON, PAST_DEADLINE, NO_CYCLE = -2, -6, -7
-# The program's own mistakes, as andante.h numbers them: forked, no service, invalid, bad terms, no thread, not yours,
-# taken. All others are the machine's state.
-_MISTAKES = frozenset((-5, -8, -10, -23, -24, -25, -26))
+NO_DAEMON, PAST_DEADLINE, NO_CYCLE, NOT_ENDED = -2, -6, -7, -14
+# The program's own mistakes, as andante.h numbers them: forked, no service, invalid, no role, bad terms, no thread, not
+# yours, taken. All others are the machine's state.
+_MISTAKES = frozenset((-5, -8, -10, -13, -23, -24, -25, -26))
 NAME_BYTES, REASON_BYTES = 128, 512
 
 #: What one thread does: each in ns, 0 where it is not said.
@@ -210,7 +210,7 @@ class Session(_Handle):
         return Thread(handle.value)
 
     def foreground(self, on):
-        """Whether the program has its user's attention."""
+        """Whether the program has its user's attention. If not, its promise may go to another session of its user's."""
         self._ask("foreground", bool(on))
 
     def promise(self, terms):
@@ -248,8 +248,11 @@ class Thread(_Handle):
         self._handle = handle
 
     def begin(self, deadline_ns):
-        """A cycle begins, which is to be done by then. Returns False if that has passed: it has not begun."""
-        return self._ask("begin", deadline_ns) == 0
+        """A cycle begins, which is to be done by then. Returns False if that has passed: it has not begun.
+
+        One that was in progress was not ended, which `error` says: this one has begun in its place.
+        """
+        return self._ask("begin", deadline_ns) in (0, NOT_ENDED)
 
     def end(self):
         """The cycle is done. Returns False if none was begun."""

@@ -28,6 +28,11 @@ pub enum Error {
     /// A cycle is ended that was not begun.
     #[error("no cycle was begun: call begin() first")]
     NoCycle,
+    /// A cycle begins while one is in progress. The new one has begun nevertheless.
+    #[error(
+        "the cycle before was not ended, and this one has begun in its place: call end() when one is done"
+    )]
+    NotEnded,
     /// There is no such service.
     #[error("there is no service {0}: they are numbered from 0 to {max}", max = andante_session::page::SERVICES - 1)]
     NoService(usize),

@@ -108,7 +108,9 @@ impl Session {
         self.shared.call
     }
 
-    /// Whether the program has its user's attention.
+    /// Whether the program has its user's attention, is in front. What may be promised to a user's sessions is for
+    /// those in front, and for those that never say: one that is not keeps its promise until another of its user's
+    /// asks for what could not be promised otherwise.
     ///
     /// # Errors
     /// [`Error::Lost`].

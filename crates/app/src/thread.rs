@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use andante_session::Request;
-use andante_session::page::SERVICES;
+use andante_session::page::{Page, SERVICES};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::call::{self, Call};
@@ -75,9 +75,10 @@ impl Thread {
     /// A cycle begins, which is to be done by then [ns of CLOCK_MONOTONIC].
     ///
     /// # Errors
-    /// [`Error::PastDeadline`]: then the scheduler is told that a cycle begins, and of no deadline; there is none to
-    /// end. Whoever is late already may leave a cycle out, or give a later deadline. [`Error::Forked`] in a child of
-    /// the process that has joined.
+    /// [`Error::PastDeadline`]: then the scheduler is told that a cycle begins, and of no deadline; it counts as late,
+    /// and there is none to end. Whoever is late already may leave a cycle out, or give a later deadline.
+    /// [`Error::NotEnded`], where one is in progress: this one has begun in its place, without a guard of its own.
+    /// [`Error::Forked`] in a child of the process that has joined.
     pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
         self.begin_until(deadline_ns).map(|()| InCycle(self))
     }
@@ -90,6 +91,7 @@ impl Thread {
         let page = self.page.page()?;
         let now_ns = now_ns();
         let late = deadline_ns <= now_ns;
+        let before_ns = page.deadline_ns.load(Relaxed);
         page.deadline_ns
             .store(if late { 0 } else { deadline_ns }, Relaxed);
         page.begun_ns.store(now_ns, Relaxed);
@@ -97,24 +99,32 @@ impl Thread {
         // end.
         let cycles = page.cycles.load(Relaxed);
         page.cycles.store(cycles.wrapping_add(1), Release);
-        match late {
-            true => Err(Error::PastDeadline),
-            false => Ok(()),
+        if late {
+            count_late(page);
+            return Err(Error::PastDeadline);
+        }
+        match before_ns {
+            0 => Ok(()),
+            _ => Err(Error::NotEnded),
         }
     }
 
-    /// The cycle is done: what it took is told.
+    /// The cycle is done: what it took is told, and whether it is late.
     ///
     /// # Errors
     /// [`Error::NoCycle`]; [`Error::Forked`].
     pub fn end(&self) -> Result<(), Error> {
         let page = self.page.page()?;
-        if page.deadline_ns.load(Relaxed) == 0 {
+        let deadline_ns = page.deadline_ns.load(Relaxed);
+        if deadline_ns == 0 {
             return Err(Error::NoCycle);
         }
-        let begun_ns = page.begun_ns.load(Relaxed);
-        let worked_ns = now_ns().saturating_sub(begun_ns);
-        page.worked_ns.store(worked_ns, Relaxed);
+        let (begun_ns, now_ns) = (page.begun_ns.load(Relaxed), now_ns());
+        page.worked_ns
+            .store(now_ns.saturating_sub(begun_ns), Relaxed);
+        if now_ns > deadline_ns {
+            count_late(page);
+        }
         page.deadline_ns.store(0, Release);
         Ok(())
     }
@@ -301,4 +311,10 @@ impl Sink {
         let session = self.session.upgrade().ok_or(Error::Lost)?;
         session.call_for(self.thread, sink, deliver_ns)
     }
+}
+
+/// One more cycle that is not done in time.
+fn count_late(page: &Page) {
+    let late = page.late.load(Relaxed);
+    page.late.store(late.wrapping_add(1), Relaxed);
 }

@@ -45,6 +45,7 @@ fn the_published_page_is_ours() {
         ("surges", offset_of!(Page, surges)),
         ("calls_for", offset_of!(Page, calls_for)),
         ("calls_ns", offset_of!(Page, calls_ns)),
+        ("late", offset_of!(Page, late)),
         ("events", offset_of!(Page, events)),
         ("delivered", offset_of!(Page, delivered)),
         ("read_ns", offset_of!(Page, read_ns)),
@@ -182,7 +183,7 @@ fn the_guide_s_code_compiles() {
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap())
         .collect();
-    assert_eq!(code.len(), 5);
+    assert_eq!(code.len(), 6);
     let outline = format!(
         "#include <andante.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
          void take_all_of(int service);\nint wait_for_frame(void);\nvoid draw(void);\nvoid frames(void);\n\
@@ -193,9 +194,9 @@ fn the_guide_s_code_compiles() {
          void frames(void)\n{{\n{}}}\n\
          void others(andante_session *session, andante_thread *thread, andante_sink *sink,\n\
          pthread_cond_t there_is_work, int socket, unsigned frame_bytes)\n\
-         {{\n{}{}{{{}}}\n{{{}}}\n}}\n\
+         {{\n{}{}{{{}}}\n{{{}}}\n{{{}}}\n}}\n\
          int main(void)\n{{\n\tframes();\n\treturn 0;\n}}\n",
-        code[0], code[1], code[2], code[3], code[4]
+        code[0], code[1], code[2], code[3], code[4], code[5]
     );
     let source = workshop.folder().join("guide.c");
     std::fs::write(&source, outline).unwrap();
@@ -271,6 +272,27 @@ fn what_is_installed_is_found() {
         assert!(leftover(name), "{name}");
     }
     served.end();
+}
+
+#[test]
+fn manual_pages_leave_nothing_out() {
+    let read = |name: &str| std::fs::read_to_string(common::here().join(name)).unwrap();
+    let header = read("include/andante.h");
+    let page = read("man/andante_session.3") + &read("man/libandante.7");
+    let words = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut named: Vec<&str> = words
+        .filter(|word| word.starts_with("andante_") || word.starts_with("ANDANTE_"))
+        .filter(|word| !word.ends_with("_E_") && !word.starts_with("ANDANTE_SERVICES"))
+        // Structures' and enumerations' names, the length of texts, and the guard.
+        .filter(|word| !header.contains(&format!("struct {word}")))
+        .filter(|word| !header.contains(&format!("enum {word}")))
+        .filter(|word| !word.ends_with("_BYTES") && *word != "ANDANTE_H")
+        .collect();
+    named.sort_unstable();
+    named.dedup();
+    assert!(named.len() > 26 + 30, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|word| !page.contains(**word)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

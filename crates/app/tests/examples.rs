@@ -6,8 +6,11 @@ mod common;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
+
+use andante_daemon::{Client, Reply, Request, SessionSeen};
 
 use common::{Served, Workshop, has, here, passes, source};
 
@@ -119,16 +122,91 @@ fn the_frame_loop_in_rust() {
     plays(|socket| passes(&program, FRAMES, socket, &[]));
 }
 
-#[test]
-fn examples_compile_where_their_libraries_are() {
-    for (name, library) in [("frame_loop_sdl.c", "sdl2"), ("audio_jack.c", "jack")] {
-        let Some(flags) = flags_of(library) else {
-            eprintln!("{name}: skipped, {library} is not installed");
-            continue;
-        };
-        let workshop = Workshop::new();
-        let mut all = vec!["-std=gnu99", "-ldl"];
-        all.extend(flags.iter().map(String::as_str));
-        workshop.compile("gcc", &example(name), &all);
+/// The sessions that there are while it runs, and what it says.
+fn seen_while(
+    program: &Path,
+    arguments: &[&str],
+    more: &[(&str, &str)],
+) -> (Vec<SessionSeen>, String) {
+    let served = Served::new();
+    let (seen, said) = thread::scope(|scope| {
+        let runs = scope.spawn(|| passes(program, arguments, &served.socket, more));
+        let mut seen = Vec::new();
+        while !runs.is_finished() {
+            let mut client = Client::connect(&served.socket).unwrap();
+            if let Ok(Reply::Contracts(list)) = client.request(&Request::List) {
+                seen.extend(list.sessions);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        (seen, runs.join().unwrap())
+    });
+    served.end();
+    (seen, said)
+}
+
+/// A server, ended with its test.
+struct Runs(Child);
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// Compiles an example with a library of the system; none: that is not installed.
+fn with_library(workshop: &Workshop, name: &str, library: &str) -> Option<PathBuf> {
+    let Some(flags) = flags_of(library) else {
+        eprintln!("{name}: skipped, {library} is not installed");
+        return None;
+    };
+    let mut all = vec!["-std=gnu99", "-ldl"];
+    all.extend(flags.iter().map(String::as_str));
+    Some(workshop.compile("gcc", &example(name), &all))
+}
+
+#[test]
+fn the_window_of_sdl_is_in_a_session_as_long_as_it_is_there() {
+    let workshop = Workshop::new();
+    let Some(program) = with_library(&workshop, "frame_loop_sdl.c", "sdl2") else {
+        return;
+    };
+    let arguments = ["--preserve-status", "2", program.to_str().unwrap()];
+    let more = [
+        ("LD_LIBRARY_PATH", workshop.folder().to_str().unwrap()),
+        ("SDL_VIDEODRIVER", "dummy"),
+    ];
+    let (seen, _) = seen_while(Path::new("timeout"), &arguments, &more);
+    let game = |one: &SessionSeen| one.role == "game" && one.threads == 1;
+    assert!(seen.iter().any(game), "{seen:?}");
+}
+
+#[test]
+fn the_thread_of_jack_is_in_a_session() {
+    const SERVER: &str = "andante-test";
+    let workshop = Workshop::new();
+    let program = with_library(&workshop, "audio_jack.c", "jack");
+    let (Some(program), true) = (program, has("jackd") && has("jack_wait")) else {
+        return;
+    };
+    let driver = ["-r", "--name", SERVER, "-d", "dummy"];
+    let _jackd = Command::new("jackd")
+        .args(driver)
+        .env("JACK_NO_AUDIO_RESERVATION", "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(Runs)
+        .unwrap();
+    let more = [
+        ("LD_LIBRARY_PATH", workshop.folder().to_str().unwrap()),
+        ("JACK_DEFAULT_SERVER", SERVER),
+        ("JACK_NO_START_SERVER", "1"),
+    ];
+    let waits = ["-w", "-t", "10", "-s", SERVER];
+    Command::new("jack_wait").args(waits).output().unwrap();
+    let (seen, said) = seen_while(&program, &[], &more);
+    let tone = |one: &SessionSeen| one.role == "audio" && one.threads == 1;
+    assert!(seen.iter().any(tone), "{seen:?}, {said}");
 }

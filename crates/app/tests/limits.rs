@@ -5,7 +5,7 @@ mod common;
 
 use andante_daemon::fakes::FakeKernel;
 
-use common::{Served, Workshop, passes};
+use common::{Served, Workshop, passes, run};
 
 fn after(what: &str) -> FakeKernel {
     let served = Served::new();
@@ -32,6 +32,22 @@ fn threads_that_end_without_leaving_hold_nothing() {
 #[test]
 fn a_session_ends_for_all_who_have_its_connection() {
     after("copy");
+}
+
+#[test]
+fn under_a_filter_of_system_calls_the_daemon_is_asked() {
+    let served = Served::new();
+    let workshop = Workshop::new();
+    let program = workshop.program("limits.c", &[]);
+    let output = run(&program, &["filtered"], &served.socket, &[]);
+    let looked_at = served.end().looked_at;
+    if output.status.code() == Some(77) {
+        eprintln!("skipped: this machine has no seccomp");
+        return;
+    }
+    // A call that the filter knows is SIGSYS.
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(looked_at.len(), 1);
 }
 
 #[test]

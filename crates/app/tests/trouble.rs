@@ -16,7 +16,7 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
-use common::{Served, Workshop, passes, run, until};
+use common::{Served, Workshop, passes, run, source, until};
 
 const OPENED: &[u8] = b"{\"opened\":{\"version\":1,\"session\":1}}\n";
 const JOINED: &[u8] = b"{\"joined\":{\"thread\":1}}\n";
@@ -374,6 +374,39 @@ fn memory_is_used_well() {
     sanitized("trouble.c", &flags, settings, &[&["fork"], &["many"]]);
     let limits: &[&[&str]] = &[&["ends"], &["copy"], &["twice"]];
     sanitized("limits.c", &flags, settings, limits);
+}
+
+/// `make -C crates/app tsan` compiles it, by a toolchain that can.
+const TSAN_LIBRARY: &str = "ANDANTE_TSAN_LIBRARY";
+
+#[test]
+fn threads_do_not_race_in_the_library() {
+    let Some(library) = std::env::var_os(TSAN_LIBRARY) else {
+        eprintln!("skipped: {TSAN_LIBRARY} names no library that is compiled for it");
+        return;
+    };
+    let served = Served::new();
+    let workshop = Workshop::with(Path::new(&library));
+    let more = source("tsan.c");
+    let flags = ["-fsanitize=thread", "-rdynamic", more.to_str().unwrap()];
+    let known = source("tsan.supp");
+    let settings = format!("suppressions={}", known.display());
+    for program in ["everything.c", "trouble.c"] {
+        let arguments: &[&[&str]] = match program {
+            "everything.c" => &[&[]],
+            _ => &[&["fork"], &["many"]],
+        };
+        let program = workshop.program(program, &flags);
+        for arguments in arguments {
+            passes(
+                &program,
+                arguments,
+                &served.socket,
+                &[("TSAN_OPTIONS", &settings)],
+            );
+        }
+    }
+    served.end();
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Choices {
     pub user_quota_percent: Option<u32>,
     /// Of the machine, for contracts of all users together [%].
     pub users_quota_percent: Option<u32>,
+    /// Of the machine, for promises to the sessions of a user [%].
+    pub session_quota_percent: Option<u32>,
     /// CPUs of a domain.
     pub domain_cpus: Option<u32>,
 }
@@ -32,7 +34,7 @@ pub const SLICE_US: RangeInclusive<u32> = 100..=100_000;
 pub const LEARN_PERCENT: RangeInclusive<u32> = 0..=90;
 /// Of every CPU, for everybody without a contract [%].
 pub const LEAVE_PERCENT: RangeInclusive<u32> = 1..=95;
-/// Of the machine, for contracts of a user, or of all users together [%].
+/// Of the machine, for contracts of a user, of all users together, or of a user's sessions [%].
 pub const USER_QUOTA_PERCENT: RangeInclusive<u32> = 0..=100;
 /// CPUs of a domain.
 pub const DOMAIN_CPUS: RangeInclusive<u32> = 1..=1024;
@@ -50,6 +52,7 @@ impl Choices {
             leave_percent: self.leave_percent.or(other.leave_percent),
             user_quota_percent: self.user_quota_percent.or(other.user_quota_percent),
             users_quota_percent: self.users_quota_percent.or(other.users_quota_percent),
+            session_quota_percent: self.session_quota_percent.or(other.session_quota_percent),
             domain_cpus: self.domain_cpus.or(other.domain_cpus),
         }
     }
@@ -86,6 +89,7 @@ impl Choices {
             leave_percent: whole(&mut top, "leave_percent", LEAVE_PERCENT)?,
             user_quota_percent: whole(&mut top, "user_quota_percent", USER_QUOTA_PERCENT)?,
             users_quota_percent: whole(&mut top, "users_quota_percent", USER_QUOTA_PERCENT)?,
+            session_quota_percent: whole(&mut top, "session_quota_percent", USER_QUOTA_PERCENT)?,
             domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
         };
         top.finish()?;
@@ -174,6 +178,8 @@ mod tests {
         let settings = Settings::default();
         let users_quota_percent = settings.users_quota_per_mille() / 10;
         assert_eq!(choices.users_quota_percent, Some(users_quota_percent));
-        assert_eq!(keys.len(), 7);
+        let session_quota_percent = settings.session_quota_per_mille() / 10;
+        assert_eq!(choices.session_quota_percent, Some(session_quota_percent));
+        assert_eq!(keys.len(), 8);
     }
 }

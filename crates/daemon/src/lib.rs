@@ -31,6 +31,8 @@
 //! - Root and members of the group `andante` may reserve for every process; other users for their
 //!   own, up to a part of the machine ([`Settings::user_quota_per_mille`]), and all users together up to
 //!   another ([`Settings::users_quota_per_mille`]). Subordinate ids (`/etc/subuid`) count with their owner.
+//! - Sessions of applications have a part of their own ([`Settings::session_quota_per_mille`]), which is for those
+//!   of a user that are in front.
 //! - When a CPU leaves, contracts on it go to others. None that has its place is moved for that; one
 //!   that fits nowhere runs on its class's share until there is room again.
 
@@ -53,8 +55,8 @@ pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;
 pub use protocol::{
-    Ask, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed, MachineSeen,
-    Refused, Reply, Request, Reserved, SessionSeen,
+    Ask, CyclesSeen, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed,
+    MachineSeen, Refused, Reply, Request, Reserved, SessionSeen,
 };
 pub use server::{Daemon, Socket, socket_path};
 pub use terms::{LEAST_BUDGET_NS, LEAST_PERIOD_NS, Terms, TermsError};

@@ -141,6 +141,17 @@ pub enum Limit {
         /// What they may hold at most.
         limit_ppm: u64,
     },
+    /// What the sessions of a user without privilege may be promised of the machine together.
+    SessionQuota {
+        /// Whether the one that asks has said that its user looks elsewhere.
+        behind: bool,
+        /// What they are promised already.
+        held_ppm: u64,
+        /// What is asked for.
+        asked_ppm: u64,
+        /// What they may be promised at most, for one like that.
+        limit_ppm: u64,
+    },
     /// The contract of the holder's class, or of one above it.
     Parent {
         /// The contract.
@@ -217,10 +228,23 @@ pub struct SessionSeen {
     pub role: String,
     /// Threads that take part.
     pub threads: u32,
-    /// Whether it says that it has its user's attention.
-    pub foreground: bool,
+    /// Whether it has its user's attention, if it has said so or that it has not.
+    pub foreground: Option<bool>,
     /// The contract that it holds.
     pub promised: Option<String>,
+    /// What one of its threads says of its cycles; none: none takes part, or says anything.
+    pub cycles: Option<CyclesSeen>,
+}
+
+/// Cycles of a thread, by its own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CyclesSeen {
+    /// That have begun.
+    pub begun: u32,
+    /// That have ended after their deadline, or begun after it.
+    pub late: u32,
+    /// What the last one took [ns].
+    pub worked_ns: u64,
 }
 
 /// What contracts share.
@@ -235,6 +259,9 @@ pub struct MachineSeen {
     /// The part of the machine that all users without privilege may hold together [1/1000].
     #[serde(default)]
     pub users_quota_per_mille: u32,
+    /// The part of the machine that sessions of a user without privilege may be promised together [1/1000].
+    #[serde(default)]
+    pub session_quota_per_mille: u32,
 }
 
 /// One contract.

@@ -148,15 +148,13 @@ impl<H: Host> Daemon<H> {
     fn notify(&mut self, kernel: &dyn Kernel) {
         let live = kernel.contracts();
         for connection in &mut self.connections {
-            let caller = connection.peer.caller;
             if connection.has_more_to_send() {
                 continue; // it is told later, of all that has happened until then
             }
             let Some(session) = &mut connection.session else {
                 continue;
             };
-            let standing = |name: &str| self.books.standing(&live, caller, name);
-            if let Some(notice) = session.notice(standing) {
+            if let Some(notice) = session.notice(&mut self.books, &live, connection.peer) {
                 connection.say(&Said::Notice { notice }, None);
             }
         }
@@ -267,7 +265,7 @@ impl<H: Host> Daemon<H> {
         if let Some(request) = sessions::parse(&line) {
             let passed = self.connections[at].take_passed();
             let others = match request {
-                andante_session::Request::Open(_) => self.sessions_of(peer),
+                Ok(andante_session::Request::Open(_)) => self.sessions_of(peer),
                 _ => [0, 0],
             };
             let mut with = Answering {

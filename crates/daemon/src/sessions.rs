@@ -7,25 +7,29 @@
 //! matter, and judged like every contract; the threads of the session hold it together.
 
 mod page;
+mod promised;
 mod sinks;
 mod terms;
 
+use std::borrow::Cow;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
 
 use andante_sched::contracts::CallError;
 use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
-    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Opened, Request, Tell,
-    VERSION, Wish,
+    Answer, Calls, Cycle, Fault, FaultKind, Joined, Mapped, Opened, Request, Tell, VERSION, Wish,
 };
+use serde::Deserialize;
 
 use self::page::Made;
+use self::promised::Holds;
 pub use self::sinks::Sinks;
 use crate::books::Books;
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
-use crate::protocol::{Kept, Reply, SessionSeen};
+use crate::protocol::{CyclesSeen, SessionSeen};
 use crate::server::Peer;
 
 /// Threads of a session: as many as somebody without privilege may reserve for.
@@ -68,17 +72,6 @@ impl Member {
     }
 }
 
-/// What a session holds.
-#[derive(Debug)]
-struct Holds {
-    /// The contract's name.
-    name: String,
-    /// How often it was exhausted when that was last told.
-    told: u64,
-    /// What was asked for.
-    terms: andante_session::Terms,
-}
-
 /// One program's.
 #[derive(Debug)]
 pub struct Session {
@@ -88,10 +81,13 @@ pub struct Session {
     started: u64,
     members: Vec<Member>,
     joined: u32,
-    foreground: bool,
+    /// Whether it is in front, if it has said so or that it is not.
+    foreground: Option<bool>,
     /// A socket has been a source of it.
     subscribed: bool,
     promised: Option<Holds>,
+    /// The thread whose cycles are shown, and its page: the first to join while there was none.
+    shown: Option<(u32, Mapped)>,
 }
 
 /// What a request is answered with.
@@ -112,17 +108,36 @@ pub struct Answering<'a> {
 /// The answer, and what is passed along with it.
 type Answered = Result<(Answer, Option<OwnedFd>), Fault>;
 
-/// Whether the line asks for something of a session.
-pub fn parse(line: &[u8]) -> Option<Request> {
-    serde_json::from_slice(line).ok()
+/// What the line asks for of a session; none: it is about something else.
+pub fn parse(line: &[u8]) -> Option<Result<Request, Fault>> {
+    let error = match serde_json::from_slice(line) {
+        Ok(request) => return Some(Ok(request)),
+        Err(error) => error,
+    };
+    let Op { op } = serde_json::from_slice(line).ok()?;
+    Request::OPS.contains(&op.as_ref()).then(|| {
+        let message = format!("the request `{op}` is not understood: {error}");
+        Err(fault(FaultKind::BadRequest, message))
+    })
+}
+
+/// Of a line that is not understood otherwise.
+#[derive(Deserialize)]
+struct Op<'a> {
+    #[serde(borrow)]
+    op: Cow<'a, str>,
 }
 
 /// Answers a request of the connection that has, or opens, this session.
 pub fn answer(
     session: &mut Option<Session>,
-    request: Request,
+    request: Result<Request, Fault>,
     with: &mut Answering<'_>,
 ) -> (Answer, Option<OwnedFd>) {
+    let request = match request {
+        Ok(request) => request,
+        Err(fault) => return (Answer::Error(fault), None),
+    };
     let answered = match (session.as_mut(), request) {
         (None, Request::Open(wish)) => open(wish, with).map(|opened| {
             let number = opened.number;
@@ -187,9 +202,10 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         started: process.started,
         members: Vec::new(),
         joined: 0,
-        foreground: false,
+        foreground: None,
         subscribed: false,
         promised: None,
+        shown: None,
     })
 }
 
@@ -209,7 +225,7 @@ impl Session {
             Request::Unsubscribe => unsubscribe(with).map(done),
             Request::Tell { thread, by } => self.tell(thread, by, with),
             Request::Foreground { on } => {
-                self.foreground = on;
+                self.set_foreground(on, with);
                 Ok(done(()))
             }
             Request::Promise { terms } => self
@@ -246,6 +262,11 @@ impl Session {
                 .takes_part(with.kernel, with.peer.caller, &held.name, thread.tid);
         }
         self.joined = number;
+        let (fd, page) = page.into_parts();
+        // Of the other threads none is mapped here any more: there may be as many as the kernel maps at most.
+        if self.shown.is_none() {
+            self.shown = Some((number, page));
+        }
         self.members.push(Member {
             number,
             tid: thread.tid,
@@ -254,7 +275,7 @@ impl Session {
             told: false,
         });
         let joined = Answer::Joined(Joined { thread: number });
-        Ok((joined, Some(page.into_fd())))
+        Ok((joined, Some(fd)))
     }
 
     /// The kernel is told of a thread that joins, as this number of the session and this sink; its page. The
@@ -293,20 +314,17 @@ impl Session {
         }
         let found = with.host.thread_of(with.peer.pid, seen);
         let Some(thread) = found.and_then(|tid| with.host.thread(tid)) else {
-            let (kind, message) = match with.host.thread(seen) {
-                Some(other) => (
-                    FaultKind::NotYours,
-                    format!(
-                        "{seen} is a thread of process {}, not of the one that has opened this session",
-                        other.pid
-                    ),
-                ),
-                None => (
-                    FaultKind::NoThread,
-                    format!("there is no thread {seen}: give what gettid() returns"),
-                ),
-            };
-            return Err(fault(kind, message));
+            let Peer { caller, pid } = with.peer;
+            // In a container the number means another thread, or none.
+            let means_ours = with.host.thread_of(pid, pid) == Some(pid);
+            let other = with.host.thread(seen).filter(|_| means_ours);
+            return Err(match other {
+                Some(other) => not_yours(&other, caller.uid),
+                None => {
+                    let message = format!("there is no thread {seen}: give what gettid() returns");
+                    fault(FaultKind::NoThread, message)
+                }
+            });
         };
         if thread.realtime {
             let message = format!(
@@ -405,7 +423,8 @@ impl Session {
 
     /// A thread takes part no more. Of one that has ended the kernel knows nothing any more, and its number may
     /// be another thread's.
-    fn lets_go(&self, member: &Member, with: &mut Answering<'_>) {
+    fn lets_go(&mut self, member: &Member, with: &mut Answering<'_>) {
+        self.shown.take_if(|(number, _)| *number == member.number);
         let (caller, tid) = (with.peer.caller, member.tid);
         let promised = self.promised.as_ref().map(|held| &held.name);
         let is_there = member.is_there(with.host);
@@ -432,61 +451,6 @@ impl Session {
         }
     }
 
-    /// A promise in the place of what it holds, which it has again if it does not get the other.
-    fn promise_instead(
-        &mut self,
-        asked: &andante_session::Terms,
-        with: &mut Answering<'_>,
-    ) -> Result<Answer, Fault> {
-        let held = self.promised.as_ref().map(|held| held.terms);
-        self.withdraw(with.books, with.host, with.kernel, with.peer);
-        let answer = self.promise(asked, with);
-        if let (None, Some(terms)) = (&self.promised, held) {
-            // There was room for it before, and nobody has asked since.
-            let _ = self.promise(&terms, with);
-        }
-        answer
-    }
-
-    fn promise(
-        &mut self,
-        asked: &andante_session::Terms,
-        with: &mut Answering<'_>,
-    ) -> Result<Answer, Fault> {
-        self.forget_ended(with);
-        if self.members.is_empty() {
-            let message = "no thread takes part in this session that could hold a promise: let one join first";
-            return Err(fault(FaultKind::NoThread, message));
-        }
-        let ask = terms::ask(asked, &self.wish, with.peer.pid);
-        let tids = self.members.iter().map(|member| member.tid).collect();
-        let reply = with
-            .books
-            .promise(with.kernel, with.host, with.peer.caller, &ask, tids);
-        let reply = reply.unwrap_or_else(Reply::Error);
-        let answer = terms::answer(asked, reply);
-        if let Answer::Granted(Granted { name, .. }) = &answer {
-            self.promised = Some(Holds {
-                name: name.clone(),
-                told: 0,
-                terms: *asked,
-            });
-        }
-        Ok(answer)
-    }
-
-    fn withdraw(
-        &mut self,
-        books: &mut Books,
-        host: &dyn Host,
-        kernel: &mut dyn Kernel,
-        peer: Peer,
-    ) {
-        if let Some(held) = self.promised.take() {
-            books.withdraw(kernel, host, peer.caller, &held.name);
-        }
-    }
-
     /// How it is told of.
     pub fn seen(&self, peer: Peer) -> SessionSeen {
         SessionSeen {
@@ -498,6 +462,11 @@ impl Session {
             threads: self.members.len() as u32,
             foreground: self.foreground,
             promised: self.promised.as_ref().map(|held| held.name.clone()),
+            cycles: self.shown.as_ref().map(|(_, page)| CyclesSeen {
+                begun: page.cycles.load(Relaxed),
+                late: page.late.load(Relaxed),
+                worked_ns: page.worked_ns.load(Relaxed),
+            }),
         }
     }
 
@@ -518,23 +487,22 @@ impl Session {
         }
         self.withdraw(books, host, kernel, peer);
     }
+}
 
-    /// What has become of its promise since it was last told, by the accounts of contracts.
-    pub fn notice(&mut self, standing: impl Fn(&str) -> Option<Kept>) -> Option<Notice> {
-        let held = self.promised.as_mut()?;
-        match standing(&held.name) {
-            None => {
-                self.promised = None;
-                let reason = "its threads have ended, or somebody has released it".to_owned();
-                Some(Notice::Ended { reason })
-            }
-            Some(kept) => {
-                let times = kept.exhaustions.saturating_sub(held.told);
-                held.told = kept.exhaustions;
-                (times > 0).then_some(Notice::Exhausted { times })
-            }
-        }
+/// Only a program itself says what its threads do.
+fn not_yours(thread: &Thread, user: u32) -> Fault {
+    let Thread { tid, pid, .. } = thread;
+    if !thread.uids.contains(&user) {
+        let message = format!(
+            "{tid} is a thread of another user's: nobody says what others' threads do; let that user's program \
+             open a session"
+        );
+        return fault(FaultKind::NotPermitted, message);
     }
+    let message = format!(
+        "{tid} is a thread of process {pid}, not of the one that has opened this session: open one in that process"
+    );
+    fault(FaultKind::NotYours, message)
 }
 
 /// The socket, or the eventfd, that the request is about.

@@ -57,7 +57,9 @@ pub struct Page {
     reserved_1: u32,
     /// When the event is to be delivered that it calls for [ns of CLOCK_MONOTONIC]; 0: at once.
     pub calls_ns: AtomicU64,
-    reserved_2: [u64; 2],
+    /// Cycles that have ended after their deadline, or begun after it.
+    pub late: AtomicU32,
+    reserved_2: [u32; 3],
     /// Events for the thread, by service.
     pub events: [Event; SERVICES],
     /// [`Event::raised`] when one was last delivered, by service.
@@ -75,6 +77,7 @@ const _: () = assert!(offset_of!(Page, deadline_ns) == 64);
 const _: () = assert!(offset_of!(Page, cycles) == 88);
 const _: () = assert!(offset_of!(Page, calls_for) == 96);
 const _: () = assert!(offset_of!(Page, calls_ns) == 104);
+const _: () = assert!(offset_of!(Page, late) == 112);
 const _: () = assert!(offset_of!(Page, events) == 128);
 const _: () = assert!(offset_of!(Page, delivered) == 192);
 const _: () = assert!(offset_of!(Page, read_ns) == 208);

@@ -74,7 +74,8 @@ pub enum Request {
         /// The way.
         by: Tell,
     },
-    /// Whether the program has its user's attention.
+    /// Whether the program has its user's attention. Of one that has not, other sessions of its user may have the
+    /// promise.
     Foreground {
         /// It has.
         on: bool,
@@ -86,6 +87,22 @@ pub enum Request {
     },
     /// The promise is needed no more.
     Withdraw,
+}
+
+impl Request {
+    /// What is asked for in them all.
+    pub const OPS: [&str; 10] = [
+        "open",
+        "join",
+        "leave",
+        "look",
+        "subscribe",
+        "unsubscribe",
+        "tell",
+        "foreground",
+        "promise",
+        "withdraw",
+    ];
 }
 
 /// Ways to tell a thread that it has an event (`page.h`).
@@ -127,7 +144,7 @@ impl Wish {
     }
 }
 
-/// Sorts of programs. They differ in what a promise for them is like, where the program does not say.
+/// Sorts of programs. It is shown to people; how threads are served goes by their cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -388,6 +405,20 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&join).unwrap(),
             r#"{"op":"join","thread":4711}"#
+        );
+    }
+
+    #[test]
+    fn nothing_else_can_be_asked_for() {
+        let unknown = |op: &str| {
+            let parsed = serde_json::from_str::<Request>(&format!("{{\"op\":\"{op}\"}}"));
+            parsed.is_err_and(|error| error.to_string().starts_with("unknown variant"))
+        };
+        assert!(!Request::OPS.into_iter().any(unknown));
+        let parsed = serde_json::from_str::<Request>("{\"op\":\"dance\"}").unwrap_err();
+        assert_eq!(
+            parsed.to_string().matches('`').count(),
+            2 * (1 + Request::OPS.len())
         );
     }
 

@@ -31,6 +31,10 @@
 #define ANDANTE_LIBRARY "libandante.so.0"
 #endif
 
+#define ANDANTE_OPTIONAL_ABSENT                                                                    \
+	"libandante is not installed: " ANDANTE_LIBRARY                                            \
+	" is not found, or is older than this program"
+
 /* All functions that return int: name, parameters, arguments. */
 #define ANDANTE_OPTIONAL_EACH(X)                                                                   \
 	X(close, (andante_session * session), (session))                                           \
@@ -159,16 +163,17 @@ static inline const char *andante_optional_strerror(int error)
 {
 	struct andante_optional *of = andante_optional_there(0);
 
-	return of != NULL  ? of->strerror(error)
-	       : error < 0 ? "libandante is not installed"
-			   : "no error";
+	return of != NULL ? of->strerror(error) : error < 0 ? ANDANTE_OPTIONAL_ABSENT : "no error";
 }
 
 static inline const char *andante_optional_last_message(void)
 {
 	struct andante_optional *of = andante_optional_there(0);
 
-	return of != NULL ? of->last_message() : "";
+	if (of != NULL)
+		return of->last_message();
+	/* That it is not there is all that can have gone wrong. */
+	return andante_optional.state == 3 ? ANDANTE_OPTIONAL_ABSENT : "";
 }
 
 static inline uint64_t andante_optional_now_ns(void)

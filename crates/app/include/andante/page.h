@@ -74,13 +74,15 @@ struct andante_page {
 	/* Written by the thread itself: the cycle in progress. */
 	__u64 deadline_ns; /* when it is due; 0: between two cycles */
 	__u64 begun_ns;	   /* when it began; 0: not said */
-	__u64 worked_ns;   /* what the last cycle took, as the program measured it; 0: not said */
-	__u32 cycles;	   /* that have begun; changes after the three fields above */
-	__u32 surges;	   /* times that more work than before was announced */
-	__u32 calls_for;   /* sink of the thread that its next general call is for */
+	__u64 worked_ns; /* what the last cycle took, by the program; 0: not said. Like `late` it is
+			  * for people: the scheduler goes by the CPU time that it sees itself */
+	__u32 cycles;	 /* that have begun; changes after the three fields above */
+	__u32 surges;	 /* times that more work than before was announced */
+	__u32 calls_for; /* sink of the thread that its next general call is for */
 	__u32 reserved_1;
 	__u64 calls_ns; /* when the event is to be delivered that it calls for; 0: at once */
-	__u64 reserved_2[2];
+	__u32 late;	/* cycles that have ended after their deadline, or begun after it */
+	__u32 reserved_2[3];
 
 	/* Events for the thread. */
 	struct andante_page_event events[ANDANTE_SERVICES];

@@ -12,6 +12,7 @@ use crate::Error;
 pub const NO_SESSION: c_int = -1;
 const INVALID: c_int = -10;
 const INTERNAL: c_int = -12;
+const NO_ROLE: c_int = -13;
 
 /// Why a call has failed.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub enum Failure {
     Known(c_int, Error),
     /// An argument makes no sense.
     Invalid(&'static str),
+    /// There is no role of this number.
+    NoRole(u32),
     /// A panic.
     Internal,
 }
@@ -36,6 +39,7 @@ pub fn code_of(error: &Error) -> c_int {
         Error::NoService(_) => -8,
         Error::BadPage => -9,
         Error::System { .. } => -11,
+        Error::NotEnded => -14,
         Error::Refused(fault) => match fault.kind {
             FaultKind::NoSession | FaultKind::Unknown => -20,
             FaultKind::BadRequest => -21,
@@ -68,6 +72,8 @@ pub fn explanation(code: c_int) -> &'static CStr {
         INVALID => c"an argument makes no sense: set size to that of the structure, and the rest to 0 first",
         -11 => c"the system has refused something: andante_last_message() says what",
         INTERNAL => c"a fault of libandante: please report it",
+        NO_ROLE => c"there is no such role: give one of ANDANTE_ROLE_*",
+        -14 => c"the cycle before was not ended, and this one has begun in its place: call andante_end() when one is done",
         -20 => c"Andante has refused it: andante_last_message() says why",
         -21 => c"Andante does not understand the request: install the library that belongs to it",
         -22 => c"Andante speaks another version: install the library that belongs to it",
@@ -107,6 +113,7 @@ pub fn keep(failure: Failure) -> c_int {
     let code = match &failure {
         Failure::Known(code, _) => *code,
         Failure::Invalid(_) => INVALID,
+        Failure::NoRole(_) => NO_ROLE,
         Failure::Internal => INTERNAL,
     };
     // A thread that is ending has no last error any more.
@@ -122,6 +129,10 @@ pub fn last_message() -> *const c_char {
             last.words = match failure {
                 Failure::Known(_, error) => words(error.to_string()),
                 Failure::Invalid(what) => words(format!("an argument makes no sense: {what}")),
+                Failure::NoRole(role) => words(format!(
+                    "there is no role {role}: give one of ANDANTE_ROLE_*, which are numbered from 1 to {}",
+                    andante_session::Role::ALL.len()
+                )),
                 Failure::Internal => explanation(INTERNAL).to_owned(),
             };
         }

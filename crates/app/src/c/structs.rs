@@ -173,7 +173,7 @@ impl Wish {
             2 => Role::Game,
             3 => Role::Video,
             4 => Role::Interactive,
-            _ => return Err(Failure::Invalid("the role is none of ANDANTE_ROLE_*")),
+            other => return Err(Failure::NoRole(other)),
         };
         let cycle = crate::Cycle {
             period_ns: said(self.period_ns),

@@ -62,13 +62,17 @@ pub struct Workshop {
 
 impl Workshop {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
         // Cargo puts it beside the tests.
         let tests = std::env::current_exe().unwrap();
-        let library = tests.parent().unwrap().join("libandante.so");
+        Self::with(&tests.parent().unwrap().join("libandante.so"))
+    }
+
+    /// The same, with another one.
+    pub fn with(library: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         assert!(library.exists(), "{}", library.display());
         for name in ["libandante.so", "libandante.so.0"] {
-            symlink(&library, folder.path().join(name)).unwrap();
+            symlink(library, folder.path().join(name)).unwrap();
         }
         Self { folder }
     }

@@ -30,6 +30,10 @@ static void one_cycle(andante_thread *thread)
 	RETURNS(ANDANTE_E_NO_CYCLE, andante_end(thread));
 	RETURNS(0, andante_begin(thread, now_ns + 1000000000));
 	RETURNS(0, andante_end(thread));
+	RETURNS(0, andante_begin(thread, now_ns + 1000000000));
+	RETURNS(ANDANTE_E_NOT_ENDED, andante_begin(thread, now_ns + 2000000000));
+	CHECK(strstr(andante_last_message(), "end()") != NULL);
+	RETURNS(0, andante_end(thread)); /* it has begun */
 	RETURNS(ANDANTE_E_NO_CYCLE, andante_end(thread));
 	RETURNS(0, andante_report(thread, 123));
 	RETURNS(0, andante_surge(thread));
@@ -162,7 +166,10 @@ static void arguments(andante_session *session)
 	CHECK(none == NULL);
 	RETURNS(ANDANTE_E_INVALID, andante_open(NULL, &none));
 	wish.size = sizeof wish;
-	RETURNS(ANDANTE_E_INVALID, andante_open(&wish, &none));
+	RETURNS(ANDANTE_E_NO_ROLE, andante_open(&wish, &none));
+	wish.role = ANDANTE_ROLE_INTERACTIVE + 1;
+	RETURNS(ANDANTE_E_NO_ROLE, andante_open(&wish, &none));
+	CHECK(strstr(andante_last_message(), "role 5") != NULL);
 	wish.role = ANDANTE_ROLE_GAME;
 	RETURNS(ANDANTE_E_INVALID, andante_open(&wish, NULL));
 	wish.name = "\xff";
@@ -215,7 +222,7 @@ static void sentences(void)
 	int i, j;
 
 	for (i = ANDANTE_E_NO_SESSION; i >= ANDANTE_E_FAILED; i--) {
-		if (i < ANDANTE_E_INTERNAL && i > ANDANTE_E_REFUSED)
+		if (i < ANDANTE_E_NOT_ENDED && i > ANDANTE_E_REFUSED)
 			continue;
 		CHECK(strlen(andante_strerror(i)) > 10);
 		for (j = ANDANTE_E_NO_SESSION; j > i; j--)
@@ -233,7 +240,6 @@ int main(int argc, char **argv)
 	pthread_t other[2];
 	int i;
 
-	(void)argv;
 	nulls();
 	CHECK(andante_last_message()[0] == '\0');
 	if (argc > 1) { /* nobody listens, or there is no library */
@@ -242,6 +248,9 @@ int main(int argc, char **argv)
 		wish.role = ANDANTE_ROLE_AUDIO;
 		session = (andante_session *)&wish;
 		RETURNS(ANDANTE_E_NO_DAEMON, andante_open(&wish, &session));
+		CHECK(strstr(andante_last_message(),
+			     strcmp(argv[1], "absent") == 0 ? "not installed" : "nobody listens") !=
+		      NULL);
 		CHECK(session == NULL && andante_now_ns() > 0);
 		return 0;
 	}

@@ -66,7 +66,8 @@ static int wrong(void)
 {
 	uint64_t now_ns = andante_now_ns(), soon_ns = now_ns + 1000000000;
 
-	if (andante_begin(thread, soon_ns) != 0 || andante_begin(thread, soon_ns) != 0)
+	if (andante_begin(thread, soon_ns) != 0 ||
+	    andante_begin(thread, soon_ns) != ANDANTE_E_NOT_ENDED)
 		return 1;
 	if (andante_begin(thread, now_ns) != ANDANTE_E_PAST_DEADLINE)
 		return 2;

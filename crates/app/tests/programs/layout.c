@@ -29,6 +29,7 @@ int main(void)
 	SAY(surges);
 	SAY(calls_for);
 	SAY(calls_ns);
+	SAY(late);
 	SAY(events);
 	SAY(delivered);
 	SAY(read_ns);

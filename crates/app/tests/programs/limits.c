@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where programs come to an end of something: limits files | busy | ends | copy | twice | fds.
+ * Where programs come to an end of something: limits files | busy | ends | copy | twice | fds |
+ * filtered.
  */
 #include <andante.h>
 
 #include "check.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -159,6 +165,41 @@ static int flooded(void)
 	return 0;
 }
 
+#define ENDS_WHO_CALLS(number)                                                                     \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),                                         \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+/* Under a filter that ends who makes one of the calls to the scheduler, none is made, though the
+ * daemon offers both: it is asked instead. */
+static int filtered(void)
+{
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ENDS_WHO_CALLS(SYS_prctl),
+		ENDS_WHO_CALLS(SYS_bpf),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof lines / sizeof *lines, lines};
+	andante_session *before = opened(NULL, 0), *session;
+	andante_thread *thread;
+	andante_sink *sink;
+
+	RETURNS(ANDANTE_CALL_FAST, andante_calls(before));
+	RETURNS(0, andante_close(before));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+		return 77;
+	session = opened(NULL, 0);
+	RETURNS(ANDANTE_CALL_SOCKET, andante_calls(session));
+	RETURNS(0, andante_join(session, NULL, &thread));
+	sink = andante_sink_of(thread);
+	RETURNS(0, andante_raise_now(sink, 1, 0));
+	RETURNS(1, andante_pending(thread, 1));
+	RETURNS(0, andante_sink_free(sink));
+	RETURNS(0, andante_leave(thread));
+	return andante_close(session);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
@@ -172,6 +213,8 @@ int main(int argc, char **argv)
 		return copied();
 	if (strcmp(argv[1], "twice") == 0)
 		return twice();
+	if (strcmp(argv[1], "filtered") == 0)
+		return filtered();
 	CHECK(strcmp(argv[1], "fds") == 0);
 	return flooded();
 }

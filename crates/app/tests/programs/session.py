@@ -29,6 +29,11 @@ def one_cycle(thread):
         pass
     assert not thread.end(), "the cycle has ended"
     assert thread.begin(andante.now_ns() + PERIOD_NS * 100) and thread.end()
+    assert not thread.error
+    assert thread.begin(andante.now_ns() + PERIOD_NS * 100) and thread.begin(andante.now_ns() + PERIOD_NS * 200)
+    assert thread.error.code == -14 and "end()" in str(thread.error)
+    thread.error = None
+    assert thread.end() and not thread.end(), "the second one had begun"
     thread.report(123)
     thread.surge()
 
@@ -78,7 +83,8 @@ def forks(thread):
 
 
 def there():
-    fails(-10, andante.Session, 9)
+    fails(-13, andante.Session, 9)
+    fails(-10, andante.Session, andante.GAME, 0, 0, 0, b"\xff")
     fails(-23, andante.Session, andante.GAME, 0, 0, 0, "two words")
     seen = []
     with andante.Session(andante.GAME, PERIOD_NS, name="python") as session, session.join() as thread:

@@ -41,7 +41,8 @@ Examples:
 
 What no option says is read from /etc/andante.toml and /etc/andante.d/*.toml, if they are there:
   learn_percent = 0     # nothing is learnt; likewise leave_percent, user_quota_percent,
-                        # users_quota_percent, slice_us, domain_cpus, and binding = false
+                        # users_quota_percent, session_quota_percent, slice_us, domain_cpus,
+                        # and binding = false
 
 The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
 contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
@@ -79,6 +80,10 @@ pub struct Run {
     /// leaves to contracts if nothing is said. Subordinate ids (/etc/subuid) are counted with their owner.
     #[arg(long, value_name = "PERCENT", value_parser = within(choices::USER_QUOTA_PERCENT))]
     users_quota: Option<u32>,
+    /// The part of the machine that the sessions (libandante) of one such user may be promised together [%]:
+    /// what a game needs; as much as all these users together may reserve if nothing is said, and never more.
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::USER_QUOTA_PERCENT))]
+    session_quota: Option<u32>,
     /// Divide the CPUs into domains of so many, by their numbers; each has a class tree under a lock of
     /// its own, and only the first serves contracts. Up to 32 CPUs are one domain, and with more it is
     /// 16 for each, if nothing is said.
@@ -276,6 +281,7 @@ impl Run {
             leave_percent: self.leave,
             user_quota_percent: self.user_quota,
             users_quota_percent: self.users_quota,
+            session_quota_percent: self.session_quota,
             domain_cpus: self.domain_cpus,
         }
     }
@@ -289,6 +295,7 @@ impl Run {
             (self.leave.is_some(), "--leave"),
             (self.user_quota.is_some(), "--user-quota"),
             (self.users_quota.is_some(), "--users-quota"),
+            (self.session_quota.is_some(), "--session-quota"),
             (self.domain_cpus.is_some(), "--domain-cpus"),
             (self.events.is_some(), "--events"),
             (self.config.is_some(), "--config"),
@@ -321,6 +328,7 @@ impl Run {
             left_for_others_per_mille: choices.options().leave_percent * 10,
             user_quota_per_mille: choices.user_quota_percent() * 10,
             users_quota_per_mille: choices.users_quota_percent.map(|percent| percent * 10),
+            session_quota_per_mille: choices.session_quota_percent.map(|percent| percent * 10),
             plain_dwcs: self.policy == Named::Dwcs,
         };
         Ok(Daemon::new(

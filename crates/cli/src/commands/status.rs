@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use andante_daemon::{DoorSeen, SessionSeen};
+use andante_daemon::{CyclesSeen, DoorSeen, SessionSeen};
 use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
 use andante_sched::{LearntRoom, Program, Sharing, Snapshot};
@@ -185,7 +185,16 @@ fn in_session(sessions: &[SessionSeen]) -> String {
             1 => "1 thread".to_owned(),
             threads => format!("{threads} threads"),
         };
-        format!("{name}, {}, {threads}", session.role)
+        let place = match session.foreground {
+            Some(true) => ", in front",
+            Some(false) => ", not in front",
+            None => "",
+        };
+        format!(
+            "{name}, {}, {threads}{place}{}",
+            session.role,
+            cycles(session.cycles)
+        )
     };
     let first: Vec<_> = sessions.iter().take(SESSIONS_NAMED).map(named).collect();
     let more = match sessions.len().saturating_sub(SESSIONS_NAMED) {
@@ -193,6 +202,16 @@ fn in_session(sessions: &[SessionSeen]) -> String {
         more => format!("; and {more} more"),
     };
     format!("In session: {}{more}.", first.join("; "))
+}
+
+/// How a thread keeps its deadlines, by its own word.
+fn cycles(of: Option<CyclesSeen>) -> String {
+    let Some(seen) = of.filter(|seen| seen.begun > 0) else {
+        return String::new();
+    };
+    let CyclesSeen { begun, late, .. } = seen;
+    let worked_ms = seen.worked_ns as f64 / 1e6;
+    format!(", {late} of {begun} cycles late, the last took {worked_ms:.1} ms")
 }
 
 /// Who was turned away at the daemon's socket, and why; none if nobody was.
@@ -296,6 +315,40 @@ mod tests {
         };
         let text = render(&after, &shares::between(&before, &after), 1.0, all);
         anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn sessions_are_named_with_who_is_in_front_and_how_late_they_are() {
+        let seen = SessionSeen {
+            session: 7,
+            pid: 100,
+            uid: 1000,
+            name: Some("tetris".to_owned()),
+            role: "game".to_owned(),
+            threads: 2,
+            foreground: Some(false),
+            promised: None,
+            cycles: Some(CyclesSeen {
+                begun: 300,
+                late: 5,
+                worked_ns: 9_140_000,
+            }),
+        };
+        let silent = SessionSeen {
+            name: None,
+            foreground: None,
+            cycles: Some(CyclesSeen {
+                begun: 0,
+                late: 0,
+                worked_ns: 0,
+            }),
+            ..seen.clone()
+        };
+        assert_eq!(
+            in_session(&[seen, silent]),
+            "In session: tetris (100), game, 2 threads, not in front, 5 of 300 cycles late, the last took 9.1 ms; \
+             process 100, game, 2 threads."
+        );
     }
 
     #[test]

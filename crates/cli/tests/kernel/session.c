@@ -12,11 +12,16 @@
  *                                  then; says how often the scheduler has looked
  *      session outlives SECONDS    holds a promise when the daemon is killed, and for so long asks the
  *                                  next one for another; says `told back` in the end
+ *      session contained           opens one from a pid namespace of its own, and prints the answers
+ *      session surge COUNT         so many scenes twice, the frames of which take 2 ms and then one 7,
+ *                                  beside another program in a session; says how long such a one took
+ *                                  at most, if that was not announced and if it was [us]
  */
 #define _GNU_SOURCE
 #include "client.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -187,6 +192,102 @@ static int outlives(int seconds)
 	return 0;
 }
 
+/* In there the thread has the number 1, and says so. */
+static int contained(void)
+{
+	int socket, thread;
+	char answer[4096];
+	pid_t child;
+
+	if (unshare(CLONE_NEWPID) < 0)
+		fails("unshare");
+	child = fork();
+	if (child)
+		return waitpid(child, NULL, 0) < 0;
+	thread = (int)syscall(SYS_gettid);
+	socket = connected();
+	says(socket, OPEN, answer, sizeof answer);
+	joined(socket)->cycles = 1;
+	says(socket, PROMISE, answer, sizeof answer);
+	printf("%d %s", thread, answer);
+	fflush(stdout);
+	says(socket, "{\"op\":\"join\",\"thread\":2}\n", answer, sizeof answer);
+	fputs(answer, stdout);
+	return 0;
+}
+
+static void works(uint64_t ns)
+{
+	struct timespec used;
+	uint64_t until_ns = 0, now;
+
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+		now = used.tv_sec * 1000000000ull + used.tv_nsec;
+		if (!until_ns)
+			until_ns = now + ns;
+	} while (now < until_ns);
+}
+
+#define FRAME_NS 16666667ull
+
+/* A frame of the thread, whose page this is, which is due so long after it begins; what it took [ns]. */
+static uint64_t frame(struct andante_page *page, uint64_t at_ns, uint64_t due_ns, uint64_t work_ns)
+{
+	struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	page->deadline_ns = at_ns + due_ns;
+	__atomic_store_n(&page->cycles, page->cycles + 1, __ATOMIC_RELEASE);
+	works(work_ns);
+	page->deadline_ns = 0;
+	return now_ns() - at_ns;
+}
+
+static struct andante_page *opened(void)
+{
+	char answer[4096];
+	int socket = connected();
+
+	says(socket, OPEN, answer, sizeof answer);
+	return joined(socket);
+}
+
+/* A third of the CPU, a little later in each frame than the other, and due a little later. */
+static void paints(uint64_t at_ns)
+{
+	struct andante_page *page = opened();
+
+	for (;;)
+		frame(page, (at_ns += FRAME_NS) + 1000000, 12000000, 6000000);
+}
+
+static int surges(int count)
+{
+	uint64_t at_ns = now_ns(), longest_ns[2] = { 0, 0 };
+	struct andante_page *page;
+	pid_t other = fork();
+
+	if (!other)
+		paints(at_ns);
+	page = opened();
+	for (int scene = 0; scene < 2 * count; scene++) {
+		uint64_t took_ns;
+
+		/* More than are remembered (AN_LEARN_WINDOW_JOBS, twice). */
+		for (int i = 0; i < 280; i++)
+			frame(page, at_ns += FRAME_NS, 12000000, 2000000);
+		if (scene % 2)
+			page->surges++;
+		took_ns = frame(page, at_ns += FRAME_NS, 12000000, 7000000);
+		if (took_ns > longest_ns[scene % 2])
+			longest_ns[scene % 2] = took_ns;
+	}
+	kill(other, SIGKILL);
+	printf("%u %u\n", (unsigned int)(longest_ns[0] / 1000), (unsigned int)(longest_ns[1] / 1000));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 3 && !strcmp(argv[1], "ask"))
@@ -199,5 +300,9 @@ int main(int argc, char **argv)
 		return nonsense(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "outlives"))
 		return outlives(atoi(argv[2]));
+	if (argc == 2 && !strcmp(argv[1], "contained"))
+		return contained();
+	if (argc == 3 && !strcmp(argv[1], "surge"))
+		return surges(atoi(argv[2]));
 	return 2;
 }

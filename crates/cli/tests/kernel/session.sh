@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Sessions of applications: what an ordinary user is told, many at a time, killed, and full of nonsense.
+# Sessions of applications: what an ordinary user is told, from a container, many at a time, killed, and full of nonsense.
 open='{"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667}}'
 join='{"op":"join","thread":TID}'
 promise='{"op":"promise","terms":{"budget_ns":9000000,"period_ns":16666667}}'
@@ -14,6 +14,7 @@ sessions() {
 before=$(files)
 try user session ask 1000 "$open" "$join" "$promise" "$more"
 try strange session ask 1000 "$open" '{"op":"join","thread":1}' '{"op":"join","thread":99999}' '{"op":"open","version":9,"role":"game","cycle":{}}'
+try contained session contained
 echo "REPORT many $(session many 2000)"
 echo "REPORT kills $(session kills $kills)"
 hog 2

@@ -37,6 +37,8 @@ pub struct Resolved {
     pub most_threads: usize,
     /// Those of a session, which are all that hold it.
     pub members: Vec<i32>,
+    /// It is a session that has said that its user looks elsewhere.
+    pub behind: bool,
 }
 
 impl Resolved {
@@ -193,6 +195,7 @@ pub fn resolve_session(pid: i32, members: Vec<i32>, host: &dyn Host) -> Result<R
         notes: Vec::new(),
         most_threads: members.len(),
         members,
+        behind: false,
     })
 }
 
@@ -252,6 +255,7 @@ fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved
         notes,
         most_threads,
         members: Vec::new(),
+        behind: false,
     })
 }
 
@@ -273,6 +277,7 @@ fn resolve_thread(tid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved,
         notes: Vec::new(),
         most_threads: 1,
         members: Vec::new(),
+        behind: false,
     })
 }
 
@@ -314,6 +319,7 @@ fn resolve_class(
         notes,
         most_threads: 0,
         members: Vec::new(),
+        behind: false,
     })
 }
 

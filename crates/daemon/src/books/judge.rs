@@ -190,8 +190,10 @@ impl Books {
         let limits = [
             question
                 .caller
-                .filter(|_| !question.by.is_session())
-                .and_then(|caller| self.quota(asked, caller)),
+                .and_then(|caller| match question.by.is_session() {
+                    true => self.session_quota(asked, caller, question.by),
+                    false => self.quota(asked, caller),
+                }),
             question
                 .caller
                 .and_then(|caller| self.users_quota(asked, caller)),
@@ -206,13 +208,40 @@ impl Books {
             return None;
         }
         let limit = self.part_of_machine(self.settings.user_quota_per_mille);
-        let own = |held: &&Held| !held.privileged && held.account == caller.account;
-        let held = sum(self.held.iter().filter(own));
+        let own = self.of_user(caller);
+        let held = sum(own.filter(|held| !held.by.is_session()));
         (held + asked > limit).then(|| Limit::UserQuota {
             held_ppm: ppm(held),
             asked_ppm: ppm(asked),
             limit_ppm: ppm(limit),
         })
+    }
+
+    /// Sessions have a part of their own, in which there is room for a game; it is for those in front, and the
+    /// others are promised something while all together have no more than the user could reserve.
+    fn session_quota(&self, asked: Utilisation, caller: Caller, by: &Resolved) -> Option<Limit> {
+        if caller.privileged {
+            return None;
+        }
+        let whole = self.settings.session_quota_per_mille();
+        let limit = self.part_of_machine(match by.behind {
+            true => whole.min(self.settings.user_quota_per_mille),
+            false => whole,
+        });
+        let own = self.of_user(caller);
+        let held = sum(own.filter(|held| held.by.is_session()));
+        (held + asked > limit).then(|| Limit::SessionQuota {
+            behind: by.behind,
+            held_ppm: ppm(held),
+            asked_ppm: ppm(asked),
+            limit_ppm: ppm(limit),
+        })
+    }
+
+    /// What the caller's user holds without privilege.
+    fn of_user(&self, caller: Caller) -> impl Iterator<Item = &Held> {
+        let own = move |held: &&Held| !held.privileged && held.account == caller.account;
+        self.held.iter().filter(own)
     }
 
     /// Whoever has many ids, none of them another's subordinate, has no more by them than this.

@@ -19,10 +19,11 @@ mod holder;
 mod judge;
 pub(crate) mod policies;
 mod refresh;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use andante_admission::{Admission, Machine, Placement, Policy, System};
 use andante_sched::contracts::{Contract as KernelContract, ContractName, MAX_CONTRACTS};
@@ -32,14 +33,15 @@ use self::holder::Resolved;
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{
-    Ask, DoorSeen, Fault, FaultKind, Holder, Kept, List, Listed, MachineSeen, Refused, Reply,
-    Request, Reserved,
+    Ask, DoorSeen, Fault, FaultKind, Kept, List, Listed, MachineSeen, Refused, Reply, Request,
+    Reserved,
 };
 use crate::terms::Terms;
 
 pub use self::enforce::{by_windows, promise};
 pub use self::holder::name_after;
 pub use self::refresh::Event;
+pub use self::sessions::{Firmness, Standing};
 
 /// Contracts that a user without privilege may hold at a time: the kernel's table is everybody's.
 const MAX_OF_USER: usize = 32;
@@ -59,6 +61,9 @@ pub struct Settings {
     /// what is promised at all, so that the other half is there for root and the group, whoever came first; or one
     /// user's, if that was set to more.
     pub users_quota_per_mille: Option<u32>,
+    /// The part of the machine that the sessions of one user without privilege may be promised together [1/1000],
+    /// which is to be what one game needs, and never more than all users have; none: as much as they.
+    pub session_quota_per_mille: Option<u32>,
     /// Plain DWCS: every contract is one of loss windows, and none is refused for want of room.
     pub plain_dwcs: bool,
 }
@@ -69,6 +74,7 @@ impl Default for Settings {
             left_for_others_per_mille: 200,
             user_quota_per_mille: 100,
             users_quota_per_mille: None,
+            session_quota_per_mille: None,
             plain_dwcs: false,
         }
     }
@@ -80,6 +86,13 @@ impl Settings {
         let promised = 1000_u32.saturating_sub(self.left_for_others_per_mille);
         let half = (promised / 2).max(self.user_quota_per_mille);
         self.users_quota_per_mille.unwrap_or(half)
+    }
+
+    /// The part of the machine that the sessions of one user without privilege may be promised together [1/1000].
+    pub fn session_quota_per_mille(&self) -> u32 {
+        let most = self.users_quota_per_mille();
+        self.session_quota_per_mille
+            .map_or(most, |own| own.min(most))
     }
 }
 
@@ -136,6 +149,8 @@ pub struct Books {
     gone_at: usize,
     name_at: usize,
     events: Vec<Event>,
+    /// Contracts of sessions that have ended for one in front, by [`key_of`], until their programs know.
+    yielded: HashSet<String>,
 }
 
 impl Books {
@@ -154,6 +169,7 @@ impl Books {
             gone_at: 0,
             name_at: 0,
             events: Vec::new(),
+            yielded: HashSet::new(),
         })
     }
 
@@ -216,27 +232,27 @@ impl Books {
             return Err(Fault::new(FaultKind::BadTerms, message));
         }
         let by = holder::resolve(&ask.holder, caller, host, kernel)?;
-        self.ask_for(by, caller, ask)
+        let name = self.name_for(caller, ask, &by)?;
+        self.check_room(caller)?;
+        Ok(self.judged(by, caller, terms, name))
     }
 
-    /// The same for a holder that was found.
-    #[allow(clippy::type_complexity)]
-    fn ask_for(
+    /// The same for a holder that was found, of a contract that may have this name.
+    #[allow(clippy::result_large_err)]
+    fn judged(
         &self,
         by: Resolved,
         caller: Caller,
-        ask: &Ask,
-    ) -> Result<Result<(Resolved, Reserved, Admission), Refused>, Fault> {
-        let terms = ask.terms;
-        let name = self.name_for(caller, ask, &by)?;
-        self.check_room(caller)?;
+        terms: Terms,
+        name: String,
+    ) -> Result<(Resolved, Reserved, Admission), Refused> {
         let contract = terms.contract(&key_of(caller.account, &name));
         let question = judge::Question {
             by: &by,
             caller: Some(caller),
         };
         let Some(admission) = self.admit(&contract, &question) else {
-            return Ok(Err(self.refused(&contract, &question)));
+            return Err(self.refused(&contract, &question));
         };
         let shown = |key: &String| self.shown(key);
         let reserved = Reserved {
@@ -249,7 +265,7 @@ impl Books {
             weakened: admission.weakened.iter().map(shown).collect(),
             notes: by.notes.clone(),
         };
-        Ok(Ok((by, reserved, admission)))
+        Ok((by, reserved, admission))
     }
 
     fn reserve(
@@ -304,80 +320,6 @@ impl Books {
         Ok(Reply::Reserved(Box::new(reserved)))
     }
 
-    /// A contract for these threads, which take part in a session of the process that `ask` names.
-    ///
-    /// # Errors
-    /// As for any contract.
-    pub fn promise(
-        &mut self,
-        kernel: &mut dyn Kernel,
-        host: &dyn Host,
-        caller: Caller,
-        ask: &Ask,
-        members: Vec<i32>,
-    ) -> Result<Reply, Fault> {
-        self.catch_up(kernel, host);
-        let Holder::Session(pid) = ask.holder else {
-            unreachable!("asked for by sessions alone");
-        };
-        ask.terms
-            .check()
-            .map_err(|error| Fault::new(FaultKind::BadTerms, error.to_string()))?;
-        let by = holder::resolve_session(pid, members, host)?;
-        let asked = self.ask_for(by, caller, ask)?;
-        self.enter(kernel, host, caller, ask, asked)
-    }
-
-    /// One more thread holds the contract of its session.
-    pub fn takes_part(&mut self, kernel: &mut dyn Kernel, caller: Caller, name: &str, tid: i32) {
-        if let Some(held) = self.of_session(caller, name) {
-            held.by.members.push(tid);
-            if let Some(place) = &held.place {
-                // One that has just exited holds none.
-                let _ = kernel.bind(tid, place.kernel);
-            }
-        }
-    }
-
-    /// A thread holds the contract of its session no more.
-    pub fn leaves(&mut self, kernel: &mut dyn Kernel, caller: Caller, name: &str, tid: i32) {
-        if self.forgets(caller, name, tid) {
-            let _ = kernel.unbind(tid);
-        }
-    }
-
-    /// The same of one that has ended, so that the kernel knows; whether there is such a contract.
-    pub fn forgets(&mut self, caller: Caller, name: &str, tid: i32) -> bool {
-        let held = self.of_session(caller, name);
-        held.map(|held| held.by.members.retain(|member| *member != tid))
-            .is_some()
-    }
-
-    /// A session needs its contract no more.
-    pub fn withdraw(
-        &mut self,
-        kernel: &mut dyn Kernel,
-        host: &dyn Host,
-        caller: Caller,
-        name: &str,
-    ) {
-        if self.of_session(caller, name).is_some() {
-            let _ = self.release(kernel, host, caller, name);
-        }
-    }
-
-    /// How the contract of a session stands; none: it is no more.
-    pub fn standing(&self, kernel: &[KernelContract], caller: Caller, name: &str) -> Option<Kept> {
-        let held = self.held.iter().find(|held| is_of(held, caller, name))?;
-        let place = held.place.as_ref();
-        let live = |place: &Place| kernel.iter().find(|live| live.name == place.kernel);
-        Some(place.and_then(live).map(kept).unwrap_or_default())
-    }
-
-    fn of_session(&mut self, caller: Caller, name: &str) -> Option<&mut Held> {
-        self.held.iter_mut().find(|held| is_of(held, caller, name))
-    }
-
     /// Whether the tables have room for one more of this caller.
     fn check_room(&self, caller: Caller) -> Result<(), Fault> {
         let users = || self.held.iter().filter(|held| !held.privileged);
@@ -415,7 +357,8 @@ impl Books {
                 .held
                 .iter()
                 .filter(|held| held.account == caller.account);
-            own.any(|held| held.name == name)
+            let yielded = self.yielded.contains(&key_of(caller.account, name));
+            yielded || own.any(|held| held.name == name)
         };
         let Some(name) = &ask.name else {
             // Somebody may have called another one so; then it is called otherwise.
@@ -534,6 +477,7 @@ impl Books {
                 left_for_others_per_mille: self.settings.left_for_others_per_mille,
                 user_quota_per_mille: self.settings.user_quota_per_mille,
                 users_quota_per_mille: self.settings.users_quota_per_mille(),
+                session_quota_per_mille: self.settings.session_quota_per_mille(),
             },
             contracts: self.held.iter().map(listed).collect(),
             door: DoorSeen::default(),
@@ -556,11 +500,6 @@ impl Books {
             None => key.to_owned(),
         }
     }
-}
-
-/// Whether a session of this caller holds it, under this name.
-fn is_of(held: &Held, caller: Caller, name: &str) -> bool {
-    held.by.is_session() && held.account == caller.account && held.name == name
 }
 
 /// What admission calls a contract of this account and name: an account's names are its own.

@@ -45,9 +45,9 @@ impl Made {
         std::ptr::from_ref::<Page>(&self.page).cast()
     }
 
-    /// The file, to be passed on; it is mapped here no more.
-    pub fn into_fd(self) -> OwnedFd {
-        self.file.into()
+    /// The file, to be passed on, and the page as it is mapped here.
+    pub fn into_parts(self) -> (OwnedFd, Mapped) {
+        (self.file.into(), self.page)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(page.session.load(Ordering::Relaxed), 7);
         assert_eq!(page.thread.load(Ordering::Relaxed), 3);
         assert_eq!(page.sink.load(Ordering::Relaxed), 5);
-        let file = File::from(made.into_fd());
+        let file = File::from(made.into_parts().0);
         assert!(file.set_len(0).is_err(), "a reader would get SIGBUS");
         assert_eq!(file.metadata().unwrap().len(), BYTES as u64);
     }

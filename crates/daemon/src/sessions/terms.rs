@@ -107,11 +107,28 @@ fn offer(asked: &Asked, refused: &Refused) -> Offer {
     );
     let reason = match refused.limits.first() {
         None => format!("no CPU has room for {wanted}"),
-        Some(Limit::UserQuota { limit_ppm, .. } | Limit::UsersQuota { limit_ppm, .. }) => format!(
-            "{wanted} is more than users without privilege may hold, {}.{} % of the machine: \
-             `--users-quota` of `andante run` changes that",
-            limit_ppm / 10_000,
-            limit_ppm / 1000 % 10
+        Some(Limit::SessionQuota {
+            behind,
+            held_ppm,
+            limit_ppm,
+            ..
+        }) => beyond_sessions(&wanted, *behind, *held_ppm, *limit_ppm),
+        Some(
+            Limit::UserQuota {
+                held_ppm,
+                limit_ppm,
+                ..
+            }
+            | Limit::UsersQuota {
+                held_ppm,
+                limit_ppm,
+                ..
+            },
+        ) => format!(
+            "{wanted} is more than is left: all users without privilege may be promised {} of a CPU together, and \
+             hold {} (`andante run --users-quota` changes that)",
+            percent(*limit_ppm),
+            percent(*held_ppm)
         ),
         Some(Limit::Parent { name, .. }) => {
             format!("{wanted} does not fit in the contract {name} of its class")
@@ -119,6 +136,27 @@ fn offer(asked: &Asked, refused: &Refused) -> Offer {
         Some(Limit::Children { .. }) => format!("{wanted} is less than is nested in it already"),
     };
     Offer { terms, reason }
+}
+
+/// What the sessions of a user may be promised is no more; with the way out.
+fn beyond_sessions(wanted: &str, behind: bool, held_ppm: u64, limit_ppm: u64) -> String {
+    let (limit, held) = (percent(limit_ppm), percent(held_ppm));
+    match behind {
+        true => format!(
+            "{wanted} is more than is left to one that is not in front: your sessions are promised {held} of a CPU, \
+             and up to {limit} such a one may have something too; ask again when it is in front"
+        ),
+        false => format!(
+            "{wanted} is more than is left: your sessions may be promised {limit} of a CPU together, and are promised \
+             {held} (`andante run --session-quota` changes that; one that says that it is not in front gives \
+             up its part)"
+        ),
+    }
+}
+
+/// Of a CPU.
+fn percent(ppm: u64) -> String {
+    format!("{}.{} %", ppm / 10_000, ppm / 1000 % 10)
 }
 
 fn kind(kind: crate::protocol::FaultKind) -> FaultKind {

@@ -88,6 +88,17 @@ fn limit(limit: &Limit) -> String {
             percent(*held_ppm),
             percent(*limit_ppm)
         ),
+        Limit::SessionQuota {
+            held_ppm,
+            asked_ppm,
+            limit_ppm,
+            ..
+        } => format!(
+            "{} of a CPU asked and {} held: the sessions of a user may hold {}",
+            percent(*asked_ppm),
+            percent(*held_ppm),
+            percent(*limit_ppm)
+        ),
         Limit::Parent {
             name,
             limit_ppm,

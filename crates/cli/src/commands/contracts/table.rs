@@ -204,6 +204,7 @@ pub mod tests {
                 left_for_others_per_mille: 200,
                 user_quota_per_mille: 100,
                 users_quota_per_mille: 400,
+                session_quota_per_mille: 400,
             },
             contracts: vec![contract],
             door: DoorSeen::default(),

@@ -20,6 +20,7 @@ struct Served {
 /// Threads of this process, as the machine has them.
 const OWN_THREADS: [i32; 2] = [501, 502];
 const OF_ANOTHER: i32 = 100;
+const OF_ANOTHER_USER: i32 = 200;
 
 impl Served {
     fn new() -> Self {
@@ -28,11 +29,13 @@ impl Served {
         let pid = i32::try_from(std::process::id()).unwrap();
         let mut host = World::new(4).host;
         host.process(OF_ANOTHER, "mpv", &[]);
+        host.process(OF_ANOTHER_USER, "mpv", &[]);
         host.process(pid, "game", &OWN_THREADS);
         let uid = nix::unistd::geteuid().as_raw();
-        for tid in [pid, OWN_THREADS[0], OWN_THREADS[1]] {
+        for tid in [pid, OWN_THREADS[0], OWN_THREADS[1], OF_ANOTHER] {
             host.change(tid).uids = [uid; 3];
         }
+        host.change(OF_ANOTHER_USER).uids = [uid + 1; 3];
         Self {
             daemon: fakes::Served::at(&path, host),
             path,
@@ -236,7 +239,12 @@ fn what_makes_no_sense_is_told_apart() {
     assert_eq!(kind_of(program.ask(&open(VERSION + 1))), Kind::Version);
     assert!(matches!(program.ask(&open(VERSION)), Answer::Opened(_)));
     assert_eq!(kind_of(program.ask(&open(VERSION))), Kind::NoSession);
-    assert_eq!(program.join(OF_ANOTHER).unwrap_err().kind, Kind::NotYours);
+    let other = program.join(OF_ANOTHER).unwrap_err();
+    assert_eq!(other.kind, Kind::NotYours);
+    assert!(other.message.contains("in that process"), "{other:?}");
+    let user = program.join(OF_ANOTHER_USER).unwrap_err();
+    assert_eq!(user.kind, Kind::NotPermitted);
+    assert!(user.message.contains("that user's program"), "{user:?}");
     assert_eq!(program.join(99_999).unwrap_err().kind, Kind::NoThread);
     program.join(OWN_THREADS[0]).unwrap();
     assert_eq!(program.join(OWN_THREADS[0]).unwrap_err().kind, Kind::Taken);
@@ -251,6 +259,37 @@ fn what_makes_no_sense_is_told_apart() {
         }),
     };
     assert_eq!(kind_of(program.ask(&bad)), Kind::BadTerms);
+    served.end();
+}
+
+#[test]
+fn what_is_not_understood_is_answered_with_what_would_be() {
+    let served = Served::new();
+    let mut program = served.connect();
+    for (line, says) in [
+        (
+            r#"{"op":"open","version":1,"role":"wizard","cycle":{}}"#,
+            "`audio`, `game`, `video`, `interactive`",
+        ),
+        (r#"{"op":"open","role":"game","cycle":{}}"#, "`version`"),
+        (r#"{"op":"join","thread":"mine"}"#, "`join`"),
+        (r#"{"op":"subscribe","thread":1,"service":-1}"#, "`-1`"),
+        // Of contracts, and of nothing.
+        (r#"{"op":"reserve"}"#, "`holder`"),
+        (r#"{"op":"dance"}"#, "`reserve`"),
+    ] {
+        let stream = program.lines.get_mut();
+        stream.write_all(line.as_bytes()).unwrap();
+        stream.write_all(b"\n").unwrap();
+        let mut answer = String::new();
+        program.lines.read_line(&mut answer).unwrap();
+        let Ok(Answer::Error(fault)) = serde_json::from_str(&answer) else {
+            panic!("{answer}");
+        };
+        assert_eq!(fault.kind, andante_session::FaultKind::BadRequest);
+        assert!(fault.message.contains(says), "{line}: {fault:?}");
+    }
+    assert!(matches!(program.ask(&open(VERSION)), Answer::Opened(_)));
     served.end();
 }
 
