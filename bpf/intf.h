@@ -12,8 +12,10 @@
 #define AN_MAX_SINKS 8192
 #define AN_EXIT_TEXT 256
 
-/* Eventfds that are sources at a time, of which no two have numbers that differ by as much; a power
- * of two. */
+/* Eventfds that are sources at a time, of which no two have the same number modulo this; a power of
+ * two. The kernel gives the least number that is free: so none is refused while no more than these
+ * are open on the machine, sources or not. Half as many would do where half as many are open; each
+ * doubling takes 28 bytes a place, 112 KiB of memory as it is, and no instruction. */
 #define AN_MAX_EVENTFDS 4096
 
 /* Why the kernel let the scheduler go. */

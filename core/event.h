@@ -62,10 +62,10 @@
 
 #include "contract_pick.h"
 
-/* Most that rule 4 looks at, for a lock is held; where more come before the sink it does not go
- * first. Each takes some 40 instructions, in the worst case twice (tests/event_steps.c); with twice
- * as many, or eight times, rule 4 serves no more events of drawn sets (tests/event_random.c), and
- * with half as many a sixth less. */
+/* Where as many as this come before the sink it does not go first: they are looked at one by one,
+ * and a lock is held. Of each and of what is below it some 40 instructions are made, 600 in all of
+ * a decision at most (tests/event_steps.c). With twice as many, or eight times, rule 4 serves no
+ * more events of drawn sets (tests/event_random.c), and with half as many a sixth less. */
 #define AN_MAX_WAITING 8u
 
 /* What the event scheduler made of a pick. */
@@ -104,49 +104,44 @@ an_inline u32 an_heap_beside(u32 at)
 
 /*
  * Would all that come before j, and j, be served by the earliest of their deadlines if j went
- * first? In the heap they are a tree around the first slot: what is behind j has nothing below it
- * that is not.
+ * first? i, the first of them, would: that has been asked. In the heap they are a tree around the
+ * first slot, where i is: what is behind j has nothing below it that is not.
  */
-an_outline bool an_event_all_can_wait(struct an_contracts *cs, u32 j, u64 now_ns)
+an_outline bool an_event_all_can_wait(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 {
-	struct an_contract *c = an_contract(cs, j);
+	const struct an_contract *first = an_contract(cs, i), *c = an_contract(cs, j);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
-	u64 deadline_ns = c->deadline_ns, busy_until_ns = now_ns + c->left_ns;
-	u32 at = 1, left = 2 * AN_MAX_WAITING, count = an_heap_count(q, AN_READY);
+	const u16 *row = an_heap_slot(q, AN_READY, 0);
+	u64 deadline_ns = first->deadline_ns, busy_until_ns = now_ns + first->left_ns + c->left_ns;
+	u32 at = 2, left = AN_MAX_WAITING - 1, count = an_heap_count(q, AN_READY);
 
-	an_while(left && busy_until_ns <= deadline_ns) {
-		u32 k = *an_heap_slot(q, AN_READY, at);
+	an_assert(row[1] == i);
+	an_while(at != 1) {
+		u32 k = row[an_bounded(at, AN_MAX_CONTRACTS)];
 		const struct an_contract *before = an_contract(cs, k);
 
-		if (at > count || k == j || !an_heap_before(cs, AN_READY, k, j)) {
+		if (at > count || !an_ready_before(k, before, j, c)) {
 			at = an_opaque(an_heap_beside(at));
-			if (at == 1)
-				return true;
-		} else {
-			if (an_has(before, AN_EXHAUSTIVE)) /* nobody knows how long */
-				return false;
-			busy_until_ns += before->left_ns;
-			if (before->deadline_ns < deadline_ns)
-				deadline_ns = before->deadline_ns;
-			at = an_opaque(2 * at);
+			continue;
 		}
 		left = an_opaque(left - 1);
+		if (!left || an_has(before, AN_EXHAUSTIVE)) /* nobody knows how long */
+			return false;
+		busy_until_ns += before->left_ns;
+		if (before->deadline_ns < deadline_ns)
+			deadline_ns = before->deadline_ns;
+		at = an_opaque(2 * at);
 	}
-	return false;
+	return busy_until_ns <= deadline_ns;
 }
 
-/* Did i win over j by its window constraint alone, and has each to be served by the same time? */
-an_inline bool an_event_by_constraint(struct an_contracts *cs, u32 i, u32 j)
+/* Did i win over j by its window constraint alone, and has each to be served by the same time? Of
+ * two such an_precedence() asks nothing else. */
+an_inline bool an_event_by_constraint(const struct an_contract *i, const struct an_contract *j)
 {
-	const struct an_contract *p = an_contract(cs, i), *q = an_contract(cs, j);
-	s32 order;
-
-	if (!an_has(p, AN_WINDOW) || p->rank != AN_RANK_BUDGET || q->rank != AN_RANK_BUDGET ||
-	    p->deadline_ns != q->deadline_ns)
-		return false;
-	order = an_precedence(cs, i, j);
-	return order == AN_RULE_WINDOW || order == AN_RULE_DENOMINATOR ||
-	       order == AN_RULE_NUMERATOR;
+	return an_has(i, AN_WINDOW) && an_contract_level(i) == AN_RANK_BUDGET &&
+	       an_contract_level(j) == AN_RANK_BUDGET && i->deadline_ns == j->deadline_ns &&
+	       an_window_order(i->x, i->y, j->x, j->y) > 0;
 }
 
 /* Rule 4: may j go before i, which was selected? */
@@ -155,11 +150,11 @@ an_inline bool an_event_swaps(struct an_contracts *cs, u32 i, u32 j, u64 now_ns)
 	const struct an_contract *p = an_contract(cs, i), *q = an_contract(cs, j);
 	u64 both_until_ns = now_ns + p->left_ns + q->left_ns;
 
-	if (!an_event_by_constraint(cs, i, j) || both_until_ns > p->deadline_ns)
+	if (!an_event_by_constraint(p, q) || both_until_ns > p->deadline_ns)
 		return false;
 	if (cs->options & AN_EVENT_STRICT && both_until_ns == p->deadline_ns)
 		return false;
-	return an_events_as_published(cs) || an_event_all_can_wait(cs, j, now_ns);
+	return an_events_as_published(cs) || an_event_all_can_wait(cs, i, j, now_ns);
 }
 
 /* Rule 2: may j run in the place of best effort? Not beyond what all contracts may have. */

@@ -48,16 +48,27 @@ an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 	return &c->position[an_bounded(heap, AN_HEAPS)];
 }
 
-an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+/* Does a come before b, which are the contracts p and q, among those that are ready? */
+an_inline bool an_ready_before(u32 a, const struct an_contract *p, u32 b,
+			       const struct an_contract *q)
+{
+	if (p->order[0] != q->order[0])
+		return p->order[0] < q->order[0];
+	if (p->order[1] != q->order[1])
+		return p->order[1] < q->order[1];
+	if (p->order[2] != q->order[2])
+		return p->order[2] < q->order[2];
+	if (p->order[3] != q->order[3])
+		return p->order[3] < q->order[3];
+	return a < b;
+}
+
+an_outline bool an_heap_before_timed(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
 	bool timers = heap == AN_TIMERS;
 	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
-	if (an_events_on && heap == AN_SINKS)
-		return p->event_first_ns != q->event_first_ns
-			       ? p->event_first_ns < q->event_first_ns
-			       : a < b;
 	if (first != other)
 		return first < other;
 	if (!timers && p->order[1] != q->order[1])
@@ -69,11 +80,39 @@ an_outline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 	return a < b;
 }
 
+/* Does a come before b in this heap? Of sinks that is said by one number, where it is asked. */
+an_inline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+{
+	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
+
+	if (heap != AN_SINKS)
+		return an_heap_before_timed(cs, heap, a, b);
+	return p->event_first_ns != q->event_first_ns ? p->event_first_ns < q->event_first_ns
+						      : a < b;
+}
+
 an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
 			   u32 index)
 {
 	*an_heap_slot(q, heap, at) = index;
 	*an_heap_position(an_contract(cs, index), heap) = at;
+}
+
+/* The contract moves up from this slot, as far as it comes before what is above. Where its place
+ * is.
+ */
+an_inline u32 an_heap_rise(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
+			   u32 moving)
+{
+	an_while(at > 1) {
+		u32 above = *an_heap_slot(q, heap, at / 2);
+
+		if (!an_heap_before(cs, heap, moving, above))
+			break;
+		an_heap_put(cs, q, heap, at, above);
+		at = an_opaque(at / 2);
+	}
+	return an_opaque(at); /* from wherever it comes here, the rest is verified once */
 }
 
 /* The contract in this slot is in the right place again, whichever way its key has changed. */
@@ -83,15 +122,7 @@ an_inline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 	u32 count = an_heap_count(q, heap);
 	u32 moving = *an_heap_slot(q, heap, at);
 
-	an_while(at > 1) {
-		u32 above = *an_heap_slot(q, heap, at / 2);
-
-		if (!an_heap_before(cs, heap, moving, above))
-			break;
-		an_heap_put(cs, q, heap, at, above);
-		at = an_opaque(at / 2);
-	}
-	at = an_opaque(at); /* from wherever it comes here, the rest is verified once */
+	at = an_heap_rise(cs, q, heap, at, moving);
 	an_while(2 * at <= count) {
 		u32 below = an_opaque(2 * at);
 		u32 next = *an_heap_slot(q, heap, below);
@@ -112,11 +143,8 @@ an_inline void an_heap_sift(struct an_contracts *cs, u32 cpu, u32 heap, u32 at)
 	an_heap_put(cs, q, heap, at, moving);
 }
 
-/*
- * Into the heap of the contract's CPU, or to its new place there after its key has changed; or out
- * of the heap, if it is there.
- */
-an_outline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool in)
+/* Into this heap, to its place there, or out. */
+an_inline void an_heap_set_in(struct an_contracts *cs, u32 index, u32 heap, bool in)
 {
 	struct an_contract *c = an_contract(cs, index);
 	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
@@ -139,6 +167,46 @@ an_outline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool i
 		an_heap_put(cs, q, heap, at, *an_heap_slot(q, heap, count));
 	}
 	an_heap_sift(cs, c->cpu, heap, at);
+}
+
+an_outline void an_heap_set_timed(struct an_contracts *cs, u32 index, u32 heap, bool in)
+{
+	an_heap_set_in(cs, index, heap, in);
+}
+
+an_outline void an_heap_set_sink(struct an_contracts *cs, u32 index, bool in)
+{
+	an_heap_set_in(cs, index, AN_SINKS, in);
+}
+
+/*
+ * Into the heap of the contract's CPU, or to its new place there after its key has changed; or out
+ * of the heap, if it is there. For sinks, whose events are raised from anywhere, there is code of
+ * its own: no level of the heap asks which heap it is.
+ */
+an_inline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool in)
+{
+	if (heap == AN_SINKS)
+		an_heap_set_sink(cs, index, in);
+	else
+		an_heap_set_timed(cs, index, heap, in);
+}
+
+/* A sink, whose first event is due earlier than it was, if it had one: into its heap, or up in it.
+ */
+an_outline void an_heap_rise_sink(struct an_contracts *cs, u32 index)
+{
+	struct an_contract *c = an_contract(cs, index);
+	struct an_contract_cpu *q = an_contract_cpu(cs, c->cpu);
+	u32 at = *an_heap_position(c, AN_SINKS);
+
+	if (!at) {
+		at = an_heap_count(q, AN_SINKS) + 1;
+		if (at >= AN_MAX_CONTRACTS)
+			return;
+		q->count[AN_SINKS] = at;
+	}
+	an_heap_put(cs, q, AN_SINKS, an_heap_rise(cs, q, AN_SINKS, at, index), index);
 }
 
 #endif

@@ -78,7 +78,8 @@ typedef int64_t s64;
 		if (!(condition))                                                                  \
 			abort();                                                                   \
 	} while (0)
-#define an_inline static inline
+/* As in the kernel, so that what is measured here has the same shape. */
+#define an_inline static inline __attribute__((always_inline))
 /* A file that includes the core need not use all of it. */
 #define an_outline static __attribute__((unused))
 

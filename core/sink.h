@@ -88,12 +88,17 @@ an_inline bool an_sink_is_ahead(const struct an_contract *c)
 	return c->owes_ns && c->served && c->event_left_ns <= 0;
 }
 
+/* Is it to be in the heap of its CPU? */
+an_inline bool an_sink_stands(const struct an_contract *c)
+{
+	return c->runnable && !c->parked && c->event_first_ns != AN_NEVER && !an_sink_is_ahead(c);
+}
+
 /* Into the heap of its CPU, to its place there, or out. */
 an_outline void an_sink_place(struct an_contracts *cs, u32 index)
 {
 	struct an_contract *c = an_contract(cs, index);
-	bool in =
-		c->runnable && !c->parked && c->event_first_ns != AN_NEVER && !an_sink_is_ahead(c);
+	bool in = an_sink_stands(c);
 
 	if (in || *an_heap_position(c, AN_SINKS))
 		an_heap_set(cs, index, AN_SINKS, in);
@@ -122,9 +127,19 @@ an_outline bool an_event_raise(struct an_contracts *cs, u32 index, u32 service, 
 		return false;
 	if (*an_event_of(c, service) <= now_ns)
 		return true; /* it is due already */
-	*an_event_of(c, service) = deliver_ns > now_ns ? deliver_ns : now_ns;
-	an_sink_settle(c);
-	an_sink_place(cs, index);
+	if (deliver_ns < now_ns)
+		deliver_ns = now_ns;
+	*an_event_of(c, service) = deliver_ns;
+	if (deliver_ns < c->event_first_ns) {
+		/* Its others need not be looked at, nor what is below it in the heap; and one that
+		 * is being served is past. */
+		c->event_first_ns = deliver_ns;
+		if (an_sink_stands(c))
+			an_heap_rise_sink(cs, index);
+	} else {
+		an_sink_settle(c);
+		an_sink_place(cs, index);
+	}
 	return true;
 }
 
@@ -146,8 +161,10 @@ an_outline u32 an_sink_deliver(struct an_contracts *cs, u32 index, s64 left_ns, 
 	}
 	c->delivered = delivered;
 	c->event_left_ns = left_ns;
-	an_sink_settle(c);
-	an_sink_place(cs, index);
+	if (left_ns <= 0) { /* else it keeps its place */
+		an_sink_settle(c);
+		an_sink_place(cs, index);
+	}
 	return delivered;
 }
 
