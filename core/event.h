@@ -120,7 +120,7 @@ an_outline bool an_event_all_can_wait(struct an_contracts *cs, u32 i, u32 j, u64
 		u32 k = row[an_bounded(at, AN_MAX_CONTRACTS)];
 		const struct an_contract *before = an_contract(cs, k);
 
-		if (at > count || !an_ready_before(k, before, j, c)) {
+		if (at > count || !an_ready_before(cs, k, before, j, c)) {
 			at = an_opaque(an_heap_beside(at));
 			continue;
 		}

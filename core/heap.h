@@ -48,27 +48,17 @@ an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 	return &c->position[an_bounded(heap, AN_HEAPS)];
 }
 
-/* Does a come before b, which are the contracts p and q, among those that are ready? */
-an_inline bool an_ready_before(u32 a, const struct an_contract *p, u32 b,
-			       const struct an_contract *q)
-{
-	if (p->order[0] != q->order[0])
-		return p->order[0] < q->order[0];
-	if (p->order[1] != q->order[1])
-		return p->order[1] < q->order[1];
-	if (p->order[2] != q->order[2])
-		return p->order[2] < q->order[2];
-	if (p->order[3] != q->order[3])
-		return p->order[3] < q->order[3];
-	return a < b;
-}
-
-an_outline bool an_heap_before_timed(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+/* Does a come before b in this heap, whichever it is? */
+an_outline bool an_heap_before_in(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
 	bool timers = heap == AN_TIMERS;
 	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
+	if (an_events_on && heap == AN_SINKS)
+		return p->event_first_ns != q->event_first_ns
+			       ? p->event_first_ns < q->event_first_ns
+			       : a < b;
 	if (first != other)
 		return first < other;
 	if (!timers && p->order[1] != q->order[1])
@@ -80,13 +70,31 @@ an_outline bool an_heap_before_timed(struct an_contracts *cs, u32 heap, u32 a, u
 	return a < b;
 }
 
-/* Does a come before b in this heap? Of sinks that is said by one number, where it is asked. */
+/* Does a come before b, which are the contracts p and q, among those that are ready? Where it is
+ * asked. */
+an_inline bool an_ready_before(struct an_contracts *cs, u32 a, const struct an_contract *p, u32 b,
+			       const struct an_contract *q)
+{
+	if (an_verified)
+		return an_heap_before_in(cs, AN_READY, a, b);
+	if (p->order[0] != q->order[0])
+		return p->order[0] < q->order[0];
+	if (p->order[1] != q->order[1])
+		return p->order[1] < q->order[1];
+	if (p->order[2] != q->order[2])
+		return p->order[2] < q->order[2];
+	if (p->order[3] != q->order[3])
+		return p->order[3] < q->order[3];
+	return a < b;
+}
+
+/* The same. Of sinks that is said by one number, where it is asked; not where all is verified. */
 an_inline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
 
-	if (heap != AN_SINKS)
-		return an_heap_before_timed(cs, heap, a, b);
+	if (an_verified || heap != AN_SINKS)
+		return an_heap_before_in(cs, heap, a, b);
 	return p->event_first_ns != q->event_first_ns ? p->event_first_ns < q->event_first_ns
 						      : a < b;
 }
@@ -169,7 +177,7 @@ an_inline void an_heap_set_in(struct an_contracts *cs, u32 index, u32 heap, bool
 	an_heap_sift(cs, c->cpu, heap, at);
 }
 
-an_outline void an_heap_set_timed(struct an_contracts *cs, u32 index, u32 heap, bool in)
+an_outline void an_heap_set_any(struct an_contracts *cs, u32 index, u32 heap, bool in)
 {
 	an_heap_set_in(cs, index, heap, in);
 }
@@ -182,14 +190,14 @@ an_outline void an_heap_set_sink(struct an_contracts *cs, u32 index, bool in)
 /*
  * Into the heap of the contract's CPU, or to its new place there after its key has changed; or out
  * of the heap, if it is there. For sinks, whose events are raised from anywhere, there is code of
- * its own: no level of the heap asks which heap it is.
+ * its own, if it is not verified: no level of the heap asks which heap it is.
  */
 an_inline void an_heap_set(struct an_contracts *cs, u32 index, u32 heap, bool in)
 {
-	if (heap == AN_SINKS)
+	if (heap == AN_SINKS && !an_verified)
 		an_heap_set_sink(cs, index, in);
 	else
-		an_heap_set_timed(cs, index, heap, in);
+		an_heap_set_any(cs, index, heap, in);
 }
 
 /* A sink, whose first event is due earlier than it was, if it had one: into its heap, or up in it.

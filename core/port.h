@@ -52,6 +52,9 @@
 	})
 
 #define an_assert(condition) ((void)0)
+/* Every way through the code is gone through before it may run: one copy of it is better than two
+ * that each know more. */
+#define an_verified true
 #define an_inline static __attribute__((always_inline)) inline
 #define an_outline static __attribute__((noinline))
 
@@ -78,6 +81,7 @@ typedef int64_t s64;
 		if (!(condition))                                                                  \
 			abort();                                                                   \
 	} while (0)
+#define an_verified false
 /* As in the kernel, so that what is measured here has the same shape. */
 #define an_inline static inline __attribute__((always_inline))
 /* A file that includes the core need not use all of it. */
