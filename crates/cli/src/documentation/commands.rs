@@ -129,7 +129,7 @@ fn named(matches: &ArgMatches) -> Result<(), String> {
 /// `make` must have the targets and variables, and a kernel test that is named must be there.
 fn make(words: &[String]) -> Result<(), String> {
     let mut folder = top();
-    let mut words = words.iter().filter(|w| *w != "-s");
+    let mut words = words.iter().filter(|w| *w != "-s" && !w.starts_with("-j"));
     let mut asked = Vec::new();
     while let Some(word) = words.next() {
         if word == "-C" {

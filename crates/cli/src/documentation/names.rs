@@ -51,10 +51,12 @@ pub fn complaints(page: &Page) -> Vec<String> {
                 complain(format!("there is no {word}"));
             }
         }
-        if let Some(name) = code.text.strip_suffix("()") {
-            if !code.in_block && is_name(name) && !is_defined(name) {
-                complain(format!("no source has {name}()"));
-            }
+        if let Some(name) = code.text.strip_suffix("()")
+            && !code.in_block
+            && is_name(name)
+            && !is_defined(name)
+        {
+            complain(format!("no source has {name}()"));
         }
     }
     complaints
@@ -103,7 +105,7 @@ pub fn links(page: &Page) -> Vec<String> {
             page.beside(path)
         };
         let at = page.at(line);
-        if !top().join(&target).exists() {
+        if !path.is_empty() && !top().join(&target).exists() {
             complaints.push(format!("{at}: {link} leads nowhere"));
         } else if page.path.starts_with("docs") && !target.starts_with("docs") {
             complaints.push(format!("{at}: {link} leads out of the book"));
