@@ -65,10 +65,7 @@ fn every_page_of_the_book_is_in_its_summary() {
         let links = page.links();
         links.iter().map(|(_, link)| page.beside(link)).collect()
     };
-    let (summary, decisions) = (
-        listed("docs/SUMMARY.md"),
-        listed("docs/decisions/README.md"),
-    );
+    let (summary, decisions) = (listed("docs/SUMMARY.md"), listed("docs/decisions/index.md"));
     for path in below(&top().join("docs"), "md") {
         if path == Path::new("docs/SUMMARY.md") {
             continue;
@@ -79,10 +76,10 @@ fn every_page_of_the_book_is_in_its_summary() {
             "docs/SUMMARY.md lacks {}",
             path.display()
         );
-        let decision = path.starts_with("docs/decisions") && !path.ends_with("README.md");
+        let decision = path.starts_with("docs/decisions") && !path.ends_with("index.md");
         assert!(
             !decision || decisions.contains(&path),
-            "docs/decisions/README.md lacks {}",
+            "docs/decisions/index.md lacks {}",
             path.display()
         );
     }
@@ -106,7 +103,7 @@ fn guides_stay_short() {
 #[test]
 fn a_decision_has_all_of_its_parts() {
     for page in all() {
-        if !page.path.starts_with("docs/decisions") || page.path.ends_with("README.md") {
+        if !page.path.starts_with("docs/decisions") || page.path.ends_with("index.md") {
             continue;
         }
         for part in ["Context", "Choice", "Rejected", "Command", "Commit"] {
@@ -168,6 +165,7 @@ fn wrong_paths_functions_and_links_are_found() {
     for wrong in [
         "[a](no-such.md)",
         "[a](../README.md)",
+        "[a](README.md)",
         "[a](contracts.md#no-such-heading)",
         "[a](#no-such-heading)",
         "{{#include ../no-such.md}}",

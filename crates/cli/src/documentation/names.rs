@@ -105,10 +105,16 @@ pub fn links(page: &Page) -> Vec<String> {
             page.beside(path)
         };
         let at = page.at(line);
+        let in_book = page.path.starts_with("docs") && !page.path.ends_with("SUMMARY.md");
         if !path.is_empty() && !top().join(&target).exists() {
             complaints.push(format!("{at}: {link} leads nowhere"));
         } else if page.path.starts_with("docs") && !target.starts_with("docs") {
             complaints.push(format!("{at}: {link} leads out of the book"));
+        } else if in_book && path.ends_with("README.md") {
+            // mdBook writes index.html for it, and leaves links to README.html.
+            complaints.push(format!(
+                "{at}: {link} is no page of the book: name it index.md"
+            ));
         } else if !anchor.is_empty() && !has_anchor(page, &target, anchor) {
             complaints.push(format!(
                 "{at}: {} has no heading #{anchor}",
