@@ -8,6 +8,7 @@
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
+#   make docs       the documentation as a book, into target/book (mdbook)
 #   make costs      what callbacks and the kernel cost, measured anew for the simulator: crates/sim/costs.toml
 #   make race       random interleavings of the scheduler's callbacks, SEEDS=20 STEPS=200000
 #   make faults     undo mended faults one after the other, and see that each is found: crates/sim/faults;
@@ -84,7 +85,7 @@ SUMMED = status=$$?; dist/timed.sh $(TIMES); exit $$status
 LANES := 2
 
 .PHONY: all build demo check test test-setup lint format-check core-test race faults unit-test kernel-test scenarios \
-        perturbed perturbed-on-sim crowds agreement papers bench soak attack matrix figures figures-check costs fuzz fuzz-build clean
+        perturbed perturbed-on-sim crowds agreement papers bench soak attack matrix figures figures-check docs costs fuzz fuzz-build clean
 all: build
 
 build:
@@ -245,6 +246,12 @@ figures: build
 
 figures-check: build
 	$(ANDANTE) lab figures --check
+
+# The pages of docs/ as a book. Its tests (crates/cli/src/documentation) need no mdbook.
+docs:
+	@command -v mdbook >/dev/null || { echo "docs: mdbook is not installed: cargo install --locked mdbook" >&2; exit 1; }
+	mdbook build docs
+	@echo "docs: target/book/index.html"
 
 # A part of the simulator: build again after it.
 costs: build

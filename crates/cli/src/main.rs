@@ -1,6 +1,8 @@
 //! `andante`: the command line. Each subcommand is a file in `commands`; this one only joins them.
 
 mod commands;
+#[cfg(test)]
+mod documentation;
 mod exit;
 mod output;
 mod shares;
