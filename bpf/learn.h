@@ -21,8 +21,7 @@ static __always_inline void learn_job(struct task_struct *p, struct task_state *
 	}
 	index = learnt_contract(ts);
 	if (learn_is_promised(leaf) || learn_is_background(p, ts) ||
-	    !an_learn_may_be_interactive(&ts->learner, ts->event, now_ns - ts->root_ns,
-					 learn_bound)) {
+	    !an_learn_may_be_interactive(&ts->learner, ts->event, learn_bound)) {
 		if (index)
 			contract_unbind(ts);
 		return;

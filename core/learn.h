@@ -40,9 +40,8 @@
  *    has had a job longer than AN_LEARN_SERVICE_MAX_NS among the last AN_LEARN_AVERAGED, or in two
  *    seconds, as a player that reads on has. Such a job ends the contract at once
  *    (an_learn_goes_on()), and the next one is due late. One that works for no event needs more:
- *    its jobs have to be work, not talk, and the last event may not be longer ago than
- *    AN_LEARN_MEMORY_NS. So a film that is late gets along, whose threads hand frames to one
- *    another and never sleep until one is due; but not a database for ever, at the cost of others.
+ *    its jobs have to be work, not talk. So a film that is late gets along, whose threads hand
+ *    frames to one another and never sleep until one is due.
  *
  * The contract is of rank EXTRA: after what was promised and cannot wait any longer [cbs.h], before
  * all shares. What was promised and can wait stands among learnt ones by its own deadline. What
@@ -295,19 +294,16 @@ an_inline bool an_learn_interactive(const struct an_learner *l, u32 bound)
 
 /*
  * The same of one that has not been seen for long enough: it has the benefit of the doubt. Of those
- * that work for no event, the last one being so long ago, only they do whose jobs take long enough
- * to be work, not talk, and not for long: a film that is late passes its frames from hand to hand,
- * and never gets to sleep until a frame is due; with that it catches up, or it is no film.
+ * that work for no event only they do whose jobs take long enough to be work, not talk: a film that
+ * is late passes its frames from hand to hand, and never gets to sleep until a frame is due.
  */
-an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event, u64 ago_ns,
-					   u32 bound)
+an_inline bool an_learn_may_be_interactive(const struct an_learner *l, u32 event, u32 bound)
 {
 	enum an_learn_obstacle obstacle = an_learn_obstacle(l, bound);
-	bool doubtful = ago_ns < AN_LEARN_MEMORY_NS && l->mean_ns >= AN_LEARN_DISTANCE_MIN_NS;
 
 	if (obstacle == AN_LEARN_NEW || obstacle == AN_LEARN_LONG)
 		return true;
-	return obstacle == AN_LEARN_NONE && (event || doubtful);
+	return obstacle == AN_LEARN_NONE && (event || l->mean_ns >= AN_LEARN_DISTANCE_MIN_NS);
 }
 
 /* The part that a task wants to be sure of, which uses this part of a CPU on average [1/1024]. */

@@ -330,7 +330,7 @@ TEST(whoever_is_new_has_the_benefit_of_the_doubt)
 
 	an_learn_begin(&l, 0);
 	CHECK(an_learn_is_untried(&l));
-	CHECK(an_learn_may_be_interactive(&l, AN_EVENT_NONE, 0, BOUND));
+	CHECK(an_learn_may_be_interactive(&l, AN_EVENT_NONE, BOUND));
 	CHECK(!an_learn_interactive(&l, BOUND));
 	an_learn_service(&l, 50 * MS);
 	CHECK(!an_learn_is_untried(&l));
@@ -351,10 +351,9 @@ TEST(talk_for_no_event_is_not_interactive)
 	watch(&works, 0, 16, 7 * MS, 50 * MS);
 	an_learn_begin(&talks, 0);
 	watch(&talks, 0, 16, MS / 10, 5 * MS);
-	CHECK(an_learn_may_be_interactive(&works, AN_EVENT_NONE, 0, BOUND));
-	CHECK(!an_learn_may_be_interactive(&works, AN_EVENT_NONE, AN_LEARN_MEMORY_NS, BOUND));
-	CHECK(!an_learn_may_be_interactive(&talks, AN_EVENT_NONE, 0, BOUND));
-	CHECK(an_learn_may_be_interactive(&talks, AN_EVENT_UNAWAITED, 0, BOUND));
+	CHECK(an_learn_may_be_interactive(&works, AN_EVENT_NONE, BOUND));
+	CHECK(!an_learn_may_be_interactive(&talks, AN_EVENT_NONE, BOUND));
+	CHECK(an_learn_may_be_interactive(&talks, AN_EVENT_UNAWAITED, BOUND));
 }
 
 /* What it is offered while it works for this. */
@@ -384,7 +383,7 @@ TEST(what_nobody_waits_for_comes_later)
 	CHECK(promised_for(&unknown, AN_EVENT_UNAWAITED).deadline_rel_ns >
 	      promised_for(&known, AN_EVENT_UNAWAITED).deadline_rel_ns);
 	/* One that took longer, not long ago, is due as late, but it is waited for. */
-	CHECK(an_learn_may_be_interactive(&slow, AN_EVENT_AWAITED, 0, BOUND));
+	CHECK(an_learn_may_be_interactive(&slow, AN_EVENT_AWAITED, BOUND));
 	CHECK(!(promised_for(&slow, AN_EVENT_AWAITED).flags & AN_UNAWAITED));
 	CHECK_EQ(promised_for(&slow, AN_EVENT_AWAITED).deadline_rel_ns,
 		 promised_for(&unknown, AN_EVENT_UNAWAITED).deadline_rel_ns);
