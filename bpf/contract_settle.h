@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What has happened to the contracts of a CPU, and what is due for them, is done
- * (contracts_settle()): what has run is charged, what was noted is seen to, and tasks go to the
+ * A CPU settles its contracts before it picks one (contracts_settle()): they are charged for what
+ * has run, changes that were noted elsewhere take effect, and what is due is done. Tasks go to the
  * queues where they should wait. Then the CPU picks (contract_turn.h). Part of sched.bpf.c.
  */
 #ifndef ANDANTE_BPF_CONTRACT_SETTLE_H

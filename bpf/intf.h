@@ -14,8 +14,8 @@
 
 /* Eventfds that are sources at a time, of which no two have the same number modulo this; a power of
  * two. The kernel gives the least number that is free: so none is refused while no more than these
- * are open on the machine, sources or not. Half as many would do where half as many are open; each
- * doubling takes 28 bytes a place, 112 KiB of memory as it is, and no instruction. */
+ * are open on the machine, sources or not. A place takes 28 bytes, all of them 112 KiB, and how
+ * many there are costs no instruction. */
 #define AN_MAX_EVENTFDS 4096
 
 /* Why the kernel let the scheduler go. */

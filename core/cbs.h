@@ -68,10 +68,10 @@ an_inline bool an_promise_is_strict(const struct an_promise *p)
 }
 
 /*
- * What servers that wait leave to the kernel of a CPU, for its interrupts and switches [1/1024].
- * Beside a compiler those take 4 (what no class gets in the scenario film-make). Half of 32 would
- * do, or twice as much: of 300 draws of the family promises, all of them promised, 260, 258, 254
- * and 247 are in time with 16, 32, 64 and 128.
+ * The part of a CPU that waiting servers leave to the kernel, for its interrupts and switches
+ * [1/1024]. Beside a compiler those take 4: so much no class gets in the scenario film-make. Half
+ * of 32 would do, or twice as much: of 300 draws of the family promises, all of them promised, 260,
+ * 258, 254 and 247 are in time with 16, 32, 64 and 128.
  */
 #define AN_KERNEL_PART 32
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Contracts at run time: which one a CPU runs now, for how long, and who makes way for it. What is
- * to be called when is said in contract_run.h. Nothing here changes a contract, but that those that
- * have run ahead too far are throttled (an_contracts_overdrawn()).
+ * Contracts at run time: the one that a CPU runs now, for how long, and the one that makes way for
+ * another. contract_run.h says which call belongs where.
  */
 #ifndef ANDANTE_CORE_CONTRACT_PICK_H
 #define ANDANTE_CORE_CONTRACT_PICK_H

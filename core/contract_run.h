@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Contracts at run time: they wake and sleep, are charged for what they run, and what is due for
- * them is done. Who runs now, and for how long, is in contract_pick.h.
+ * them is done. contract_pick.h chooses the one that runs now, and says for how long.
  *
  * The caller (simulator or kernel) knows the clock, the jobs and the timers. It holds the set's
  * lock in every call, and its now_ns never goes back. On each CPU it does, in this order:

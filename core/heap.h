@@ -48,17 +48,13 @@ an_inline u16 *an_heap_position(struct an_contract *c, u32 heap)
 	return &c->position[an_bounded(heap, AN_HEAPS)];
 }
 
-/* Does a come before b in this heap, whichever it is? */
-an_outline bool an_heap_before_in(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+/* Does the contract a, which is p, come before b, which is q: by when something is due for it
+ * (timers), or by its order among those that are ready? */
+an_inline bool an_contract_before(u32 a, const struct an_contract *p, u32 b,
+				  const struct an_contract *q, bool timers)
 {
-	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
-	bool timers = heap == AN_TIMERS;
 	u64 first = timers ? p->due_ns : p->order[0], other = timers ? q->due_ns : q->order[0];
 
-	if (an_events_on && heap == AN_SINKS)
-		return p->event_first_ns != q->event_first_ns
-			       ? p->event_first_ns < q->event_first_ns
-			       : a < b;
 	if (first != other)
 		return first < other;
 	if (!timers && p->order[1] != q->order[1])
@@ -70,33 +66,38 @@ an_outline bool an_heap_before_in(struct an_contracts *cs, u32 heap, u32 a, u32 
 	return a < b;
 }
 
-/* Does a come before b, which are the contracts p and q, among those that are ready? Where it is
- * asked. */
-an_inline bool an_ready_before(struct an_contracts *cs, u32 a, const struct an_contract *p, u32 b,
-			       const struct an_contract *q)
+/* The same of sinks, by their first events. */
+an_inline bool an_sink_before(u32 a, const struct an_contract *p, u32 b,
+			      const struct an_contract *q)
 {
-	if (an_verified)
-		return an_heap_before_in(cs, AN_READY, a, b);
-	if (p->order[0] != q->order[0])
-		return p->order[0] < q->order[0];
-	if (p->order[1] != q->order[1])
-		return p->order[1] < q->order[1];
-	if (p->order[2] != q->order[2])
-		return p->order[2] < q->order[2];
-	if (p->order[3] != q->order[3])
-		return p->order[3] < q->order[3];
-	return a < b;
+	return p->event_first_ns != q->event_first_ns ? p->event_first_ns < q->event_first_ns
+						      : a < b;
 }
 
-/* The same. Of sinks that is said by one number, where it is asked; not where all is verified. */
-an_inline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+/* Does a come before b in this heap, whichever it is? */
+an_outline bool an_heap_before_in(struct an_contracts *cs, u32 heap, u32 a, u32 b)
 {
 	const struct an_contract *p = an_contract(cs, a), *q = an_contract(cs, b);
 
-	if (an_verified || heap != AN_SINKS)
-		return an_heap_before_in(cs, heap, a, b);
-	return p->event_first_ns != q->event_first_ns ? p->event_first_ns < q->event_first_ns
-						      : a < b;
+	if (an_events_on && heap == AN_SINKS)
+		return an_sink_before(a, p, b, q);
+	return an_contract_before(a, p, b, q, heap == AN_TIMERS);
+}
+
+/* The same of contracts that are ready, asked where it is needed; not where all is verified. */
+an_inline bool an_ready_before(struct an_contracts *cs, u32 a, const struct an_contract *p, u32 b,
+			       const struct an_contract *q)
+{
+	return an_verified ? an_heap_before_in(cs, AN_READY, a, b)
+			   : an_contract_before(a, p, b, q, false);
+}
+
+/* The same, of sinks likewise. */
+an_inline bool an_heap_before(struct an_contracts *cs, u32 heap, u32 a, u32 b)
+{
+	return an_verified || heap != AN_SINKS
+		       ? an_heap_before_in(cs, heap, a, b)
+		       : an_sink_before(a, an_contract(cs, a), b, an_contract(cs, b));
 }
 
 an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
@@ -106,8 +107,7 @@ an_inline void an_heap_put(struct an_contracts *cs, struct an_contract_cpu *q, u
 	*an_heap_position(an_contract(cs, index), heap) = at;
 }
 
-/* The contract moves up from this slot, as far as it comes before what is above. Where its place
- * is.
+/* The contract moves up from this slot, as far as it comes before what is above. Returns its place.
  */
 an_inline u32 an_heap_rise(struct an_contracts *cs, struct an_contract_cpu *q, u32 heap, u32 at,
 			   u32 moving)

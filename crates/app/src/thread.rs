@@ -76,7 +76,7 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::PastDeadline`]: then the scheduler is told that a cycle begins, and of no deadline; it counts as late,
-    /// and there is none to end. Whoever is late already may leave a cycle out, or give a later deadline.
+    /// and there is none to end. A program that is late already may leave a cycle out, or give a later deadline.
     /// [`Error::NotEnded`], where one is in progress: this one has begun in its place, without a guard of its own.
     /// [`Error::Forked`] in a child of the process that has joined.
     pub fn begin(&self, deadline_ns: u64) -> Result<InCycle<'_>, Error> {
