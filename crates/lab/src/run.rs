@@ -197,7 +197,7 @@ pub(crate) fn toml_files(folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Folders called `name`: here, beside or above this binary, and installed.
+/// Folders called `name`: here, beside or above this binary, and where they are installed with it.
 pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     let here = std::env::current_dir().ok();
     let binary = std::env::current_exe().ok();
@@ -209,8 +209,7 @@ pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     };
     here.into_iter()
         .chain(binary.iter().flat_map(above))
-        .map(|folder| folder.join(name))
-        .chain([PathBuf::from("/usr/share/andante").join(name)])
+        .flat_map(|folder| [folder.join(name), folder.join("share/andante").join(name)])
         .filter(|folder| folder.is_dir())
         .collect()
 }
