@@ -12,8 +12,8 @@ use andante_vm::{Boot, Cache, Content, Event, InitrdFile, build_system, find_ker
 
 /// A machine that takes longer hangs: how fast it is depends on what else its host does, and decides nothing.
 const HANGS: Duration = Duration::from_secs(1800);
-/// What the tests need beside the packages: libraries that those depend on.
-const PACKAGES: [&str; 2] = ["libelf1", "zlib1g"];
+/// What the tests need beside the packages: libraries that those depend on, and what users have.
+const PACKAGES: [&str; 3] = ["libelf1", "zlib1g", "sudo"];
 /// For what is installed, in a file system that is thrown away [MiB].
 const FREE_MIB: u32 = 256;
 
@@ -58,7 +58,7 @@ fn in_system(name: &str) -> Report {
             println!("{line}"); // seen if the test fails
             if let Some(words) = line.trim().strip_prefix("REPORT ") {
                 let (key, value) = words.split_once(' ').unwrap_or((words, ""));
-                report.entry(key.into()).or_default().push(value.into());
+                report.entry(key.into()).or_default().push(value.trim().into());
             }
         })
         .expect("the machine runs");
@@ -131,4 +131,29 @@ fn the_unit_lives_as_it_says() {
     );
     let said = last(&report, "bad_config_said");
     assert!(said.contains("/etc/andante.toml:2"), "{report:?}");
+}
+
+/// Through sudo the program is hers, with her environment; without sudo the class is a scope of her own systemd,
+/// and contracts are to be had within her quota.
+#[test]
+#[ignore = "needs the virtual machine and the packages"]
+fn a_user_starts_programs_as_herself() {
+    let report = in_system("user");
+    all_are(
+        &report,
+        &[
+            ("sudo", "0 ann /home/ann /run/user/1000 hers /film"),
+            ("sudo_as_root", "0 root"),
+            ("sudo_asked", "0 asked"),
+            ("sudo_reserve", "0 ann"),
+            ("own_reserve", "0 ann"),
+        ],
+    );
+    let own = last(&report, "own");
+    let scope = "/user.slice/user-1000.slice/user@1000.service/app.slice/andante-film-";
+    assert!(own.contains(scope) && own.ends_with(".scope 300"), "{own}");
+    let said = "is a scope of your own systemd instance";
+    assert!(own.starts_with("0 ") && own.contains(said), "{own}");
+    assert!(last(&report, "own_both").ends_with(" ann"), "{report:?}");
+    assert!(last(&report, "own_failing").starts_with("5 "), "{report:?}");
 }
