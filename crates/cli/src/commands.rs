@@ -3,7 +3,7 @@
 mod admit;
 mod class;
 mod completions;
-mod contracts;
+pub mod contracts;
 mod doctor;
 mod exec;
 mod figures;

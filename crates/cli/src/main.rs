@@ -4,6 +4,7 @@ mod commands;
 #[cfg(test)]
 mod documentation;
 mod exit;
+mod live;
 mod output;
 mod shares;
 mod tree;

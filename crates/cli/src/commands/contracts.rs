@@ -13,7 +13,7 @@ use clap::Args;
 use crate::exit::{Refusal, Status};
 
 pub use render::{refused, reserved, warnings};
-pub use table::{Row, between, plain, table};
+pub use table::{LearntRow, Line, Row, between, learnt_between, lines, plain, table};
 
 #[cfg(test)]
 pub use table::tests;

@@ -58,7 +58,10 @@ fn in_system(name: &str) -> Report {
             println!("{line}"); // seen if the test fails
             if let Some(words) = line.trim().strip_prefix("REPORT ") {
                 let (key, value) = words.split_once(' ').unwrap_or((words, ""));
-                report.entry(key.into()).or_default().push(value.trim().into());
+                report
+                    .entry(key.into())
+                    .or_default()
+                    .push(value.trim().into());
             }
         })
         .expect("the machine runs");
