@@ -9,6 +9,7 @@ mod exec;
 mod figures;
 mod lab;
 mod man;
+mod metrics;
 mod paper;
 mod reserve;
 mod run;
@@ -35,6 +36,7 @@ pub enum Command {
     Lab(lab::Lab),
     Paper(paper::Paper),
     Why(why::Why),
+    Metrics(metrics::Metrics),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -54,6 +56,7 @@ impl Command {
             Self::Lab(command) => command.run(),
             Self::Paper(command) => command.run(),
             Self::Why(command) => command.run(),
+            Self::Metrics(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # What the scripts share.
 
+# The machine's time, on the console.
+at() {
+	echo "AT $(cut -d' ' -f1 /proc/uptime) $*"
+}
+
 # Who is in charge according to the kernel: disabled, or enabled and the name of the scheduler.
 charge() {
 	now=$(cat /sys/kernel/sched_ext/state)

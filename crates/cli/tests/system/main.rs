@@ -13,7 +13,17 @@ use andante_vm::{Boot, Cache, Content, Event, InitrdFile, build_system, find_ker
 /// A machine that takes longer hangs: how fast it is depends on what else its host does, and decides nothing.
 const HANGS: Duration = Duration::from_secs(1800);
 /// What the tests need beside the packages: libraries that those depend on, and what users have.
-const PACKAGES: [&str; 3] = ["libelf1", "zlib1g", "sudo"];
+const PACKAGES: [&str; 9] = [
+    "libelf1",
+    "zlib1g",
+    "sudo",
+    "polkitd",
+    "pipewire",
+    "pipewire-bin",
+    "wireplumber",
+    "xvfb",
+    "mpv",
+];
 /// For what is installed, in a file system that is thrown away [MiB].
 const FREE_MIB: u32 = 256;
 
@@ -35,7 +45,7 @@ fn in_system(name: &str) -> Report {
         mode,
     };
     let script = format!("/andante/{name}.sh");
-    let files = ["common.sh", &format!("{name}.sh")]
+    let files = ["common.sh", "ann.sh", &format!("{name}.sh")]
         .map(|name| file(format!("/andante/{name}"), folder.join(name), 0o644));
     let boot = Boot {
         memory_mib: 1024,
@@ -159,4 +169,39 @@ fn a_user_starts_programs_as_herself() {
     assert!(own.starts_with("0 ") && own.contains(said), "{own}");
     assert!(last(&report, "own_both").ends_with(" ann"), "{report:?}");
     assert!(last(&report, "own_failing").starts_with("5 "), "{report:?}");
+}
+
+/// An unmodified player with display and sound, in her session, beside two endless loops of root's: she
+/// sees what was learnt of her own programs, and nothing of others'.
+#[test]
+#[ignore = "needs the virtual machine and the packages"]
+fn a_user_sees_what_is_done_for_her() {
+    let report = in_system("desktop");
+    all_are(
+        &report,
+        &[
+            ("sound", "0 active"),
+            ("player", "runs"),
+            ("status_status", "0"),
+            ("status_json", "0"),
+            ("status_top", "0"),
+            ("status_list", "0"),
+            ("status_why", "0"),
+            ("status_metrics", "0"),
+            ("others_not_seen", "1"),
+            ("quota", "1"),
+            ("metrics", "1"),
+        ],
+    );
+    for key in [
+        "learnt_seen",
+        "learnt_json",
+        "counters",
+        "own_row",
+        "learnt_listed",
+        "why_contract",
+    ] {
+        let found: u32 = last(&report, key).parse().expect("a count");
+        assert!(found >= 1, "{key}: {report:?}");
+    }
 }

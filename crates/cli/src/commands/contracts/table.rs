@@ -132,7 +132,6 @@ impl LearntRow {
             true => format!("{} ({})", shown(&learnt.command), learnt.tid),
             false => format!("{} (thread {})", shown(&learnt.command), learnt.tid),
         };
-        let rounded = |ns: u64| Duration(ns - ns % 100_000).to_string().replace(' ', "");
         let sort = if learnt.awaited {
             "learnt"
         } else {
@@ -195,6 +194,12 @@ fn grid(lines: &[Line]) -> Vec<[String; COLUMNS]> {
         }
     }
     grid
+}
+
+/// A time in three digits, as nobody has chosen it to be round.
+fn rounded(ns: u64) -> String {
+    let unit = 10_u64.pow(ns.max(1).ilog10().saturating_sub(2));
+    Duration(ns - ns % unit).to_string().replace(' ', "")
 }
 
 /// What it used between the looks, or else in sum.
