@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
-use andante_sched::explained::{Explained, explained};
+use andante_sched::explained::Explained;
 use andante_sched::session::{Calls, Declared, Source, ToldBy};
 use andante_sched::{LeafPolicy, PolicyError, Scheduler, Seen, StateError};
 
@@ -242,11 +242,11 @@ impl Kernel for Scheduler {
     }
 
     fn seen(&self) -> Result<Seen, StateError> {
-        Seen::now()
+        Self::seen(self)
     }
 
     fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError> {
-        explained(pid)
+        Self::explained(self, pid)
     }
 
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {

@@ -103,6 +103,24 @@ impl Object {
         })
     }
 
+    /// The quotas of classes, by leaf.
+    pub fn bandwidths(&self) -> Option<*const types::bss_bandwidths> {
+        Some(match self {
+            Self::One(skel) => ptr::from_ref(skel.maps.bss_bandwidths_data.as_deref()?),
+            Self::Several(skel) => ptr::from_ref(skel.maps.bss_bandwidths_data.as_deref()?).cast(),
+            Self::Events(skel) => ptr::from_ref(skel.maps.bss_bandwidths_data.as_deref()?).cast(),
+        })
+    }
+
+    /// The policies of classes, by leaf.
+    pub fn policies(&self) -> Option<*const types::bss_policies> {
+        Some(match self {
+            Self::One(skel) => ptr::from_ref(skel.maps.bss_policies_data.as_deref()?),
+            Self::Several(skel) => ptr::from_ref(skel.maps.bss_policies_data.as_deref()?).cast(),
+            Self::Events(skel) => ptr::from_ref(skel.maps.bss_policies_data.as_deref()?).cast(),
+        })
+    }
+
     /// Those of contracts.
     pub fn contracts(&self) -> Option<*const types::bss_contracts> {
         Some(match self {
@@ -123,6 +141,15 @@ impl Object {
                 ptr::from_mut(skel.maps.bss_contracts_data.as_deref_mut()?).cast()
             }
         })
+    }
+
+    /// What is kept of every task.
+    pub fn task_states(&self) -> &libbpf_rs::MapMut<'static> {
+        match self {
+            Self::One(skel) => &skel.maps.task_states,
+            Self::Several(skel) => &skel.maps.task_states,
+            Self::Events(skel) => &skel.maps.task_states,
+        }
     }
 
     /// What is kept of the pages of threads in sessions.

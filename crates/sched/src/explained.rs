@@ -139,8 +139,11 @@ fn obstacle(thread: &Watched) -> String {
 /// # Errors
 /// [`StateError`].
 pub fn explained(pid: i32) -> Result<Option<Vec<Explained>>, StateError> {
-    let threads = watched(pid)?;
-    Ok(threads.map(|threads| threads.iter().map(Explained::of).collect()))
+    Ok(of_all(watched(pid)?))
+}
+
+pub(crate) fn of_all(threads: Option<Vec<Watched>>) -> Option<Vec<Explained>> {
+    threads.map(|threads| threads.iter().map(Explained::of).collect())
 }
 
 fn part(of_1024: u32) -> f64 {

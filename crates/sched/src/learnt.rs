@@ -21,6 +21,16 @@ pub struct LearntRoom {
 }
 
 impl LearntRoom {
+    /// By what the scheduler has counted.
+    pub(crate) fn of([held, refused, gave_way]: [u64; 3]) -> Self {
+        Self {
+            held,
+            places: MAX_LEARNT as u64,
+            refused,
+            gave_way,
+        }
+    }
+
     /// What is to be said of it, and what mends it; none while there is room. What is held comes and goes, so
     /// that of a full table a place in sixty-four may be free when it is looked at.
     pub fn warning(&self) -> Option<(String, String)> {
@@ -43,13 +53,7 @@ impl LearntRoom {
 /// # Errors
 /// [`StateError`].
 pub fn learnt_room() -> Result<LearntRoom, StateError> {
-    let [held, refused, gave_way] = state::learnt_counts()?;
-    Ok(LearntRoom {
-        held,
-        places: MAX_LEARNT as u64,
-        refused,
-        gave_way,
-    })
+    Ok(LearntRoom::of(state::learnt_counts()?))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod historical;
 pub mod leaf_policy;
 mod learnt;
 pub mod loader;
+mod mapped;
 mod maps;
 pub mod programs;
 pub mod session;

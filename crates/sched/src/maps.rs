@@ -4,6 +4,7 @@
 //! scheduler that was killed leaves nothing behind that could be taken for one that runs.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -57,7 +58,7 @@ impl<T: Plain> Variables<T> {
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn at(map: &MapHandle, key: &[u8]) -> Result<Option<Self>, StateError> {
+    pub fn at(map: &impl MapCore, key: &[u8]) -> Result<Option<Self>, StateError> {
         const { assert!(align_of::<T>() <= 8) };
         let Some(words) = words_at(map, key)? else {
             return Ok(None);
@@ -66,6 +67,23 @@ impl<T: Plain> Variables<T> {
             return Err(StateError::OtherBuild);
         }
         Ok(Some(Self::of(words)))
+    }
+
+    /// These bytes of those that are mapped at `from`, and zeros for all others.
+    ///
+    /// # Safety
+    /// They are mapped, as long as this takes; somebody may write them meanwhile.
+    pub unsafe fn mapped(from: *const T, parts: &[Range<usize>]) -> Self {
+        const { assert!(align_of::<T>() <= 8) };
+        // Pages of zeros that nobody touches take neither time nor memory.
+        let mut words = vec![0_u64; size_of::<T>().div_ceil(8)];
+        for part in parts {
+            for at in part.start / 8..part.end.div_ceil(8).min(words.len()) {
+                // SAFETY: it is within what is mapped: pages are longer than what fills up the last word.
+                words[at] = unsafe { from.cast::<u64>().add(at).read_volatile() };
+            }
+        }
+        Self::of(words)
     }
 
     /// The elements of an array that is all that a map holds ([`bytes_of`]).
@@ -104,7 +122,7 @@ pub(crate) fn bytes_of(map: &MapHandle) -> Result<Vec<u8>, StateError> {
 }
 
 /// What a map keeps under `key`, if anything.
-fn words_at(map: &MapHandle, key: &[u8]) -> Result<Option<Vec<u64>>, StateError> {
+fn words_at(map: &impl MapCore, key: &[u8]) -> Result<Option<Vec<u64>>, StateError> {
     let bytes = map.lookup(key, MapFlags::ANY)?;
     Ok(bytes.map(|bytes| words(&bytes)))
 }

@@ -31,6 +31,14 @@ pub struct Sharing {
 }
 
 impl Sharing {
+    /// So many share.
+    pub(crate) fn of(shared: u64) -> Self {
+        Self {
+            shared,
+            places: MAX_CLASSES,
+        }
+    }
+
     /// What is to be said of it, and what mends it; none if no cgroup shares.
     pub fn warning(&self) -> Option<(String, String)> {
         let (count, share, their) = match self.shared {
@@ -63,10 +71,7 @@ impl Sharing {
 /// # Errors
 /// [`StateError`].
 pub fn sharing() -> Result<Sharing, StateError> {
-    Ok(Sharing {
-        shared: state::classes_shared()?,
-        places: MAX_CLASSES,
-    })
+    Ok(Sharing::of(state::classes_shared()?))
 }
 
 /// Whether the cgroup of this id shares its parent's class.

@@ -184,11 +184,14 @@ pub(crate) fn learnt_counts() -> Result<[u64; 3], StateError> {
 /// [`StateError`].
 pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
     let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
-    let stats = &variables.get().stats;
+    Ok(named(&variables.get().stats))
+}
+
+pub(crate) fn named(stats: &types::an_stats) -> Vec<(&'static str, u64)> {
     macro_rules! named {
         ($($name:ident),*) => { vec![$((stringify!($name), stats.$name)),*] };
     }
-    Ok(named!(
+    named!(
         picks,
         kept,
         missed_picks,
@@ -219,7 +222,7 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
         event_rule_5,
         event_forfeits,
         untold
-    ))
+    )
 }
 
 /// The map of the scheduler's variables.
@@ -268,12 +271,12 @@ struct Bytes {
 }
 
 /// A copy of the scheduler's class tree.
-struct State {
-    tree: Variables<types::an_tree>,
+pub(crate) struct State {
+    pub tree: Variables<types::an_tree>,
     /// None while nobody has a quota.
-    bandwidths: Option<Variables<types::bss_bandwidths>>,
-    policies: Option<Variables<types::bss_policies>>,
-    domains: u32,
+    pub bandwidths: Option<Variables<types::bss_bandwidths>>,
+    pub policies: Option<Variables<types::bss_policies>>,
+    pub domains: u32,
 }
 
 impl State {
@@ -345,7 +348,7 @@ impl State {
         })
     }
 
-    fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
+    pub fn snapshot(&self, now_ns: u64, paths: &HashMap<u64, String>) -> Snapshot {
         let tree = self.tree();
         let (queued, weights) = (queued_below(tree), children_weigh(tree));
         let mut classes: Vec<Class> = (ROOT..tree.unused as usize)
@@ -469,7 +472,7 @@ pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
 }
 
 /// The path of every cgroup below `root` by the inode number of its directory.
-fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
+pub(crate) fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
     fn walk(directory: &Path, path: &str, paths: &mut HashMap<u64, String>) -> io::Result<()> {
         let shown = if path.is_empty() { "/" } else { path };
         paths.insert(fs::metadata(directory)?.ino(), shown.to_owned());
@@ -489,7 +492,7 @@ fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
     paths
 }
 
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

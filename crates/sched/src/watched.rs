@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use andante_core_sys::{Learner, Rhythm};
-use libbpf_rs::MapHandle;
+use libbpf_rs::MapCore;
 
 use crate::contracts::LEARNT_OF_THREAD;
 use crate::error::StateError;
@@ -76,13 +76,22 @@ const USUAL_WEIGHT: u32 = 1024;
 pub fn watched(pid: i32) -> Result<Option<Vec<Watched>>, StateError> {
     let tasks = maps::find(TASK_MAP, size_of::<types::task_state>())?;
     let contracts = Variables::<types::bss_contracts>::read(CONTRACT_MAP)?;
+    watched_in(&tasks, contracts.get(), pid)
+}
+
+/// The same, by what is kept per task and of contracts.
+pub(crate) fn watched_in(
+    tasks: &impl MapCore,
+    contracts: &types::bss_contracts,
+    pid: i32,
+) -> Result<Option<Vec<Watched>>, StateError> {
     let Some(mut threads) = threads(pid) else {
         return Ok(None);
     };
     threads.sort_unstable();
     let watched = threads
         .into_iter()
-        .filter_map(|tid| look(&tasks, contracts.get(), tid).transpose())
+        .filter_map(|tid| look(tasks, contracts, tid).transpose())
         .collect::<Result<_, _>>()?;
     Ok(Some(watched))
 }
@@ -101,7 +110,7 @@ fn threads(pid: i32) -> Option<Vec<i32>> {
 
 /// None: the thread is gone, or another scheduler's.
 fn look(
-    tasks: &MapHandle,
+    tasks: &impl MapCore,
     contracts: &types::bss_contracts,
     tid: i32,
 ) -> Result<Option<Watched>, StateError> {

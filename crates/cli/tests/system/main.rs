@@ -169,6 +169,9 @@ fn a_user_starts_programs_as_herself() {
     assert!(own.starts_with("0 ") && own.contains(said), "{own}");
     assert!(last(&report, "own_both").ends_with(" ann"), "{report:?}");
     assert!(last(&report, "own_failing").starts_with("5 "), "{report:?}");
+    // A twentieth of a second to watch, and what users get of the daemon's time does not make her wait.
+    let took_s: f64 = last(&report, "looks_took_s").parse().expect("a time");
+    assert!(took_s < 1.0, "{report:?}");
 }
 
 /// An unmodified player with display and sound, in her session, beside two endless loops of root's: she

@@ -14,4 +14,7 @@ try_as_ann own "andante exec --class film --weight 300 -- sh -c 'id -un; p=\$(se
 try_as_ann own_reserve "andante exec --reserve 1ms/20ms -- id -un"
 try_as_ann own_both "andante exec --class film --weight 300 --reserve 1ms/20ms -- id -un"
 try_as_ann own_failing "andante exec --class film -- sh -c 'exit 5'"
+before=$(cut -d' ' -f1 /proc/uptime)
+as_ann 'andante status --interval 0.05 && andante reserve --list' >/dev/null
+echo "REPORT looks_took_s $(awk -v before="$before" '{ print $1 - before }' /proc/uptime)"
 exit 0

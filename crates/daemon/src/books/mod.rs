@@ -152,6 +152,7 @@ pub struct Books {
     events: Vec<Event>,
     /// Contracts of sessions that have ended for one in front, by [`key_of`], until their programs know.
     yielded: HashSet<String>,
+    looked: status::Looked,
 }
 
 impl Books {
@@ -171,6 +172,7 @@ impl Books {
             name_at: 0,
             events: Vec::new(),
             yielded: HashSet::new(),
+            looked: status::Looked::default(),
         })
     }
 
@@ -204,7 +206,7 @@ impl Books {
                 }),
             Request::Release { which } => self.release(kernel, host, caller, which),
             Request::Policy { class } => policies::look(kernel, host, class),
-            Request::Status => status::status(kernel, host, caller),
+            Request::Status => status::status(&mut self.looked, kernel, host, caller),
             Request::Why { pid } => status::why(kernel, host, caller, *pid),
             Request::List => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
         };
