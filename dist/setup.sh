@@ -32,7 +32,7 @@ installed() {
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
 # The last four for the scenario `distributed`, and for libandante's examples of that name.
-for_tests="stress-ng xvfb jackd2 g++ python3
+for_tests="stress-ng xvfb jackd2 g++ python3 dbus gamemode
 	iproute2 libavcodec-dev libavformat-dev libavutil-dev"
 if [ "${1:-run}" = list ]; then
 	echo $needs $for_tests
