@@ -242,8 +242,10 @@ impl Session {
 
     /// What is due every second; how many threads were looked at. Nothing is left of one whose process has ended.
     pub fn look_after(&mut self, with: &mut Answering<'_>) -> usize {
-        let now = with.host.name(self.whose.pid);
-        if now.is_some_and(|(_, started)| started == self.started) {
+        if let Some((name, started)) = with.host.name(self.whose.pid)
+            && started == self.started
+        {
+            self.wish.name = Some(name); // it may have executed another program
             return 1 + self.looks_after_threads(with);
         }
         self.follows = false;

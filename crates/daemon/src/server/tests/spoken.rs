@@ -243,13 +243,14 @@ fn all_threads_of_a_game_take_part_until_it_is_retracted_or_ends() {
     let mut bus = stage.connect(user);
     let answer = stage.ask(&mut bus, &game(PLAYER));
     assert!(matches!(answer, Answer::Declared(d) if d.threads == 3));
-    stage.daemon.host.process(PLAYER, "player", &[101, 103]);
+    stage.daemon.host.process(PLAYER, "game", &[101, 103]);
     for tid in [PLAYER, 101, 103] {
         stage.daemon.host.change(tid).uids = [USER; 3];
     }
     stage.daemon.host.change(102).pid = 9;
     stage.look();
-    assert_eq!(stage.sessions()[0].threads, 3);
+    let seen = &stage.sessions()[0];
+    assert_eq!((seen.threads, seen.name.as_deref()), (3, Some("game")));
     assert!(stage.declared().contains(&103));
     let retract = |role| Ask::Retract {
         process: PLAYER,
