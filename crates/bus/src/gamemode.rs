@@ -181,20 +181,7 @@ impl GameMode {
             user: None,
         };
         if let Some(standing) = self.spokesman.declare(asked).await? {
-            let executable = executable(game).to_string_lossy().into_owned();
-            let object = Game {
-                process: game,
-                executable,
-            };
-            // A game that was registered stays so, whoever hears of it.
-            let _ = bus.object_server().at(path_of(game), object).await;
-            let _ = told(bus, game, true).await;
-            tokio::spawn(ends(
-                Arc::clone(&self.spokesman),
-                bus.clone(),
-                game,
-                standing,
-            ));
+            watch(&self.spokesman, bus, standing).await;
         }
         Ok(DONE)
     }
@@ -218,12 +205,24 @@ impl GameMode {
     }
 }
 
-/// Waits until the game has ended.
-async fn ends(spokesman: Arc<Spokesman>, bus: Connection, game: i32, standing: Standing) {
-    standing.process.ended().await;
-    if spokesman.forget(standing.number).await {
-        is_no_more(&bus, game).await;
-    }
+/// The game is there for those who want to know, until it ends.
+pub async fn watch(spokesman: &Arc<Spokesman>, bus: &Connection, standing: Standing) {
+    let game = standing.pid;
+    let executable = executable(game).to_string_lossy().into_owned();
+    let object = Game {
+        process: game,
+        executable,
+    };
+    // A game that was registered stays so, whoever hears of it.
+    let _ = bus.object_server().at(path_of(game), object).await;
+    let _ = told(bus, game, true).await;
+    let (spokesman, bus) = (Arc::clone(spokesman), bus.clone());
+    tokio::spawn(async move {
+        standing.process.ended().await;
+        if spokesman.forget(standing.number).await {
+            is_no_more(&bus, game).await;
+        }
+    });
 }
 
 async fn is_no_more(bus: &Connection, game: i32) {

@@ -16,7 +16,7 @@ use zbus::{Connection, fdo, interface};
 
 use crate::rate::Rate;
 use crate::refusal::Refusal;
-use crate::spokesman::Spokesman;
+use crate::spokesman::{Spokesman, Standing};
 
 /// The name on the bus.
 pub const NAME: &str = "org.freedesktop.RealtimeKit1";
@@ -209,14 +209,19 @@ impl Realtime {
             user: Some(sender.uid),
         };
         if let Some(standing) = self.spokesman.declare(asked).await? {
-            let spokesman = Arc::clone(&self.spokesman);
-            tokio::spawn(async move {
-                standing.process.ended().await;
-                spokesman.forget(standing.number).await;
-            });
+            watch(&self.spokesman, standing);
         }
         Ok(())
     }
+}
+
+/// What stands for the process does until it ends.
+pub fn watch(spokesman: &Arc<Spokesman>, standing: Standing) {
+    let spokesman = Arc::clone(spokesman);
+    tokio::spawn(async move {
+        standing.process.ended().await;
+        spokesman.forget(standing.number).await;
+    });
 }
 
 fn check_priority(priority: u32) -> Result<(), Refusal> {

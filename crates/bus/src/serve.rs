@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use enumflags2::BitFlags;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use zbus::connection::Builder;
 use zbus::fdo::{self, RequestNameReply};
 use zbus::names::BusName;
@@ -18,6 +20,9 @@ use crate::Status;
 use crate::gamemode::{self, GameMode};
 use crate::realtime::{self, Realtime};
 use crate::spokesman::Spokesman;
+
+/// How long answers that are under way are waited for at the end; one takes some milliseconds.
+const UNDER_WAY: Duration = Duration::from_millis(200);
 
 /// Which bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +116,15 @@ async fn serve(kind: Kind, socket: &Path, verbose: bool) -> Result<(), End> {
     let spokesman = Arc::new(Spokesman::new(socket, verbose));
     let leave = Arc::new(Notify::new());
     let bus = connect(kind, &spokesman, &leave).await?;
+    if let Some(folder) = std::env::var_os("RUNTIME_DIRECTORY") {
+        let file = Path::new(&folder).join("standing.json");
+        for standing in spokesman.keep_in(file).await {
+            match kind {
+                Kind::System => realtime::watch(&spokesman, standing),
+                Kind::Session => gamemode::watch(&spokesman, &bus, standing).await,
+            }
+        }
+    }
     let outcome = tokio::select! {
         outcome = answer(kind, &bus) => outcome,
         () = spokesman.keep() => Ok(()),
@@ -120,9 +134,9 @@ async fn serve(kind: Kind, socket: &Path, verbose: bool) -> Result<(), End> {
     };
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     if outcome.is_ok() {
-        // Answers that are under way are given.
+        // Answers that are under way are given. Who waits for a game to end holds the connection until it does.
         let _ = bus.release_name(kind.name()).await;
-        bus.graceful_shutdown().await;
+        let _ = timeout(UNDER_WAY, bus.graceful_shutdown()).await;
     }
     outcome
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Speaks for programs at the daemon's socket, over one connection, and remembers what stands: when the daemon has
-//! gone and comes back, as when the scheduler is loaded anew, everything is said again.
+//! gone and comes back, as when the scheduler is loaded anew, everything is said again. So it is when this program is
+//! started anew, if its service manager keeps a folder for it (`RuntimeDirectory=`): most programs ask only once.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use andante_session::{Answer, Declare, FaultKind, Request, Role};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Notify};
 
 use crate::process::{Watched, started};
@@ -30,19 +33,24 @@ struct Inner {
     stands: Vec<Stands>,
     /// Of what was noted last.
     number: u64,
+    /// Where what stands is kept for who comes after this program.
+    kept: Option<PathBuf>,
 }
 
 /// Something stands for a process as long as it is there.
 pub struct Standing {
     /// Of what stands: another process of the same number has another.
     pub number: u64,
+    /// The process, by its number.
+    pub pid: i32,
     /// The process.
     pub process: Watched,
 }
 
 /// What stands for a process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Stands {
+    #[serde(skip)]
     number: u64,
     process: i32,
     /// When it was started, if we may see that.
@@ -79,7 +87,7 @@ impl Stands {
 }
 
 impl Spokesman {
-    /// One who says nothing yet.
+    /// One who speaks at this socket, and says nothing yet.
     pub fn new(path: &Path, verbose: bool) -> Self {
         Self {
             path: path.to_owned(),
@@ -87,6 +95,34 @@ impl Spokesman {
             inner: Mutex::default(),
             stirred: Notify::new(),
         }
+    }
+
+    /// Keeps what stands in this file from now on. What is there already stands again, of processes that have not
+    /// ended: each is to be watched.
+    pub async fn keep_in(&self, file: PathBuf) -> Vec<Standing> {
+        let mut inner = self.inner.lock().await;
+        let before = fs::read(&file).unwrap_or_default();
+        let before: Vec<Stands> = serde_json::from_slice(&before).unwrap_or_default();
+        let mut standing = Vec::new();
+        for stands in before {
+            // Opened first: if it is still the same afterwards, it is the one that was meant.
+            let watched = Watched::open(stands.process);
+            let is_there =
+                stands.since.is_some() && started(stands.process, stands.process) == stands.since;
+            let (true, Ok(process)) = (is_there, watched) else {
+                continue;
+            };
+            inner.number += 1;
+            let (number, pid) = (inner.number, stands.process);
+            standing.push(Standing {
+                number,
+                pid,
+                process,
+            });
+            inner.stands.push(Stands { number, ..stands });
+        }
+        inner.kept = Some(file);
+        standing
     }
 
     /// Says that a thread, or all threads, of a process are waited for. If nothing was said of it before as this, the
@@ -112,7 +148,12 @@ impl Spokesman {
             println!("{}", described(&asked));
         }
         let noted = inner.note(&asked);
-        let standing = |(number, process)| Standing { number, process };
+        let pid = asked.process;
+        let standing = |(number, process)| Standing {
+            number,
+            pid,
+            process,
+        };
         Ok(noted.zip(watched).map(standing))
     }
 
@@ -147,7 +188,9 @@ impl Spokesman {
     /// Andante is not there; nothing stands then either.
     pub async fn retract_all(&self) -> Result<(), Refusal> {
         let mut inner = self.inner.lock().await;
-        for Stands { process, role, .. } in std::mem::take(&mut inner.stands) {
+        let stood = std::mem::take(&mut inner.stands);
+        inner.save();
+        for Stands { process, role, .. } in stood {
             inner
                 .ask(&self.path, &Request::Retract { process, role })
                 .await?;
@@ -177,8 +220,10 @@ impl Spokesman {
                 },
                 None if idle => self.stirred.notified().await,
                 None => {
-                    tokio::time::sleep(AGAIN).await;
-                    let _ = self.inner.lock().await.connected(&self.path).await;
+                    let connected = self.inner.lock().await.connected(&self.path).await;
+                    if connected.is_err() {
+                        tokio::time::sleep(AGAIN).await;
+                    }
                 }
             }
         }
@@ -259,13 +304,34 @@ impl Inner {
             }
             (Some(_), None) => {}
         }
-        known.is_none().then_some(stands.number)
+        let number = stands.number;
+        self.save();
+        known.is_none().then_some(number)
     }
 
     fn forget(&mut self, meant: impl Fn(&Stands) -> bool) -> bool {
         let before = self.stands.len();
         self.stands.retain(|one| !meant(one));
-        self.stands.len() < before
+        let stood = self.stands.len() < before;
+        if stood {
+            self.save();
+        }
+        stood
+    }
+
+    /// Whoever comes after this program finds what stands now, or what stood before.
+    fn save(&mut self) {
+        let Some(file) = &self.kept else { return };
+        let new = file.with_extension("new");
+        let text = serde_json::to_vec(&self.stands).unwrap_or_default();
+        let saved = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
+        if let Err(error) = saved {
+            eprintln!(
+                "what was asked for is not remembered if this program is started anew, {} cannot be written: {error}",
+                file.display()
+            );
+            self.kept = None;
+        }
     }
 }
 

@@ -192,3 +192,34 @@ fn the_first_game_that_asks_starts_it() {
     });
     assert_eq!(stage.sessions()[0].pid, game.pid());
 }
+
+#[test]
+fn what_stood_stands_again_if_it_is_started_anew() {
+    let mut stage = Stage::played(Kind::Session);
+    let (game, other) = (sleeper(own_uid()), sleeper(own_uid()));
+    let name = "com.feralinteractive.GameMode";
+    let method = [name, "/com/feralinteractive/GameMode", name, "RegisterGame"];
+    wait_for(async {
+        let bus = stage.client().await;
+        for pid in [game.pid(), other.pid()] {
+            assert_eq!(call::<_, i32>(&bus, method, &pid).await.unwrap(), 0);
+        }
+    });
+    let status = stage.program.take().unwrap().terminate();
+    assert_eq!(status.code(), Some(0));
+    until("nothing stands", || stage.sessions().is_empty());
+    drop(other);
+    stage.start_program();
+    until("it stands again", || !stage.sessions().is_empty());
+    let seen = stage.sessions();
+    assert_eq!(
+        seen.iter().map(|one| one.pid).collect::<Vec<_>>(),
+        [game.pid()]
+    );
+    drop(game);
+    until("it ends with the game", || stage.sessions().is_empty());
+    // A file that was not written whole is none.
+    stage.program.take().unwrap().terminate();
+    stage.leave("standing.json", "[{\"process\":");
+    assert!(stage.start_program().contains("READY=1"));
+}

@@ -161,6 +161,11 @@ impl Stage {
         self.folder.path().join(name)
     }
 
+    /// Leaves a file for the program.
+    pub fn leave(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
     pub fn address(&self) -> String {
         format!("unix:path={}", self.path("bus").display())
     }
@@ -224,6 +229,7 @@ impl Stage {
             .arg(option)
             .env(address, self.address())
             .env("ANDANTE_SOCKET", self.path("andante.sock"))
+            .env("RUNTIME_DIRECTORY", self.folder.path())
             .stderr(Stdio::piped());
         command
     }
