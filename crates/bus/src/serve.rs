@@ -128,11 +128,13 @@ async fn serve(kind: Kind, socket: &Path, verbose: bool) -> Result<(), End> {
     let outcome = tokio::select! {
         outcome = answer(kind, &bus) => outcome,
         () = spokesman.keep() => Ok(()),
+        () = spokesman.remember() => Ok(()),
         () = leave.notified() => Ok(()),
         _ = terminated.recv() => Ok(()),
         _ = interrupted.recv() => Ok(()),
     };
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    spokesman.save().await;
     if outcome.is_ok() {
         // Answers that are under way are given. Who waits for a game to end holds the connection until it does.
         let _ = bus.release_name(kind.name()).await;

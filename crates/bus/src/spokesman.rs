@@ -15,6 +15,11 @@ use crate::process::{Watched, started};
 use crate::refusal::Refusal;
 use crate::wire::Wire;
 
+/// How soon what stands is kept, however much of it there is and however often it changes.
+const KEPT: Duration = Duration::from_secs(1);
+/// Threads of a process of which those that have ended are looked for; and again with twice as many as are left.
+/// So a request looks at two on average, whose files take some 10 µs each.
+const MANY: usize = 16;
 /// How often the daemon is looked for while there is something to say again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -25,6 +30,8 @@ pub struct Spokesman {
     inner: Mutex<Inner>,
     /// There may be something to keep now.
     stirred: Notify,
+    /// There may be something to save.
+    changed: Notify,
 }
 
 #[derive(Default)]
@@ -35,6 +42,8 @@ struct Inner {
     number: u64,
     /// Where what stands is kept for who comes after this program.
     kept: Option<PathBuf>,
+    /// Something has changed since that was written.
+    unsaved: bool,
 }
 
 /// Something stands for a process as long as it is there.
@@ -59,6 +68,8 @@ struct Stands {
     user: Option<u32>,
     /// Threads, with when they were started, if we may see that; none: all.
     threads: Option<Vec<(i32, Option<u64>)>>,
+    /// With so many of them, those that have ended are looked for.
+    many: usize,
 }
 
 impl Stands {
@@ -94,6 +105,7 @@ impl Spokesman {
             verbose,
             inner: Mutex::default(),
             stirred: Notify::new(),
+            changed: Notify::new(),
         }
     }
 
@@ -148,6 +160,7 @@ impl Spokesman {
             println!("{}", described(&asked));
         }
         let noted = inner.note(&asked);
+        self.changed.notify_one();
         let pid = asked.process;
         let standing = |(number, process)| Standing {
             number,
@@ -166,6 +179,7 @@ impl Spokesman {
         if !inner.forget(|one| one.is(process, role)) {
             return Ok(false);
         }
+        self.changed.notify_one();
         let answer = inner
             .ask(&self.path, &Request::Retract { process, role })
             .await?;
@@ -179,6 +193,7 @@ impl Spokesman {
 
     /// The process has ended, as the daemon finds out itself. Whether this stood until now.
     pub async fn forget(&self, number: u64) -> bool {
+        self.changed.notify_one();
         self.inner.lock().await.forget(|one| one.number == number)
     }
 
@@ -188,8 +203,9 @@ impl Spokesman {
     /// Andante is not there; nothing stands then either.
     pub async fn retract_all(&self) -> Result<(), Refusal> {
         let mut inner = self.inner.lock().await;
+        self.changed.notify_one();
         let stood = std::mem::take(&mut inner.stands);
-        inner.save();
+        inner.unsaved = true;
         for Stands { process, role, .. } in stood {
             inner
                 .ask(&self.path, &Request::Retract { process, role })
@@ -203,6 +219,20 @@ impl Spokesman {
         let inner = self.inner.lock().await;
         let of_role = inner.stands.iter().filter(|one| one.role == role);
         of_role.map(|one| one.process).collect()
+    }
+
+    /// Saves what stands when it has changed. Never ends.
+    pub async fn remember(&self) {
+        loop {
+            self.changed.notified().await;
+            tokio::time::sleep(KEPT).await;
+            self.save().await;
+        }
+    }
+
+    /// Saves what stands now.
+    pub async fn save(&self) {
+        self.inner.lock().await.save();
     }
 
     /// Says everything again when the daemon has gone and come back. Never ends.
@@ -290,6 +320,7 @@ impl Inner {
                 role,
                 user: asked.user,
                 threads: Some(Vec::new()),
+                many: MANY,
             });
             self.stands.len() - 1
         });
@@ -298,14 +329,17 @@ impl Inner {
         match (asked.thread, &mut stands.threads) {
             (None, threads) => *threads = None,
             (Some(tid), Some(threads)) => {
-                // Those that have ended are not kept, or there would be no end of them.
-                threads.retain(|one| one.0 != tid && (one.1.is_none() || seen(one.0) == *one));
+                threads.retain(|one| one.0 != tid);
+                if threads.len() >= stands.many {
+                    threads.retain(|one| one.1.is_none() || seen(one.0) == *one);
+                    stands.many = MANY.max(2 * threads.len());
+                }
                 threads.push(seen(tid));
             }
             (Some(_), None) => {}
         }
         let number = stands.number;
-        self.save();
+        self.unsaved = true;
         known.is_none().then_some(number)
     }
 
@@ -314,14 +348,16 @@ impl Inner {
         self.stands.retain(|one| !meant(one));
         let stood = self.stands.len() < before;
         if stood {
-            self.save();
+            self.unsaved = true;
         }
         stood
     }
 
     /// Whoever comes after this program finds what stands now, or what stood before.
     fn save(&mut self) {
-        let Some(file) = &self.kept else { return };
+        let Some(file) = self.kept.as_ref().filter(|_| self.unsaved) else {
+            return;
+        };
         let new = file.with_extension("new");
         let text = serde_json::to_vec(&self.stands).unwrap_or_default();
         let saved = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
@@ -332,6 +368,7 @@ impl Inner {
             );
             self.kept = None;
         }
+        self.unsaved = false;
     }
 }
 
@@ -395,6 +432,21 @@ mod tests {
         assert_eq!(inner.note(&asked(own, None)), Some(2));
         assert_eq!(inner.stands.len(), 1);
         assert!(!inner.forget(|one| one.number == 1) && inner.forget(|one| one.number == 2));
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_forgotten_with_time() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mut inner = Inner::default();
+        for tid in 1..1000 {
+            inner.note(&asked(own, Some(tid)));
+            // As if it had been there when it asked.
+            for one in inner.stands[0].threads.iter_mut().flatten() {
+                one.1 = Some(1);
+            }
+        }
+        let kept = inner.stands[0].threads.as_ref().unwrap().len();
+        assert!(kept <= MANY, "{kept}");
     }
 
     #[tokio::test]

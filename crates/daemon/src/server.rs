@@ -51,7 +51,7 @@ const DEAF: Duration = Duration::from_millis(100);
 const ACCOUNTS: Duration = Duration::from_millis(20);
 /// Threads of processes that somebody speaks for, and that are looked after in a second at most, some 10 µs each.
 /// All have their turn.
-const THREADS_A_LOOK: usize = 4096;
+const THREADS_A_LOOK: usize = 1024;
 /// Cgroups that get a class of their own in a second at most, some 20 µs each.
 const CLASSES_A_LOOK: usize = 256;
 

@@ -218,6 +218,17 @@ fn what_stood_stands_again_if_it_is_started_anew() {
     );
     drop(game);
     until("it ends with the game", || stage.sessions().is_empty());
+    // One that is killed has kept what stood a second before.
+    let (game, kept) = (sleeper(own_uid()), || stage.left("standing.json"));
+    wait_for(async {
+        let bus = stage.client().await;
+        assert_eq!(call::<_, i32>(&bus, method, &game.pid()).await.unwrap(), 0);
+    });
+    let named = format!("\"process\":{},", game.pid());
+    until("it is kept", || kept().contains(&named));
+    stage.program = None;
+    stage.start_program();
+    until("it stands again", || !stage.sessions().is_empty());
     // A file that was not written whole is none.
     stage.program.take().unwrap().terminate();
     stage.leave("standing.json", "[{\"process\":");

@@ -161,6 +161,11 @@ impl Stage {
         self.folder.path().join(name)
     }
 
+    /// What the program has left in a file.
+    pub fn left(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
     /// Leaves a file for the program.
     pub fn leave(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
