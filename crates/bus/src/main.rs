@@ -61,15 +61,16 @@ struct Bus {
 }
 
 const HELP: &str = "\
-As services both are started by the first program that asks. By hand:
+As services both are started by systemd; see dist/bus, and the page bus.md of the documentation.
+By hand:
   andante-bus --session &
   gamemoderun glxgears                  a game asks; `andante status` names it until it ends
   sudo andante-bus --system &
   systemctl --user restart pipewire     sound asks when it starts
 
-Where another program has the name already (gamemoded, rtkit-daemon) that one keeps it, and this one waits until it
-gives the name up. While Andante is not loaded requests are refused with a sentence. What was asked for before is said
-anew when it is back.
+Where another program has the name already (gamemoded, rtkit-daemon) that one keeps it, and this
+one waits until it gives the name up. While Andante is not loaded requests are refused with a
+sentence. What was asked for before is said anew when it is back.
 
 Exit status:
   0  ended by SIGTERM or ^C
