@@ -134,11 +134,7 @@ impl Host for LinuxHost {
     }
 
     fn threads(&self, pid: i32, most: usize) -> Vec<i32> {
-        let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
-            return Vec::new();
-        };
-        let tid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-        entries.flatten().filter_map(tid).take(most).collect()
+        threads_now(pid, most)
     }
 
     fn thread_of(&self, pid: i32, seen: i32) -> Option<i32> {
@@ -180,6 +176,15 @@ pub(crate) fn thread_now(tid: i32) -> Option<Thread> {
     let stat = fs::read(format!("/proc/{tid}/stat")).ok()?;
     let status = fs::read(format!("/proc/{tid}/status")).ok()?;
     parse_thread(tid, &stat, &status)
+}
+
+/// Threads of a process of this machine, so many at most.
+pub(crate) fn threads_now(pid: i32, most: usize) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let tid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.flatten().filter_map(tid).take(most).collect()
 }
 
 /// Threads of a process that are looked through for one that has another number there, some 20 µs each.

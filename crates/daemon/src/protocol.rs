@@ -283,6 +283,9 @@ pub struct SessionSeen {
     pub promised: Option<String>,
     /// What one of its threads says of its cycles; none: none takes part, or says anything.
     pub cycles: Option<CyclesSeen>,
+    /// The program that has asked for it, if it is not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
 }
 
 /// Cycles of a thread, by its own word.

@@ -6,6 +6,7 @@
 
 mod connection;
 mod door;
+mod in_session;
 mod peer;
 mod socket;
 #[cfg(test)]
@@ -33,7 +34,7 @@ use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, Reply, Request};
-use crate::sessions::{self, Answering, Session, Sinks};
+use crate::sessions::{self, Session, Sinks};
 
 /// How often the books are compared with the kernel and the machine.
 const LOOK: Duration = Duration::from_secs(1);
@@ -48,6 +49,9 @@ const DEAF: Duration = Duration::from_millis(100);
 /// How old what is known of users and groups may be when one is let in: whoever was just made a member is one.
 /// To see that nothing has changed takes some 5 µs.
 const ACCOUNTS: Duration = Duration::from_millis(20);
+/// Threads of processes that somebody speaks for, and that are looked after in a second at most, some 10 µs each.
+/// All have their turn.
+const THREADS_A_LOOK: usize = 1024;
 /// Cgroups that get a class of their own in a second at most, some 20 µs each.
 const CLASSES_A_LOOK: usize = 256;
 
@@ -71,6 +75,8 @@ pub struct Daemon<H> {
     /// Of the session that was opened last.
     session: u32,
     sinks: Sinks,
+    /// Sessions that were looked after, of those that somebody speaks for.
+    looked_after: usize,
     /// Whether the scheduler knows what policies classes were given before it was loaded.
     policies_told: bool,
 }
@@ -99,6 +105,7 @@ impl<H: Host> Daemon<H> {
             accounts_looked: Instant::now(),
             session: 0,
             sinks: Sinks::default(),
+            looked_after: 0,
             policies_told: false,
         })
     }
@@ -138,9 +145,9 @@ impl<H: Host> Daemon<H> {
     }
 
     fn end_session(&mut self, kernel: &mut dyn Kernel, mut connection: Connection) {
-        if let Some(session) = connection.session.take() {
-            let (books, sinks) = (&mut self.books, &mut self.sinks);
-            session.end(books, &self.host, kernel, sinks, connection.peer);
+        let own = connection.session.take();
+        for session in own.into_iter().chain(connection.spoken) {
+            session.end(&mut self.books, &self.host, kernel, &mut self.sinks);
         }
     }
 
@@ -181,6 +188,7 @@ impl<H: Host> Daemon<H> {
             self.door.seen.let_go += 1;
         }
         self.close_those_over(kernel);
+        self.look_after_spoken(kernel);
         if self.connections.iter().any(|one| one.session.is_some()) {
             self.notify(kernel);
         } else {
@@ -263,24 +271,8 @@ impl<H: Host> Daemon<H> {
             return;
         };
         if let Some(request) = sessions::parse(&line) {
-            let passed = self.connections[at].take_passed();
-            let others = match request {
-                Ok(andante_session::Request::Open(_)) => self.sessions_of(peer),
-                _ => [0, 0],
-            };
-            let mut with = Answering {
-                others,
-                books: &mut self.books,
-                host: &self.host,
-                kernel: &mut *kernel,
-                peer,
-                number: &mut self.session,
-                sinks: &mut self.sinks,
-                passed,
-            };
-            let connection = &mut self.connections[at];
-            let (answer, fd) = sessions::answer(&mut connection.session, request, &mut with);
-            connection.say(&Said::Answer(answer), fd);
+            let (answer, fd) = self.answer_session(at, request, kernel);
+            self.connections[at].say(&Said::Answer(answer), fd);
             return self.answered(at, used);
         }
         let mut reply = answer(&mut self.books, &self.host, kernel, &peer, &line);
@@ -289,17 +281,17 @@ impl<H: Host> Daemon<H> {
                 connected: self.connections.len() as u32,
                 ..self.door.seen
             };
-            let opened = |one: &Connection| Some(one.session.as_ref()?.seen(one.peer));
-            list.sessions = self.connections.iter().filter_map(opened).collect();
+            let opened = self.connections.iter().flat_map(Connection::sessions);
+            list.sessions = opened.map(Session::seen).collect();
         }
         self.connections[at].send(&reply);
         self.answered(at, used);
     }
 
-    /// Sessions that the peer's user has, and that all have.
-    fn sessions_of(&self, peer: Peer) -> [usize; 2] {
-        let opened = || self.connections.iter().filter(|one| one.session.is_some());
-        let own = opened().filter(|one| one.peer.caller.account == peer.caller.account);
+    /// Sessions that the account has, and that all have.
+    fn sessions_of(&self, account: u32) -> [usize; 2] {
+        let opened = || self.connections.iter().flat_map(Connection::sessions);
+        let own = opened().filter(|one| one.account() == account);
         [own.count(), opened().count()]
     }
 

@@ -9,6 +9,7 @@
 mod page;
 mod promised;
 mod sinks;
+pub mod spoken;
 mod terms;
 
 use std::borrow::Cow;
@@ -76,6 +77,8 @@ impl Member {
 #[derive(Debug)]
 pub struct Session {
     number: u32,
+    /// Whose it is: of who has connected, or of whom that one speaks for.
+    whose: Peer,
     wish: Wish,
     /// When its process was started: with its number that tells it from another one.
     started: u64,
@@ -88,6 +91,10 @@ pub struct Session {
     promised: Option<Holds>,
     /// The thread whose cycles are shown, and its page: the first to join while there was none.
     shown: Option<(u32, Mapped)>,
+    /// The program that speaks for it, if it does not speak for itself.
+    asked_by: Option<String>,
+    /// Whether all threads of its process take part.
+    follows: bool,
 }
 
 /// What a request is answered with.
@@ -177,11 +184,7 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
         );
         return Err(fault(FaultKind::Version, message));
     }
-    let [own, all] = with.others;
-    if all >= MAX_OF_ALL || (own >= MAX_OF_USER && !with.peer.caller.privileged) {
-        let message = format!("you have {own} sessions, and all have {all}: close one first");
-        return Err(fault(FaultKind::Full, message));
-    }
+    check_room(with)?;
     terms::check(&wish.cycle)?;
     let named = |name: &String| {
         name.is_empty() || name.len() > MAX_NAME || name.contains(|c: char| c.is_whitespace())
@@ -195,25 +198,53 @@ fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
             "your process cannot be seen from here: it has ended, or is hidden from Andante";
         return Err(fault(FaultKind::NotPermitted, message));
     };
-    *with.number = with.number.checked_add(1).unwrap_or(1);
-    Ok(Session {
-        number: *with.number,
-        wish,
-        started: process.started,
-        members: Vec::new(),
-        joined: 0,
-        foreground: None,
-        subscribed: false,
-        promised: None,
-        shown: None,
-    })
+    Ok(Session::new(wish, process.started, with))
+}
+
+/// Whether there may be another session of the user's.
+fn check_room(with: &Answering<'_>) -> Result<(), Fault> {
+    let [own, all] = with.others;
+    if all < MAX_OF_ALL && (own < MAX_OF_USER || with.peer.caller.privileged) {
+        return Ok(());
+    }
+    let message = format!(
+        "user {} has {own} sessions, and all have {all}: close one first",
+        with.peer.caller.uid
+    );
+    Err(fault(FaultKind::Full, message))
 }
 
 impl Session {
+    /// One without threads.
+    fn new(wish: Wish, started: u64, with: &mut Answering<'_>) -> Self {
+        *with.number = with.number.checked_add(1).unwrap_or(1);
+        Self {
+            number: *with.number,
+            whose: with.peer,
+            wish,
+            started,
+            members: Vec::new(),
+            joined: 0,
+            foreground: None,
+            subscribed: false,
+            promised: None,
+            shown: None,
+            asked_by: None,
+            follows: false,
+        }
+    }
+
+    /// Whose sessions it counts among.
+    pub fn account(&self) -> u32 {
+        self.whose.caller.account
+    }
+
     fn answer(&mut self, request: Request, with: &mut Answering<'_>) -> Answered {
         let done = |()| (Answer::Done {}, None);
         match request {
-            Request::Open(_) => unreachable!("answered before"),
+            Request::Open(_) | Request::Declare(_) | Request::Retract { .. } => {
+                unreachable!("answered before")
+            }
             Request::Join { thread, cycle } => self.join(thread, cycle, with),
             Request::Leave { thread } => self.leave(thread, with).map(done),
             Request::Look { thread, deliver_ns } => self.look(thread, deliver_ns, with).map(done),
@@ -327,11 +358,7 @@ impl Session {
             });
         };
         if thread.realtime {
-            let message = format!(
-                "thread {seen} runs at real-time priority, before everything that Andante schedules: \
-                 give that up, or leave it out of the session"
-            );
-            return Err(fault(FaultKind::Unschedulable, message));
+            return Err(is_realtime(seen));
         }
         Ok(thread)
     }
@@ -452,11 +479,11 @@ impl Session {
     }
 
     /// How it is told of.
-    pub fn seen(&self, peer: Peer) -> SessionSeen {
+    pub fn seen(&self) -> SessionSeen {
         SessionSeen {
             session: self.number,
-            pid: peer.pid,
-            uid: peer.caller.uid,
+            pid: self.whose.pid,
+            uid: self.whose.caller.uid,
             name: self.wish.name.clone(),
             role: self.wish.role.name().to_owned(),
             threads: self.members.len() as u32,
@@ -467,6 +494,7 @@ impl Session {
                 late: page.late.load(Relaxed),
                 worked_ns: page.worked_ns.load(Relaxed),
             }),
+            asked_by: self.asked_by.clone(),
         }
     }
 
@@ -477,7 +505,6 @@ impl Session {
         host: &dyn Host,
         kernel: &mut dyn Kernel,
         sinks: &mut Sinks,
-        peer: Peer,
     ) {
         for member in &self.members {
             if member.is_there(host) {
@@ -485,7 +512,7 @@ impl Session {
             }
             member.gives_back(kernel, sinks);
         }
-        self.withdraw(books, host, kernel, peer);
+        self.withdraw(books, host, kernel, self.whose);
     }
 }
 
@@ -526,6 +553,14 @@ fn unsubscribe(with: &mut Answering<'_>) -> Result<(), Fault> {
     let source = source_of(with)?;
     let removed = with.kernel.subscribe(source.as_fd(), None);
     removed.map_err(|error| unheard(&error))
+}
+
+fn is_realtime(thread: i32) -> Fault {
+    let message = format!(
+        "thread {thread} runs at real-time priority, before everything that Andante schedules: give that up, or \
+         leave it out of the session"
+    );
+    fault(FaultKind::Unschedulable, message)
 }
 
 fn unheard(error: &CallError) -> Fault {

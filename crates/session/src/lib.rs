@@ -14,6 +14,6 @@ mod protocol;
 
 pub use mapped::Mapped;
 pub use protocol::{
-    Answer, Calls, Cycle, Fault, FaultKind, Granted, Joined, Notice, Offer, Opened, Request, Role,
-    Said, Tell, Terms, VERSION, Wish,
+    Answer, Calls, Cycle, Declare, Declared, Fault, FaultKind, Granted, Joined, Notice, Offer,
+    Opened, Request, Role, Said, Tell, Terms, VERSION, Wish,
 };

@@ -18,6 +18,15 @@
 //! {"notice":{"exhausted":{"times":3}}}       at any time
 //! ```
 //!
+//! And of a connection that speaks for other processes, as who answers requests over D-Bus does:
+//!
+//! ```text
+//! {"op":"declare","process":4711,"thread":4712,"role":"audio","user":1000}
+//! {"declared":{"session":8,"threads":1}}
+//! {"op":"retract","process":4711,"role":"audio"}
+//! {"done":{}}
+//! ```
+//!
 //! Times are in nanoseconds.
 
 use serde::{Deserialize, Serialize};
@@ -87,11 +96,20 @@ pub enum Request {
     },
     /// The promise is needed no more.
     Withdraw,
+    /// Somebody waits for what threads of another process do. No session has to be opened for this.
+    Declare(Declare),
+    /// What was declared of a process over this connection does not stand any more.
+    Retract {
+        /// Its number.
+        process: i32,
+        /// As what it was declared.
+        role: Role,
+    },
 }
 
 impl Request {
     /// What is asked for in them all.
-    pub const OPS: [&str; 10] = [
+    pub const OPS: [&str; 12] = [
         "open",
         "join",
         "leave",
@@ -102,7 +120,26 @@ impl Request {
         "foreground",
         "promise",
         "withdraw",
+        "declare",
+        "retract",
     ];
+}
+
+/// A session for a process that does not open one itself: its threads are waited for, at no pace. It stands until
+/// the process ends, it is retracted, or the connection ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declare {
+    /// The process.
+    pub process: i32,
+    /// One of its threads, as numbered where the daemon is; none: all, and those that it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<i32>,
+    /// The sort of program.
+    pub role: Role,
+    /// The user who asks for it, whose the process has to be; none: the one who has connected. Only root and the
+    /// group `andante` speak for other users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
 }
 
 /// Ways to tell a thread that it has an event (`page.h`).
@@ -254,12 +291,14 @@ pub enum Answer {
     Opened(Opened),
     /// The thread takes part; its page comes along.
     Joined(Joined),
-    /// It is done: to `leave`, `look`, `tell`, `foreground` and `withdraw`.
+    /// It is done: to `leave`, `look`, `tell`, `foreground`, `withdraw` and `retract`.
     Done {},
     /// Yes.
     Granted(Granted),
     /// No; but this could be promised.
     Offer(Offer),
+    /// It is declared.
+    Declared(Declared),
     /// The request cannot be answered.
     Error(Fault),
 }
@@ -292,6 +331,15 @@ pub struct Calls {
 pub struct Joined {
     /// Its number within the session, from 1 on.
     pub thread: u32,
+}
+
+/// What was declared of another process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declared {
+    /// Number of its session.
+    pub session: u32,
+    /// Threads that take part in it now.
+    pub threads: u32,
 }
 
 /// A promise that was made.
@@ -406,6 +454,19 @@ mod tests {
             serde_json::to_string(&join).unwrap(),
             r#"{"op":"join","thread":4711}"#
         );
+        let declare = Request::Declare(Declare {
+            process: 4711,
+            thread: Some(4712),
+            role: Role::Audio,
+            user: Some(1000),
+        });
+        assert_eq!(
+            serde_json::to_string(&declare).unwrap(),
+            r#"{"op":"declare","process":4711,"thread":4712,"role":"audio","user":1000}"#
+        );
+        let whole = r#"{"op":"declare","process":4711,"role":"game"}"#;
+        let whole = serde_json::from_str::<Request>(whole).unwrap();
+        assert!(matches!(whole, Request::Declare(asked) if asked.thread.is_none()));
     }
 
     #[test]

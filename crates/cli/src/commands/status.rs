@@ -218,8 +218,14 @@ fn in_session(sessions: &[SessionSeen]) -> String {
             Some(false) => ", not in front",
             None => "",
         };
+        let asked_by = session
+            .asked_by
+            .as_deref()
+            .map_or(String::new(), |program| {
+                format!(", by the word of {}", shown(program))
+            });
         format!(
-            "{name}, {}, {threads}{place}{}",
+            "{name}, {}, {threads}{place}{}{asked_by}",
             session.role,
             cycles(session.cycles)
         )
@@ -361,6 +367,7 @@ mod tests {
                 late: 5,
                 worked_ns: 9_140_000,
             }),
+            asked_by: None,
         };
         let silent = SessionSeen {
             name: None,
@@ -370,12 +377,13 @@ mod tests {
                 late: 0,
                 worked_ns: 0,
             }),
+            asked_by: Some("andante-bus".to_owned()),
             ..seen.clone()
         };
         assert_eq!(
             in_session(&[seen, silent]),
             "In session: tetris (100), game, 2 threads, not in front, 5 of 300 cycles late, the last took 9.1 ms; \
-             process 100, game, 2 threads."
+             process 100, game, 2 threads, by the word of andante-bus."
         );
     }
 

@@ -18,7 +18,7 @@ use andante_sched::session::{Calls, Declared, Source, ToldBy};
 use andante_sched::{LeafPolicy, PolicyError, Seen, Snapshot, StateError};
 
 use crate::books::{Books, Caller, Settings};
-use crate::host::{ClassFacts, CpuMask, Host, Thread, thread_now};
+use crate::host::{ClassFacts, CpuMask, Host, Thread, thread_now, threads_now};
 use crate::kernel::Kernel;
 use crate::protocol::{Ask, Holder, List, Refused, Reply, Request, Reserved};
 use crate::server::{Daemon, Socket};
@@ -388,6 +388,9 @@ impl Host for FakeHost {
     fn threads(&self, pid: i32, most: usize) -> Vec<i32> {
         let threads = self.threads.values().filter(|thread| thread.pid == pid);
         let mut tids: Vec<_> = threads.map(|thread| thread.tid).collect();
+        if self.has_real_threads && tids.is_empty() {
+            tids = threads_now(pid, most);
+        }
         tids.extend(self.hidden.get());
         if let Some(tid) = self.starts_when_looked_at.take() {
             self.hidden.set(Some(tid));

@@ -31,6 +31,8 @@ pub struct Connection {
     pub delayed: bool,
     /// The session that it has opened, if any.
     pub session: Option<Session>,
+    /// Those of processes that it speaks for.
+    pub spoken: Vec<Session>,
     received: Vec<u8>,
     unsent: Vec<u8>,
     /// To be passed with the first byte of what is unsent.
@@ -52,6 +54,7 @@ impl Connection {
             stream,
             delayed: false,
             session: None,
+            spoken: Vec::new(),
             received: Vec::new(),
             unsent: Vec::new(),
             passing: None,
@@ -60,6 +63,16 @@ impl Connection {
             ended: false,
             over: false,
         })
+    }
+
+    /// Whether it holds a session: such a one is silent for hours.
+    pub fn holds_a_session(&self) -> bool {
+        self.session.is_some() || !self.spoken.is_empty()
+    }
+
+    /// All sessions that end with it.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.session.iter().chain(&self.spoken)
     }
 
     /// When it was last heard, or has taken something of what waits for it.

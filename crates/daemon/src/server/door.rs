@@ -126,7 +126,7 @@ impl Door {
 fn place_of_privileged(connections: &[Connection]) -> Verdict {
     let own = |at: &usize| {
         let connection = &connections[*at];
-        connection.peer.caller.privileged && connection.session.is_none()
+        connection.peer.caller.privileged && !connection.holds_a_session()
     };
     let all = || (0..connections.len()).filter(own);
     if all().count() < MAX_PRIVILEGED {
@@ -139,7 +139,7 @@ fn place_of_privileged(connections: &[Connection]) -> Verdict {
 fn place_of_user(account: u32, connections: &[Connection], now: Instant) -> Result<Verdict, Fault> {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     // Sessions are silent for hours, and have limits of their own.
-    for connection in connections.iter().filter(|one| one.session.is_none()) {
+    for connection in connections.iter().filter(|one| !one.holds_a_session()) {
         let caller = &connection.peer.caller;
         if !caller.privileged {
             *counts.entry(caller.account).or_default() += 1;
@@ -153,7 +153,7 @@ fn place_of_user(account: u32, connections: &[Connection], now: Instant) -> Resu
             let silent_for = now.saturating_duration_since(connection.heard());
             !caller.privileged
                 && caller.account == account
-                && connection.session.is_none()
+                && !connection.holds_a_session()
                 && !connection.has_line()
                 && silent_for >= silent
         };

@@ -3,6 +3,7 @@
 
 mod floods;
 mod sessions;
+mod spoken;
 
 use std::io::Write;
 use std::sync::mpsc;
