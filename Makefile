@@ -98,7 +98,7 @@ install uninstall:
 	$(MAKE) -s -C dist $@
 
 deb: build
-	$(COMPILE) -p libandante
+	$(COMPILE) -p libandante -p andante-bus
 	$(MAKE) -s -C dist deb
 
 demo:

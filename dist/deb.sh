@@ -7,7 +7,7 @@ built=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")/.."
-for file in andante libandante.so libandante.a; do
+for file in andante andante-lab andante-bus libandante.so libandante.a; do
 	[ -e "$built/$file" ] || {
 		echo "deb: $built/$file is not there: build it first with make" >&2
 		exit 1
