@@ -64,7 +64,7 @@ PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies game
 # Under plain DWCS.
 DWCS_ON_SIM       := event-sets ecalls
-# Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
+# Those that the simulator can run are run there too, and must come out alike (crates/judge/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
 # forks of domains), 4 to 6 % off for a cause that has not been measured; and policies, where

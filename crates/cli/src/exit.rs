@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
-use andante_lab::LabError;
+use andante_job::LabError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
 use andante_sched::{LoadError, StateError};
@@ -312,7 +312,7 @@ impl From<&LabError> for Status {
             | LabError::NoRoom { .. } => Self::BadScenario,
             LabError::NoContract { .. } => Self::ContractRefused,
             LabError::MissingTool { .. } => Self::MissingTool,
-            LabError::NoScheduler { .. }
+            LabError::NoScheduler(_)
             | LabError::NoReference { .. }
             | LabError::NotTuned { .. }
             | LabError::OnlyOnKernel { .. }

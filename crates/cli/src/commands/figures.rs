@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use andante_lab::recorded::{self, Counted, RecordOptions};
+use andante_recorded::{self as recorded, Counted, RecordOptions};
 use anyhow::{Context, Result};
 use clap::Args;
 

@@ -5,13 +5,17 @@ mod sweep;
 use std::env;
 use std::path::PathBuf;
 
-use andante_lab::perturb::{self, PerturbOptions};
-use andante_lab::progress::{Many, Progress};
-use andante_lab::result::RunResult;
-use andante_lab::scenario::Scenario;
-use andante_lab::sweep::{DrawId, Family, known_families, write_draw};
-use andante_lab::{CostsOptions, On, RunOptions, known_scenarios, table};
-use andante_lab::{frames, progress};
+use andante_costs::CostsOptions;
+use andante_experiment::perturb::{self, PerturbOptions};
+use andante_job::files::known_scenarios;
+use andante_job::progress::{self, Many, Progress};
+use andante_job::{On, RunOptions};
+use andante_lab::frames;
+use andante_report::table;
+use andante_result::RunResult;
+use andante_scenario::DrawId;
+use andante_scenario::Scenario;
+use andante_sweep::{Family, known_families, write_draw};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use ratatui::crossterm::terminal;
@@ -239,9 +243,9 @@ impl Lab {
             Action::RecordFrames(record) => record.run(),
             Action::Figures(figures) => figures.run(),
             Action::Costs(costs) => costs.run(),
-            Action::CostsGuest(order) => Ok(ended(andante_lab::costs_guest_main(&order.order))),
-            Action::Program => Ok(ended(andante_lab::program_main())),
-            Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
+            Action::CostsGuest(order) => Ok(ended(andante_costs::costs_guest_main(&order.order))),
+            Action::Program => Ok(ended(andante_programs::program_main())),
+            Action::Guest(order) => Ok(ended(andante_experiment::guest::guest_main(&order.order))),
         }
     }
 }
@@ -255,11 +259,11 @@ impl Run {
         let mut results = Vec::new();
         for scenario in &self.scenarios {
             let options = self.options(scenario)?;
-            let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
+            let runs = andante_experiment::run(&options, progress::on_stderr().as_mut())?;
             if !self.json {
                 self.show(&options, &runs)?;
             }
-            verdicts.push(andante_lab::verdict(&runs));
+            verdicts.push(andante_experiment::verdict(&runs));
             results.extend(runs);
         }
         self.finish(&results, verdicts)
@@ -297,7 +301,7 @@ impl Run {
     fn finish(
         &self,
         results: &[impl Serialize],
-        verdicts: Vec<Result<(), andante_lab::LabError>>,
+        verdicts: Vec<Result<(), andante_job::LabError>>,
     ) -> Result<Status> {
         if self.json {
             output::print_json(&results)?;
@@ -356,17 +360,17 @@ impl Run {
     /// Prints one scenario's results.
     fn show(&self, options: &RunOptions, runs: &[RunResult]) -> Result<()> {
         let table = match self.brief {
-            true => andante_lab::brief(options, runs, usize::from(width()))?,
+            true => andante_report::brief::brief(options, runs, usize::from(width()))?,
             false => table::render(runs, usize::from(width()), true),
         };
         let key = runs.first().map_or("", |run| &run.scenario);
         let folder = self.out.join(key);
         let folder = format!("results in {}", folder.display());
         let judged = match self.parallel {
-            true => andante_lab::parallel_summary(runs),
+            true => andante_judge::unclocked::summary(runs),
             false => String::new(),
         };
-        let agreement = match (&self.against, andante_lab::agreement(runs)) {
+        let agreement = match (&self.against, andante_judge::against::agreement(runs)) {
             (Some(other), (compared, hold)) => {
                 format!(
                     "{hold} of {compared} figures agree with {}\n",
@@ -393,7 +397,7 @@ impl Costs {
             logs: self.logs,
             only: self.only,
         };
-        andante_lab::measure_costs(&options, progress::on_stderr().as_mut())?;
+        andante_costs::measure_costs(&options, progress::on_stderr().as_mut())?;
         output::print(&format!("costs in {}\n", options.out.display()))?;
         Ok(Status::Ok)
     }
@@ -430,7 +434,7 @@ impl List {
             });
         }
         for (name, file) in scenarios {
-            let scenario = Scenario::load(&file, &[]).map_err(andante_lab::LabError::from)?;
+            let scenario = Scenario::load(&file, &[]).map_err(andante_job::LabError::from)?;
             let cases = scenario
                 .cases
                 .into_iter()

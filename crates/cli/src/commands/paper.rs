@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use andante_lab::paper::{self, KnownPaper, known_papers};
+use andante_paper::{self as paper, KnownPaper, known_papers};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use ratatui::crossterm::terminal;

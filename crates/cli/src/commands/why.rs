@@ -5,8 +5,8 @@ mod program;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use andante_lab::result::{RunResult, SCHEMA, VERSION};
-use andante_lab::why::{Question, explain};
+use andante_result::why::{Question, explain};
+use andante_result::{RunResult, SCHEMA, VERSION};
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 

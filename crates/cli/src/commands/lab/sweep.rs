@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use andante_lab::progress::Count;
-use andante_lab::sweep::{self, SweepOptions};
+use andante_job::progress::Count;
+use andante_sweep::{self as sweep, SweepOptions};
 use anyhow::Result;
 use clap::Args;
 
