@@ -2,7 +2,7 @@
 //!
 //! A paper names one in `[[computed]]`. A function takes nothing, depends on nothing but itself,
 //! and returns what a table or figure would: published beside measured, judged
-//! ([`compare`](super::table::compare)). To add one, write it in a module of its own below this one
+//! ([`compare`](super::cell::compare)). To add one, write it in a module of its own below this one
 //! and list it in [`FUNCTIONS`].
 
 mod fairness;

@@ -3,6 +3,7 @@
 use andante_result::{Run, SchedulerResult};
 use andante_scenario::Subject;
 
+use super::cell::failed;
 use super::document::{
     ChartSpec, ContourSpec, FigureSpec, LaneSpec, Quantity, SamplesSpec, SeriesSpec, TimelineSpec,
 };
@@ -11,7 +12,6 @@ use super::result::{
     Setting, Slot, Table, Timeline, Value, ValueContour, quality,
 };
 use super::runs::Runs;
-use super::table::failed;
 
 /// Times closer than this are the same [ms]: slots are laid from instants in ns.
 const SAME_MS: f64 = 1e-6;

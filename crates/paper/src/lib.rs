@@ -6,12 +6,14 @@
 //! of them all.
 
 pub mod book;
+mod cell;
 mod computed;
 mod document;
 mod figure;
 pub mod result;
 mod run;
 mod runs;
+mod source;
 mod table;
 mod terminal;
 #[cfg(test)]

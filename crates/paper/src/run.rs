@@ -9,9 +9,10 @@ use andante_result::SchedulerResult;
 use andante_scenario::choice::Choice;
 use andante_simulated as simulator;
 
-use super::document::{ContentSpec, ExhibitSpec, FigureSpec, Paper, RunKey};
+use super::document::{ContentSpec, ExhibitSpec, FigureSpec, Paper};
 use super::result::{Content, Exhibit, PaperResult};
 use super::runs::Runs;
+use super::source::RunKey;
 use super::{computed, figure, table};
 
 /// Something to be done for a paper.

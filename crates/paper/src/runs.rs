@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use andante_result::{RunResult, SchedulerResult};
 use andante_simulated as simulator;
 
-use super::document::{Paper, RunKey};
+use super::document::Paper;
+use super::source::RunKey;
 
 /// The runs of one paper.
 #[derive(Debug, Default)]

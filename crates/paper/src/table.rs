@@ -3,9 +3,11 @@
 use andante_judge as judge;
 use andante_result::figures::significant;
 
-use super::document::{CellSpec, Demand, Order, Source, Starves, TableSpec};
-use super::result::{Cell, Check, Mark, Published, Row, Table};
+use super::cell::{CellSpec, failed, judge_cell};
+use super::document::{Order, TableSpec};
+use super::result::{Check, Mark, Published, Row, Table};
 use super::runs::Runs;
+use super::source::Source;
 
 /// The table, what was demanded of its columns, and the rows and columns whose explanation of a
 /// deviation is no longer needed.
@@ -65,104 +67,6 @@ fn read(source: &Source, runs: &Runs) -> Result<f64, String> {
     let figures = judge::quotients(&source.figure, run, over, source.instances)?;
     // A subject without instances has one figure.
     Ok(figures.iter().map(|(_, value)| value).sum::<f64>() * source.scale)
-}
-
-/// A figure beside a published one, for exhibits that are computed: `why` so much is demanded.
-pub(super) fn compare(
-    published: Published,
-    demand: Demand,
-    measured: &Result<f64, String>,
-    why: &str,
-) -> Cell {
-    let spec = CellSpec {
-        source: None,
-        published: Some(published),
-        demand,
-        starves: None,
-        why: why.to_owned(),
-        explained: String::new(),
-        explained_here: false,
-    };
-    judge_cell(&spec, measured, None, true)
-}
-
-fn judge_cell(
-    spec: &CellSpec,
-    measured: &Result<f64, String>,
-    baseline: Option<&Result<f64, String>>,
-    lower_is_better: bool,
-) -> Cell {
-    let (demand, holds) = match (spec.published, spec.demand, spec.starves) {
-        (Some(Published::Number(_)), Demand::Nothing, _) | (None, ..) => (String::new(), None),
-        (Some(Published::Number(published)), demand, _) => {
-            let holds = measured.as_ref().is_ok_and(|m| demand.holds(*m, published));
-            (demand.to_string(), Some(holds))
-        }
-        (Some(Published::Starved), _, None) => (String::new(), None),
-        (Some(Published::Starved), _, Some(starves)) => {
-            let holds = starved(starves, measured, baseline, lower_is_better);
-            (words(starves, lower_is_better), Some(holds))
-        }
-    };
-    let mark = match holds {
-        None => Mark::Shown,
-        Some(true) => Mark::Pass,
-        Some(false) => failed(&spec.explained),
-    };
-    Cell {
-        published: spec.published,
-        measured: measured.as_ref().ok().copied(),
-        missing: measured
-            .as_ref()
-            .err()
-            .filter(|why| !why.is_empty())
-            .cloned(),
-        mark,
-        demand,
-        why: spec.why.clone(),
-        explained: match mark {
-            Mark::Explained => spec.explained.clone(),
-            _ => String::new(),
-        },
-    }
-}
-
-/// The mark of what does not hold.
-pub(super) fn failed(explained: &str) -> Mark {
-    match explained {
-        "" => Mark::Deviation,
-        _ => Mark::Explained,
-    }
-}
-
-/// Whether something was starved: it has no figure, or one that is so many times worse.
-fn starved(
-    starves: Starves,
-    measured: &Result<f64, String>,
-    baseline: Option<&Result<f64, String>>,
-    lower_is_better: bool,
-) -> bool {
-    match (measured, starves, baseline) {
-        (Err(_), ..) => true,
-        (Ok(figure), Starves::Entirely, _) => *figure == 0.0,
-        (Ok(figure), Starves::Times(times), Some(Ok(baseline))) if lower_is_better => {
-            *figure >= times * baseline
-        }
-        (Ok(figure), Starves::Times(times), Some(Ok(baseline))) => *figure <= baseline / times,
-        (Ok(_), Starves::Times(_), _) => false,
-    }
-}
-
-fn words(starves: Starves, lower_is_better: bool) -> String {
-    match (starves, lower_is_better) {
-        (Starves::Entirely, _) => "nothing completed".to_owned(),
-        (Starves::Times(times), true) => {
-            format!("nothing completed, or {times} times the baseline or more")
-        }
-        (Starves::Times(times), false) => {
-            format!("nothing completed, or 1/{times} of the baseline or less")
-        }
-    }
 }
 
 /// So many pairs that are not in order are named.

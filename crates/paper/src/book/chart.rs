@@ -1,10 +1,10 @@
 //! Curves and bars: measured filled, published hollow.
 
+use andante_report::series_colour as colour;
 use andante_report::svg::{Axis, Plot, percent};
 use andante_result::figures::significant;
 use maud::{Markup, html};
 
-use super::colour;
 use crate::result::{Chart, Exhibit, Samples};
 
 /// Height of a plot of curves [px].

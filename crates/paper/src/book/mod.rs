@@ -4,15 +4,17 @@
 //! and follows the reader's choice of light or dark. Everything in it comes from [`PaperResult`]s.
 
 mod chart;
+mod mark;
 mod table;
 mod timeline;
 
-use andante_report::{contour, document, series_colour as colour};
+use andante_report::{contour, document};
 use andante_simulated as simulator;
 use maud::{Markup, html};
 
 use super::result::{Content, Exhibit, Mark, PaperResult, Tally};
-use super::terminal::{notes, sign, verdict};
+use super::terminal::{notes, verdict};
+use mark::{class_of, mark};
 
 /// The book of `papers`, in their order, as a whole HTML document.
 ///
@@ -82,19 +84,6 @@ fn legend() -> Markup {
             div { dt { (mark(Mark::Explained)) } dd { "not so near, for a reason that is given" } }
             div { dt { (mark(Mark::Deviation)) } dd { "not so near, and nobody knows why" } }
         }
-    }
-}
-
-fn mark(mark: Mark) -> Markup {
-    html! { span class=(format!("mark {}", class_of(mark))) { (sign(mark)) } }
-}
-
-fn class_of(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Shown => "shown",
-        Mark::Pass => "pass",
-        Mark::Explained => "explained",
-        Mark::Deviation => "deviation",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{class_of, mark};
+use super::mark::{class_of, mark};
 use crate::result::{Cell, Column, Mark, Table};
 use crate::terminal::{measured, published, ratio};
 

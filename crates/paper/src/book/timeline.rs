@@ -1,9 +1,9 @@
 //! Who ran when: slots as strips, published above measured; what has no slots as a row for each.
 
+use andante_report::series_colour as colour;
 use andante_report::svg::{Axis, percent};
 use maud::{Markup, html};
 
-use super::colour;
 use crate::result::{Exhibit, Lane, Slot, Timeline};
 
 const STRIP_PX: f64 = 26.0;

@@ -4,9 +4,9 @@ use andante_core_sys::{Leaf, Tree};
 use andante_sim::Random;
 
 use super::Output;
-use crate::document::Demand;
+use crate::cell::compare;
 use crate::result::{Column, Content, Published, Row, Table};
-use crate::table::compare;
+use crate::source::Demand;
 
 /// Numbers of classes tried.
 const CLASSES: [usize; 4] = [2, 4, 8, 16];

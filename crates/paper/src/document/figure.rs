@@ -6,10 +6,10 @@ use andante_scenario::expectation::check_in_case;
 use andante_scenario::{Figure, Subject};
 
 use super::keys::Keys;
+use super::list::{MAX_LANES, MAX_SLOTS, list};
 use super::scenarios::Scenarios;
-use super::source::{At, RunKey};
 use super::table::TableSpec;
-use super::{MAX_LANES, MAX_SLOTS, list};
+use crate::source::{At, RunKey};
 
 /// A figure to be drawn.
 #[derive(Debug, Clone, PartialEq)]

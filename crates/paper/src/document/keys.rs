@@ -8,7 +8,7 @@ use andante_scenario::expectation::{check_in_case, check_measure, read_subject};
 use andante_scenario::{Figure, Instances, Over, Subject};
 
 use super::scenarios::Scenarios;
-use super::source::{At, Demand, RunKey, Source, Starves};
+use crate::source::{At, Demand, RunKey, Source, Starves};
 
 /// The keys of one level.
 #[derive(Debug, Clone, Default)]

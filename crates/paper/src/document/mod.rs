@@ -5,8 +5,8 @@
 
 mod figure;
 mod keys;
+mod list;
 mod scenarios;
-mod source;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use andante_document::{DocumentError, Node, Section, Value, suggest};
+use andante_document::{DocumentError, Node, Section, suggest};
 use andante_scenario::Scenario;
 
 use super::computed;
@@ -22,16 +22,10 @@ use super::result::Departure;
 pub(crate) use figure::{
     ChartSpec, ContourSpec, FigureSpec, LaneSpec, Quantity, SamplesSpec, SeriesSpec, TimelineSpec,
 };
+use list::list;
 use scenarios::{NoScenario, Scenarios};
-pub(crate) use source::{Demand, RunKey, Source, Starves};
-pub(crate) use table::{CellSpec, Order, TableSpec};
+pub(crate) use table::{Order, TableSpec};
 
-/// Most figures a table may hold.
-pub(crate) const MAX_CELLS: usize = 4096;
-/// Most lanes, curves or applications a figure may hold.
-pub(crate) const MAX_LANES: usize = 64;
-/// Most slots a lane may hold.
-pub(crate) const MAX_SLOTS: usize = 10_000;
 /// Most tables and figures a paper may hold.
 const MAX_EXHIBITS: usize = 64;
 /// The file that makes a folder a paper.
@@ -217,21 +211,4 @@ fn read_exhibit(
             }
         },
     })
-}
-
-/// The tables of `[[PATH]]`, of which there must be one to `most`.
-fn list<'a>(
-    node: Option<&'a Node>,
-    path: &str,
-    most: usize,
-    section: &Section<'_>,
-) -> Result<&'a [Node], DocumentError> {
-    let key = path.rsplit('.').next().unwrap_or(path);
-    match node.map(|node| &node.value) {
-        Some(Value::List(items)) if !items.is_empty() => match items.len() <= most {
-            true => Ok(items),
-            false => Err(section.error(key, format!("more than {most}"))),
-        },
-        _ => Err(section.error(key, format!("add at least one [[{path}]]"))),
-    }
 }

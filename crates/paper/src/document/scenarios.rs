@@ -7,7 +7,7 @@ use andante_document::{DocumentError, suggest};
 use andante_scenario::{Case, Scenario, Subject};
 use andante_sim::PolicyKind;
 
-use super::source::{At, RunKey};
+use crate::source::{At, RunKey};
 
 /// Reads the scenario of this name; the string says why there is none.
 pub(crate) type Reader<'a> = &'a dyn Fn(&str) -> Result<Scenario, NoScenario>;

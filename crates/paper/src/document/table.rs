@@ -3,10 +3,11 @@
 use andante_document::{DocumentError, FromNode, Node, Origin, Section, Value, suggest};
 
 use super::keys::Keys;
+use super::list::{MAX_CELLS, list};
 use super::scenarios::Scenarios;
-use super::source::{At, Demand, Source, Starves};
-use super::{MAX_CELLS, list};
+use crate::cell::CellSpec;
 use crate::result::{Column, Published, STARVED};
+use crate::source::{At, Demand, Starves};
 
 /// A table to be filled.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,20 +56,6 @@ pub(crate) struct RowSpec {
     pub x: Option<f64>,
     pub labels: Vec<String>,
     pub cells: Vec<CellSpec>,
-}
-
-/// One figure to be measured, and what is demanded of it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CellSpec {
-    /// None: nothing is measured.
-    pub source: Option<Source>,
-    pub published: Option<Published>,
-    pub demand: Demand,
-    pub starves: Option<Starves>,
-    pub why: String,
-    pub explained: String,
-    /// Whether the explanation is of this cell alone.
-    pub explained_here: bool,
 }
 
 /// Reads the table whose keys `section` holds.

@@ -1,5 +1,7 @@
 use super::*;
+use crate::cell::CellSpec;
 use crate::result::Published;
+use crate::source::{Demand, RunKey, Starves};
 
 const SCENARIO: &str = r#"
 title = "A desk"
