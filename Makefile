@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Thin verbs; the work is done by cargo, core/Makefile and the andante binary.
+# Thin verbs; the work is done by cargo, core/Makefile and the binaries andante and andante-lab.
 #
-#   make            build target/release/andante
+#   make            build target/release/andante and andante-lab
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
 #   make check      after a small change, in under two minutes: formats, core, shell, a sweep
 #   make test       everything that is checked: style, core, crates, and the real kernel
@@ -112,7 +112,7 @@ check-core:
 check-shell:
 	@$(TIMED) shell $(MAKE) -s race SEEDS=4 STEPS=100000
 check-build:
-	@$(TIMED) build $(CARGO) build -q --release --locked $(QUICK) -p andante
+	@$(TIMED) build $(CARGO) build -q --release --locked $(QUICK) -p andante -p andante-lab
 check-kernel-tests: check-build
 	@$(TIMED) kernel-tests $(CARGO) test -q --release --locked $(QUICK) -p andante-sim --test kernel --test contracts
 check-sweep: check-build

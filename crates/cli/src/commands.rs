@@ -6,20 +6,17 @@ mod completions;
 mod contracts;
 mod doctor;
 mod exec;
-mod figures;
 mod lab;
 mod man;
-mod paper;
 mod reserve;
 mod run;
 mod status;
 mod top;
 mod why;
 
+use andante_terminal::exit::Status;
 use anyhow::Result;
 use clap::Subcommand;
-
-use crate::exit::Status;
 
 /// What the user asked for.
 #[derive(Subcommand)]
@@ -33,7 +30,7 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
-    Paper(paper::Paper),
+    Paper(lab::Paper),
     Why(why::Why),
     Completions(completions::Completions),
     Man(man::Man),

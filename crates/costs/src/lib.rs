@@ -35,8 +35,8 @@ use guest::{Found, Order, Reply};
 /// What to measure costs with.
 #[derive(Debug, Clone)]
 pub struct CostsOptions {
-    /// The `andante` binary.
-    pub andante: PathBuf,
+    /// The laboratory's binary, see [`RunOptions`].
+    pub lab: PathBuf,
     /// The file to write.
     pub out: PathBuf,
     /// Where the consoles of the machines, and what each of them found, are kept.
@@ -174,7 +174,7 @@ fn measure(
         out: options.logs.join(one.name),
         machines: None,
         boot: false,
-        andante: options.andante.clone(),
+        lab: options.lab.clone(),
     };
     let (file, scenario) = load(&options)?;
     let job = Job {

@@ -159,12 +159,14 @@ fn read_json<'a, Order: Deserialize<'a>>(text: &'a str) -> Result<Order, LabErro
 
 /// Where a case runs.
 fn setup() -> Result<Setup, LabError> {
+    let lab = std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?;
     Ok(Setup {
         base_class: "/".to_owned(),
         folder: FOLDER.into(),
         assets: assets::IN_GUEST.into(),
         parallel: false,
-        andante: std::env::current_exe().map_err(|e| LabError::io("find this binary", e))?,
+        andante: lab.with_file_name("andante"),
+        lab,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use andante_job::files::andante_of;
 use andante_job::progress::{At, Progress};
 use andante_job::{Carried, Job, LabError, RunOptions};
 use andante_programs::assets;
@@ -21,6 +22,7 @@ pub fn run(
     }
     // What this machine lacks is said before a film is encoded in vain.
     andante_sched::class::Tree::open()?;
+    let andante = andante_of(&options.lab)?;
     let cache = andante_vm::Cache::open()?;
     let assets = cache.folder("assets")?;
     for job in jobs {
@@ -38,7 +40,8 @@ pub fn run(
             base_class: format!("/andante-lab-{}", std::process::id()),
             folder: folder.path().to_owned(),
             assets: assets.clone(),
-            andante: options.andante.clone(),
+            andante: andante.clone(),
+            lab: options.lab.clone(),
             parallel: false,
         };
         let workload = &job.case.workload;

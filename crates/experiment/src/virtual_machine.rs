@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use andante_job::files::andante_of;
 use andante_job::progress::{At, Progress};
 use andante_job::{Carried, Job, LabError, On, RunOptions};
 use andante_judge::unclocked;
@@ -43,6 +44,8 @@ const GUEST_BIN: &str = "/andante/bin";
 
 /// What all machines of a scenario share.
 pub struct Machine<'a> {
+    /// The scheduler's binary.
+    andante: PathBuf,
     kernel: Kernel,
     qemu: Qemu,
     /// For cases with real programs; what it is made of.
@@ -55,7 +58,7 @@ pub struct Machine<'a> {
     logs: PathBuf,
 }
 
-/// What a machine is given besides the laboratory's binary and the command.
+/// What a machine is given besides the two binaries and the command.
 #[derive(Default)]
 pub struct Given {
     /// Executables.
@@ -169,6 +172,7 @@ pub fn prepare<'a>(
     options: &'a RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<Machine<'a>, LabError> {
+    let andante = andante_of(&options.lab)?;
     let cache = Cache::open()?;
     let workloads = || scenario.cases.iter().map(|case| &case.workload);
     let real = |program: &andante_scenario::Program| program.count > 0 && program.kind.is_real();
@@ -203,6 +207,7 @@ pub fn prepare<'a>(
     let logs = options.out.join(&scenario.key).join("logs");
     std::fs::create_dir_all(&logs).map_err(|e| LabError::file("create", &logs, e))?;
     Ok(Machine {
+        andante,
         kernel,
         qemu,
         image,
@@ -362,9 +367,9 @@ impl Machine<'_> {
     ) -> Result<Reply, LabError> {
         let workload = &job.case.workload;
         let mut programs = given.programs;
-        programs.insert(0, self.options.andante.clone());
+        programs.splice(0..0, [self.andante.clone(), self.options.lab.clone()]);
         let order = serde_json::to_string(order).expect("orders are plain data");
-        let command = [&in_guest(&self.options.andante), "lab", verb, &order];
+        let command = [&in_guest(&self.options.lab), verb, &order];
         let virtual_s =
             workload.duration_s + workload.overtime_s + workload.warmup_s + runner::SETTLED_S;
         let per_s = match self.options.on {

@@ -126,3 +126,45 @@ pub fn write_file(file: &Path, content: &[u8]) -> Result<(), LabError> {
     std::fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
     std::fs::write(file, content).map_err(|e| LabError::file("write", file, e))
 }
+
+/// The scheduler's binary, `andante`, found from the laboratory's: beside it, or where the one is in `bin` and
+/// the other in `libexec/andante`.
+///
+/// # Errors
+/// If it is in neither place.
+pub fn andante_of(lab: &Path) -> Result<PathBuf, LabError> {
+    let folder = lab.parent().unwrap_or(Path::new(""));
+    let places = [folder.join("andante"), folder.join("../../bin/andante")];
+    let found = places.into_iter().find(|file| file.is_file());
+    found.ok_or_else(|| LabError::MissingTool {
+        name: "andante".to_owned(),
+        purpose: "to put the scheduler in charge".to_owned(),
+        mend: "install the package andante, or run `make` in the source tree".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_is_found_from_the_laboratory() {
+        let prefix = tempfile::tempdir().unwrap();
+        let file = |path: &str| {
+            let file = prefix.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            file
+        };
+        let lab = file("libexec/andante/andante-lab");
+        let missing = andante_of(&lab).unwrap_err().to_string();
+        assert!(missing.contains("package andante"), "{missing}");
+        let installed = file("bin/andante");
+        let same = |found: PathBuf, file: &Path| {
+            assert_eq!(found.canonicalize().unwrap(), file.canonicalize().unwrap());
+        };
+        same(andante_of(&lab).unwrap(), &installed);
+        let beside = file("libexec/andante/andante");
+        same(andante_of(&lab).unwrap(), &beside);
+    }
+}

@@ -61,8 +61,9 @@ pub struct RunOptions {
     pub against: Option<PathBuf>,
     /// Folder below which the results of each scenario get a folder of their own.
     pub out: PathBuf,
-    /// The `andante` binary: scheduler, guest and synthetic programs.
-    pub andante: PathBuf,
+    /// The laboratory's binary, which is the guest and the synthetic programs too; the scheduler's is found
+    /// from there ([`files::andante_of`]).
+    pub lab: PathBuf,
     /// Virtual machines at once; none: as many as there are CPUs, up to a bound.
     pub machines: Option<usize>,
     /// Every virtual machine boots, and none is saved.

@@ -51,8 +51,8 @@ pub struct RecordOptions {
     pub only: Vec<String>,
     /// Folder for what the runs leave.
     pub out: PathBuf,
-    /// The `andante` binary, see [`andante_job::RunOptions`].
-    pub andante: PathBuf,
+    /// The laboratory's binary, see [`andante_job::RunOptions`].
+    pub lab: PathBuf,
 }
 
 /// How many figures there are.

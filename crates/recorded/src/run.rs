@@ -1,8 +1,10 @@
 //! Recording: runs what is declared, several at once.
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 use andante_document::suggest;
+use andante_job::files::andante_of;
 use andante_job::pool::{self, Watched};
 use andante_job::progress::{At, Count, Progress, phrase};
 use andante_job::{LabError, On, RunOptions};
@@ -25,11 +27,16 @@ pub(crate) fn record(
     let entries = chosen(declaration, options)?;
     // What has been started is what is measured, also if it is built anew meanwhile.
     let held = tempfile::tempdir().map_err(|error| LabError::io("make a folder", error))?;
-    let copy = held.path().join("andante");
-    std::fs::copy(&options.andante, &copy)
-        .map_err(|error| LabError::file("copy to", &copy, error))?;
+    let hold = |file: &Path, name: &str| {
+        let copy = held.path().join(name);
+        match std::fs::copy(file, &copy) {
+            Ok(_) => Ok(copy),
+            Err(error) => Err(LabError::file("copy to", copy, error)),
+        }
+    };
+    hold(&andante_of(&options.lab)?, "andante")?;
     let options = &RecordOptions {
-        andante: copy,
+        lab: hold(&options.lab, "andante-lab")?,
         ..options.clone()
     };
     let file = options.folder.join(FILE);
@@ -109,7 +116,7 @@ fn carry_out(
                 on: On::Vm,
                 against: None,
                 out: options.out.join(&entry.name),
-                andante: options.andante.clone(),
+                lab: options.lab.clone(),
                 // With several entries the pool runs as many at once as there are CPUs.
                 machines: (!alone).then_some(1),
                 boot: false,

@@ -89,8 +89,8 @@ impl<'a> Instance<'a> {
     pub fn load(&mut self, prepared: &Prepared<'_>) -> Result<(), LabError> {
         let command = real::command(prepared, self.program, &self.name, &self.folder)
             .unwrap_or_else(|| {
-                let andante = prepared.setup.andante.display().to_string();
-                vec![andante, "lab".to_owned(), "program".to_owned()].into()
+                let lab = prepared.setup.lab.display().to_string();
+                vec![lab, "program".to_owned()].into()
             });
         self.started_ns = clock::now_ns();
         self.process = Some(prepared.spawn(self.program, command, &self.folder)?);

@@ -59,8 +59,10 @@ pub struct Setup {
     pub folder: PathBuf,
     /// Folder that holds the clips and the sources, see [`andante_programs::assets`].
     pub assets: PathBuf,
-    /// This binary, which is also the scheduler and the synthetic programs.
+    /// The scheduler's binary.
     pub andante: PathBuf,
+    /// The laboratory's, which is the synthetic programs.
+    pub lab: PathBuf,
     /// Whether this is a machine whose CPUs are threads of a host: nothing is in time there, and what
     /// needs no clock is looked at closely.
     pub parallel: bool,

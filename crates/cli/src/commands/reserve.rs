@@ -3,12 +3,12 @@
 
 use andante_daemon::{Ask, Holder, Reply, Request};
 use andante_sched::text::shown;
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output;
 use anyhow::Result;
 use clap::Args;
 
 use super::contracts::{self, Extras, Rate};
-use crate::exit::{Refusal, Status};
-use crate::output;
 
 /// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
 ///

@@ -64,7 +64,7 @@ fn options(folder: &std::path::Path) -> PerturbOptions {
             on: On::Sim,
             against: None,
             out: folder.to_owned(),
-            andante: "andante".into(),
+            lab: "andante-lab".into(),
             machines: None,
             boot: false,
         },

@@ -8,8 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use andante_daemon::Choices;
-
-use crate::exit::{Refusal, Status};
+use andante_terminal::exit::{Refusal, Status};
 
 /// The file that is read if there is one.
 pub(super) const FILE: &str = "/etc/andante.toml";

@@ -3,11 +3,10 @@
 use andante_core_sys::Obstacle;
 use andante_sched::text::shown;
 use andante_sched::watched::{Held, Watched, watched};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
 use anyhow::Result;
 use serde::Serialize;
-
-use crate::exit::{Refusal, Status};
-use crate::output::{self, BOLD, DIM, GOOD, paint};
 
 /// Tells it of a process, or of one thread.
 pub(super) fn run(pid: i32, json: bool) -> Result<Status> {

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
-use andante_job::LabError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
 use andante_sched::{LoadError, StateError};
@@ -55,6 +54,8 @@ pub enum Status {
     ExpectationFailed,
     /// A program the laboratory needs is not installed.
     MissingTool,
+    /// The laboratory itself is not installed.
+    NoLaboratory,
     /// A program of the scenario could not be started or ended early.
     ProgramFailed,
     /// The virtual machine could not be made or did not run to its end.
@@ -165,6 +166,10 @@ impl Status {
             Self::PreemptRt,
             "the kernel was built with PREEMPT_RT, and refuses BPF timers",
         ),
+        (
+            Self::NoLaboratory,
+            "the laboratory (`andante-lab`) is not installed",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -203,6 +208,7 @@ impl Status {
             Self::BadConfig => 27,
             Self::NoRoom => 28,
             Self::PreemptRt => 29,
+            Self::NoLaboratory => 30,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -301,53 +307,6 @@ impl From<&ClientError> for Status {
     }
 }
 
-impl From<&LabError> for Status {
-    fn from(error: &LabError) -> Self {
-        match error {
-            LabError::NoScenario { .. }
-            | LabError::NoFamily { .. }
-            | LabError::NoPaper { .. }
-            | LabError::NoFigures { .. }
-            | LabError::Scenario(_)
-            | LabError::NoRoom { .. } => Self::BadScenario,
-            LabError::NoContract { .. } => Self::ContractRefused,
-            LabError::MissingTool { .. } => Self::MissingTool,
-            LabError::NoScheduler(_)
-            | LabError::NoReference { .. }
-            | LabError::NotTuned { .. }
-            | LabError::OnlyOnKernel { .. }
-            | LabError::OnlySimulated { .. }
-            | LabError::OnlyServers { .. }
-            | LabError::OneCpu { .. }
-            | LabError::Shell(_) => Self::Usage,
-            LabError::Ejected { .. } => Self::Ejected,
-            LabError::ProgramFailed { .. } => Self::ProgramFailed,
-            LabError::ExpectationsFailed { .. }
-            | LabError::PapersDeviate { .. }
-            | LabError::FiguresDiffer { .. }
-            | LabError::NotRecorded { .. } => Self::ExpectationFailed,
-            LabError::NotRoot => Self::NotPermitted,
-            LabError::Class(error) => error.into(),
-            LabError::Kernel(_)
-            | LabError::Qemu(_)
-            | LabError::Image(_)
-            | LabError::Boot(_)
-            | LabError::NoResult { .. } => Self::NoMachine,
-            LabError::BeganLate { .. }
-            | LabError::SchedulerFailed { .. }
-            | LabError::NotComputed { .. }
-            | LabError::Broken { .. }
-            | LabError::NoFilm { .. }
-            | LabError::Cache(_)
-            | LabError::Io { .. } => Self::Failure,
-            LabError::Unfinished { source: cause, .. } | LabError::Draw { cause, .. } => {
-                Self::from(&**cause)
-            }
-            LabError::Interrupted | LabError::SweepInterrupted { .. } => Self::Interrupted,
-        }
-    }
-}
-
 /// A refusal of the command line itself: one sentence, and the status to leave with.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -378,24 +337,19 @@ pub fn status_of(error: &anyhow::Error) -> Status {
         error.into()
     } else if let Some(error) = error.downcast_ref::<ClientError>() {
         error.into()
-    } else if let Some(error) = error.downcast_ref::<LabError>() {
-        error.into()
     } else {
         Status::Failure
     }
 }
 
-/// The table of statuses for `--help` and the manual page.
-pub fn help() -> String {
+/// The table of statuses for `--help` and the manual page, after `before`. It is one for both commands:
+/// `andante lab` ends as `andante-lab` does.
+pub fn help(before: &str) -> String {
     let lines: Vec<_> = Status::ALL
         .iter()
         .map(|(status, meaning)| format!("  {:>3}  {meaning}", status.code()))
         .collect();
-    format!(
-        "{}\n\nExit status:\n{}",
-        crate::FIRST_STEPS,
-        lines.join("\n")
-    )
+    format!("{before}\n\nExit status:\n{}", lines.join("\n"))
 }
 
 #[cfg(test)]

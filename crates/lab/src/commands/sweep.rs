@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use andante_job::progress::Count;
-use andante_sweep::{self as sweep, SweepOptions};
+use andante_sweep as sweep;
+use andante_sweep::SweepOptions;
+use andante_terminal::exit::Status;
+use andante_terminal::output::{self, DIM, paint};
 use anyhow::Result;
 use clap::Args;
-
-use crate::exit::Status;
-use crate::output::{self, DIM, paint};
 
 /// Look for what breaks a scheduler: simulate workloads drawn at random from a family.
 ///

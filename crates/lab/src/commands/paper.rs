@@ -2,17 +2,13 @@
 
 use std::path::PathBuf;
 
-use andante_paper::{self as paper, KnownPaper, known_papers};
+use andante_paper as paper;
+use andante_paper::{KnownPaper, known_papers};
+use andante_terminal::exit::Status;
+use andante_terminal::output::{self, DIM, paint};
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use ratatui::crossterm::terminal;
 use serde::Serialize;
-
-use crate::exit::Status;
-use crate::output::{self, DIM, paint};
-
-/// Width of the tables where there is no terminal [columns].
-const WIDTH: u16 = 100;
 
 /// Run the experiments of a paper again, and put what it published beside what comes out.
 ///
@@ -83,10 +79,9 @@ impl Paper {
         if self.json {
             output::print_json(&papers)?;
         } else {
-            let width = terminal::size().map_or(WIDTH, |(columns, _)| columns);
             let texts: Vec<_> = papers
                 .iter()
-                .map(|paper| paper::text(paper, usize::from(width), true))
+                .map(|paper| paper::text(paper, output::width(), true))
                 .collect();
             output::print(&texts.join("\n\n"))?;
         }

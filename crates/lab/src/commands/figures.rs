@@ -1,14 +1,13 @@
 //! `andante lab figures`: figures are measured, kept and quoted by this command; nobody types one.
 
-use std::env;
 use std::path::PathBuf;
 
-use andante_recorded::{self as recorded, Counted, RecordOptions};
-use anyhow::{Context, Result};
+use andante_recorded as recorded;
+use andante_recorded::{Counted, RecordOptions};
+use andante_terminal::exit::Status;
+use andante_terminal::output;
+use anyhow::Result;
 use clap::Args;
-
-use crate::exit::Status;
-use crate::output;
 
 /// Record the figures that the documentation quotes (for those who work on Andante).
 ///
@@ -68,7 +67,7 @@ impl Figures {
                 folder: self.docs,
                 only: self.only,
                 out: self.out,
-                andante: env::current_exe().context("could not find this program's own file")?,
+                lab: super::this_file()?,
             })?
         };
         output::print(&format!(

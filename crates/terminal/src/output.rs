@@ -87,6 +87,14 @@ fn style_length(text: &str) -> Option<usize> {
     numbers[end..].starts_with('m').then_some(2 + end + 1)
 }
 
+/// Width of the terminal [columns]; of what is no terminal a usual one.
+pub fn width() -> usize {
+    const USUAL: u16 = 100;
+    terminal_size::terminal_size()
+        .map_or(USUAL, |(width, _)| width.0)
+        .into()
+}
+
 /// Reports why the command failed.
 pub fn error(error: &anyhow::Error) {
     // Standard error may be closed; there is nobody left to tell then.
