@@ -5,6 +5,8 @@
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
 #   make check      after a small change, in under two minutes: formats, core, shell, a sweep
 #   make test       everything that is checked: style, core, crates, and the real kernel
+#   make install    puts it where the system looks for it, PREFIX=/usr/local DESTDIR=; make uninstall
+#   make deb        packages for Debian and Ubuntu: target/deb
 #   make papers     published experiments, run again: out/papers/book.html
 #   make bench      costs, side by side with the stock scheduler
 #   make figures    the figures that the documentation quotes, measured anew (hours), ONLY=NAME,NAME
@@ -84,12 +86,20 @@ SUMMED = status=$$?; dist/timed.sh $(TIMES); exit $$status
 # At once: as many as a small machine has CPUs, and each virtual machine takes one.
 LANES := 2
 
-.PHONY: all build demo check test test-setup lint format-check core-test race faults unit-test kernel-test scenarios \
-        perturbed perturbed-on-sim crowds agreement papers bench soak attack matrix figures figures-check docs costs fuzz fuzz-build clean
+.PHONY: all build install uninstall deb demo check test test-setup lint format-check core-test race faults unit-test kernel-test scenarios \
+        package-test perturbed perturbed-on-sim crowds agreement papers bench soak attack matrix figures figures-check docs costs fuzz fuzz-build clean
 all: build
 
 build:
 	$(COMPILE)
+
+# Root installs what somebody has built, and builds nothing.
+install uninstall:
+	$(MAKE) -s -C dist $@
+
+deb: build
+	$(COMPILE) -p libandante
+	$(MAKE) -s -C dist deb
 
 demo:
 	dist/setup.sh run
@@ -126,7 +136,7 @@ test: test-setup
 	@echo "make test: all passed"
 
 # In the order in which they begin, as far as what they need is there.
-VM_PARTS := kernel-test $(PERTURBED:%=perturbed-%) $(SCENARIOS:%=vm-%)
+VM_PARTS := kernel-test package-test $(PERTURBED:%=perturbed-%) $(SCENARIOS:%=vm-%)
 PARTS    := lint core-test race build figures-check $(VM_PARTS) unit-test perturbed-on-sim crowds papers agreement
 OF_BUILD := figures-check $(VM_PARTS) unit-test perturbed-on-sim crowds papers agreement
 .PHONY: test-build $(PARTS:%=part-%)
@@ -139,8 +149,8 @@ part-race:
 	@$(TIMED) race $(MAKE) -s race SEEDS=4
 part-lint part-core-test part-figures-check part-unit-test part-perturbed-on-sim part-crowds part-papers: part-%:
 	@$(TIMED) $* $(MAKE) -s $* $(BUILT)
-part-kernel-test:
-	@$(TIMED) kernel-test $(MAKE) -s kernel-test $(BUILT) MACHINES=1
+part-kernel-test part-package-test: part-%:
+	@$(TIMED) $* $(MAKE) -s $* $(BUILT) MACHINES=1
 $(SCENARIOS:%=part-vm-%): part-vm-%:
 	@$(TIMED) vm-$* $(RUN_ONE)
 $(PERTURBED:%=part-perturbed-%): part-perturbed-%:
@@ -185,6 +195,10 @@ unit-test:
 MACHINES := 2
 kernel-test: build
 	$(CARGO) test --release --locked --workspace --lib --test kernel --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
+
+# What make deb has made, installed in a whole system in the virtual machine.
+package-test: deb
+	$(CARGO) test --release --locked --workspace --test system -- --ignored --test-threads=$(MACHINES) $(TEST)
 
 RUN_ONE       = $(ANDANTE) lab run $* --machines 1 --scheduler $(or $(under_$*),andante) $(with_$*)
 RUN_PERTURBED = $(ANDANTE) lab run $* --machines 1 --scheduler andante $(or $(perturbed_$*),$(with_$*)) --out out/perturbed

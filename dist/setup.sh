@@ -31,8 +31,10 @@ installed() {
 
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
-# The last four for the scenario `distributed`, and for libandante's examples of that name.
+# mmdebstrap and what follows it make packages and a system to install them in. The last four are for the scenario
+# `distributed`, and for libandante's examples of that name.
 for_tests="stress-ng xvfb jackd2 g++ python3
+	mmdebstrap fakeroot dpkg-dev debhelper
 	iproute2 libavcodec-dev libavformat-dev libavutil-dev"
 if [ "${1:-run}" = list ]; then
 	echo $needs $for_tests

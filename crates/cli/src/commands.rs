@@ -3,11 +3,12 @@
 mod admit;
 mod class;
 mod completions;
-mod contracts;
+pub mod contracts;
 mod doctor;
 mod exec;
 mod lab;
 mod man;
+mod metrics;
 mod reserve;
 mod run;
 mod status;
@@ -32,6 +33,7 @@ pub enum Command {
     Lab(lab::Lab),
     Paper(lab::Paper),
     Why(why::Why),
+    Metrics(metrics::Metrics),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -51,6 +53,7 @@ impl Command {
             Self::Lab(command) => command.run(),
             Self::Paper(command) => command.run(),
             Self::Why(command) => command.run(),
+            Self::Metrics(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

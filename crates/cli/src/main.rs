@@ -3,6 +3,7 @@
 mod commands;
 #[cfg(test)]
 mod documentation;
+mod live;
 mod shares;
 mod tree;
 

@@ -23,6 +23,9 @@ pub struct Row {
 impl Row {
     /// The last component of the path, as it is shown.
     pub fn name(&self) -> Cow<'_, str> {
+        if self.class.own {
+            return Cow::Borrowed("(its own tasks)");
+        }
         match self.class.path.rsplit('/').next() {
             Some(name) if !name.is_empty() => shown(name),
             _ => Cow::Borrowed("/"),
@@ -65,12 +68,12 @@ pub fn between(before: &Snapshot, after: &Snapshot) -> Vec<Row> {
     let known: HashMap<_, _> = before
         .classes
         .iter()
-        .map(|class| (class.cgroup_id, class))
+        .map(|class| (class.key(), class))
         .collect();
     let length_ns = after.now_ns.saturating_sub(before.now_ns);
     let machine_ns = length_ns as f64 * f64::from(after.cpus);
     let received = |class: &Class| {
-        let earlier = known.get(&class.cgroup_id).map_or(0, |class| class.cpu_ns);
+        let earlier = known.get(&class.key()).map_or(0, |class| class.cpu_ns);
         match class.cpu_ns.saturating_sub(earlier) as f64 / machine_ns {
             share if share.is_finite() => share,
             _ => 0.0,
@@ -78,9 +81,7 @@ pub fn between(before: &Snapshot, after: &Snapshot) -> Vec<Row> {
     };
     let throttled = |class: &Class| {
         let now_usec = class.bandwidth?.throttled_usec;
-        let earlier = known
-            .get(&class.cgroup_id)
-            .and_then(|class| class.bandwidth);
+        let earlier = known.get(&class.key()).and_then(|class| class.bandwidth);
         let earlier_usec = earlier.map_or(0, |bandwidth| bandwidth.throttled_usec);
         let part = now_usec.saturating_sub(earlier_usec) as f64 * 1e3 / length_ns as f64;
         Some(if part.is_finite() { part.min(1.0) } else { 0.0 })
@@ -103,6 +104,7 @@ pub mod tests {
             path: path.into(),
             cgroup_id: path.bytes().map(u64::from).sum(),
             depth: path.split('/').filter(|name| !name.is_empty()).count() as u32,
+            own: false,
             weight,
             queued: 0,
             running: 0,

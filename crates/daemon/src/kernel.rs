@@ -6,8 +6,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::explained::{Explained, explained};
 use andante_sched::session::{Calls, Declared, Source, ToldBy};
-use andante_sched::{LeafPolicy, PolicyError, Scheduler};
+use andante_sched::{LeafPolicy, PolicyError, Scheduler, Seen, StateError};
 
 /// Contracts in the kernel; see [`andante_sched::contracts`] for what each call does.
 pub trait Kernel {
@@ -129,6 +130,18 @@ pub trait Kernel {
     /// The contracts that there are.
     fn contracts(&self) -> Vec<Contract>;
 
+    /// Classes and counters.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn seen(&self) -> Result<Seen, StateError>;
+
+    /// What was learnt of the threads of a process, or of one thread; none: there is no such process.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError>;
+
     /// The leaf of the class of a cgroup, if it has a class of its own.
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf>;
 }
@@ -226,6 +239,14 @@ impl Kernel for Scheduler {
 
     fn contracts(&self) -> Vec<Contract> {
         Self::contracts(self)
+    }
+
+    fn seen(&self) -> Result<Seen, StateError> {
+        Seen::now()
+    }
+
+    fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError> {
+        explained(pid)
     }
 
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {

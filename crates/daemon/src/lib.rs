@@ -55,8 +55,8 @@ pub use client::{Client, ClientError};
 pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;
 pub use protocol::{
-    Ask, CyclesSeen, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, Limit, List, Listed,
-    MachineSeen, Refused, Reply, Request, Reserved, SessionSeen,
+    Ask, CyclesSeen, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, LearntSeen, Limit, List,
+    Listed, MachineSeen, Refused, Reply, Request, Reserved, SessionSeen, StatusSeen,
 };
 pub use server::{Daemon, Socket, socket_path};
 pub use terms::{LEAST_BUDGET_NS, LEAST_PERIOD_NS, Terms, TermsError};

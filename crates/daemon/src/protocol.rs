@@ -9,8 +9,9 @@
 //! Times are in nanoseconds, parts of CPUs in millionths. CPUs are numbered as the kernel does.
 
 use andante_admission::{Placement, Promise, Refusal, Test};
-use andante_sched::LeafPolicy;
+use andante_sched::explained::Explained;
 use andante_sched::text::shown;
+use andante_sched::{LeafPolicy, Seen};
 use serde::{Deserialize, Serialize};
 
 pub use crate::server::DoorSeen;
@@ -31,6 +32,14 @@ pub enum Request {
     },
     /// All contracts, and what became of them so far.
     List,
+    /// Classes, counters, and the learnt contracts of the caller's own threads; of all, if the caller is root or in
+    /// the group.
+    Status,
+    /// What was learnt of a process of the caller's own, or of one of its threads, and why.
+    Why {
+        /// Its number.
+        pid: i32,
+    },
     /// The policy of a class was set, with its cgroup: the scheduler is to look.
     Policy {
         /// Its path below the cgroup root.
@@ -65,7 +74,7 @@ pub enum Holder {
 }
 
 /// The reply to a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Yes: the contract that was made, or would be.
@@ -79,6 +88,13 @@ pub enum Reply {
     },
     /// All contracts.
     Contracts(Box<List>),
+    /// What there is to be seen.
+    Status(Box<StatusSeen>),
+    /// The threads, in the order of their numbers.
+    Why {
+        /// What was learnt of each.
+        threads: Vec<Explained>,
+    },
     /// The tasks of the class are ordered by this policy now.
     Policy {
         /// The policy.
@@ -211,6 +227,39 @@ pub struct List {
     /// The sessions of applications.
     #[serde(default)]
     pub sessions: Vec<SessionSeen>,
+}
+
+/// What there is to be seen of the scheduler at one instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatusSeen {
+    /// Classes and counters.
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// Learnt contracts that the caller may see, by threads.
+    pub learnt: Vec<LearntSeen>,
+}
+
+/// A learnt contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearntSeen {
+    /// The thread that holds it.
+    pub tid: i32,
+    /// Its process.
+    pub pid: i32,
+    /// Its user.
+    pub uid: u32,
+    /// Its name, as in [`HolderSeen::command`].
+    pub command: String,
+    /// CPU time …
+    pub budget_ns: u64,
+    /// … in each period of this length …
+    pub period_ns: u64,
+    /// … so soon after waking [ns].
+    pub deadline_ns: u64,
+    /// Whether somebody seems to wait for what it does.
+    pub awaited: bool,
+    /// What has become of it.
+    pub kept: Kept,
 }
 
 /// A session of an application.

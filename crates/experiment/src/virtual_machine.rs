@@ -392,6 +392,7 @@ impl Machine<'_> {
             },
             memory_mib: workload.memory_mib,
             image: image.or(usual).map(PathBuf::as_path),
+            system: false,
             layout,
             initrd_files: Vec::new(),
             files: given.files,

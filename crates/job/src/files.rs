@@ -47,7 +47,7 @@ pub fn toml_files(folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Folders called `name`: here, beside or above this binary, and installed.
+/// Folders called `name`: here, beside or above this binary, and where they are installed with it.
 pub fn folders(name: &str) -> Vec<PathBuf> {
     let here = std::env::current_dir().ok();
     let binary = std::env::current_exe().ok();
@@ -59,8 +59,7 @@ pub fn folders(name: &str) -> Vec<PathBuf> {
     };
     here.into_iter()
         .chain(binary.iter().flat_map(above))
-        .map(|folder| folder.join(name))
-        .chain([PathBuf::from("/usr/share/andante").join(name)])
+        .flat_map(|folder| [folder.join(name), folder.join("share/andante").join(name)])
         .filter(|folder| folder.is_dir())
         .collect()
 }

@@ -64,6 +64,11 @@ impl ContractName {
         Self(raw)
     }
 
+    /// The same, back.
+    pub fn raw(self) -> u32 {
+        self.0
+    }
+
     fn of(index: usize, generation: u16) -> Self {
         Self(index as u32 | u32::from(generation) << 16)
     }
@@ -100,6 +105,8 @@ impl Promise {
     pub const CATCH_UP: u32 = 1 << 3;
     /// Served once in every period of a fixed grid, but for `losses` of every `window` (DWCS).
     pub const WINDOW: u32 = 1 << 4;
+    /// Learnt: nobody seems to wait for what the thread does (`core/learn.h`).
+    pub const UNAWAITED: u32 = 1 << 9;
     /// With a window: beyond its budget it goes on behind all that have theirs, and before everybody without
     /// a contract, within what contracts may have.
     pub const WORK_CONSERVING: u32 = 1 << 5;
@@ -150,6 +157,8 @@ pub struct Contract {
     pub promise: Promise,
     /// Whether nobody asked for it: the scheduler has learnt that a thread needs it.
     pub learnt: bool,
+    /// If learnt: the thread that holds it.
+    pub thread: Option<i32>,
     /// Threads that hold it; 0 if a class does.
     pub threads: u32,
     /// The CPU it is on now: of a split contract, the one of the piece in service.
@@ -472,6 +481,7 @@ fn seen(index: usize, found: &types::an_contract, holder: &types::an_holder) -> 
             cpu: promise.cpu,
         },
         learnt: holder.kind == LEARNT_OF_THREAD,
+        thread: (holder.kind == LEARNT_OF_THREAD).then_some(holder.pid as i32),
         threads: holder.bound,
         cpu: u32::from(found.cpu),
         service_ns: found.service_ns,

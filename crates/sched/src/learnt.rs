@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Room for learnt contracts, and what becomes of those that find none (`bpf/learnt.h`, `bpf/holders.h`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contracts::MAX_LEARNT;
 use crate::error::StateError;
 use crate::state;
 
 /// How full the places for learnt contracts are. Promised ones have places of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearntRoom {
     /// Learnt contracts that there were when it was last looked, a second ago at most.
     pub held: u64,

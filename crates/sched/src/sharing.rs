@@ -2,7 +2,7 @@
 //! Cgroups that share their parent's class, because the class table is full (`bpf/classes.h`).
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, ProgramInput};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::StateError;
 use crate::loader::Scheduler;
@@ -22,7 +22,7 @@ const PARENT_SHARES: i32 = -11;
 const NO_ROOM: i32 = -28;
 
 /// How full the class table is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sharing {
     /// Cgroups that share their parent's class now: their weights do nothing.
     pub shared: u64,

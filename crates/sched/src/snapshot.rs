@@ -1,6 +1,11 @@
 //! What the loaded scheduler looks like at one instant: the class tree, read from the kernel.
 
+use std::collections::BTreeMap;
+
+use crate::error::StateError;
 use crate::leaf_policy::LeafPolicy;
+use crate::learnt::LearntRoom;
+use crate::sharing::Sharing;
 use serde::{Deserialize, Serialize};
 
 /// The class tree at one instant.
@@ -31,6 +36,9 @@ pub struct Class {
     pub cgroup_id: u64,
     /// Distance from the root.
     pub depth: u32,
+    /// The tasks of a class with children that are in none of these: a row of its own below it, with the same path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     /// Weight relative to the siblings (`cpu.weight`).
     pub weight: u32,
     /// Tasks of the whole subtree that wait for a CPU.
@@ -74,9 +82,48 @@ pub struct Bandwidth {
     pub nr_exceeded: u64,
 }
 
+impl Class {
+    /// What tells it apart from all other rows, in every snapshot.
+    pub fn key(&self) -> (u64, bool) {
+        (self.cgroup_id, self.own)
+    }
+}
+
 impl Bandwidth {
     /// What the quota comes to [CPUs].
     pub fn cpus(&self) -> f64 {
         self.quota_usec as f64 / self.period_usec.max(1) as f64
+    }
+}
+
+/// All that is to be seen of the loaded scheduler at one instant, but for contracts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The classes.
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
+    /// Cgroups that have no class of their own, for there is no room for it.
+    pub sharing: Option<Sharing>,
+    /// How full the places for learnt contracts are.
+    pub learnt_room: Option<LearntRoom>,
+    /// What the scheduler has counted since it was loaded, by the names in `bpf/intf.h`.
+    pub counters: BTreeMap<String, u64>,
+}
+
+impl Seen {
+    /// The loaded scheduler at this instant.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn now() -> Result<Self, StateError> {
+        let counters = crate::state::counters()?.into_iter();
+        Ok(Self {
+            snapshot: crate::state::snapshot()?,
+            sharing: crate::sharing::sharing().ok(),
+            learnt_room: crate::learnt::learnt_room().ok(),
+            counters: counters
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect(),
+        })
     }
 }

@@ -349,12 +349,16 @@ impl State {
         let tree = self.tree();
         let (queued, weights) = (queued_below(tree), children_weigh(tree));
         let mut classes: Vec<Class> = (ROOT..tree.unused as usize)
-            .filter(|&index| stands_for_class(tree, index))
+            .filter(|&index| stands_for_class(tree, index) || is_own(tree, index))
             .filter_map(|index| {
                 let node = &tree.nodes[index];
+                let own = is_own(tree, index);
+                // The tasks of a class itself are found by the class.
+                let class = if own { usize::from(node.parent) } else { index };
                 Some(Class {
-                    path: paths.get(&tree.cgroup_id[index])?.clone(),
-                    cgroup_id: tree.cgroup_id[index],
+                    path: paths.get(&tree.cgroup_id[class])?.clone(),
+                    cgroup_id: tree.cgroup_id[class],
+                    own,
                     depth: u32::from(node.depth),
                     weight: if node.weight == IDLE {
                         WEIGHT_DEFAULT
@@ -372,7 +376,12 @@ impl State {
             })
             .collect();
         // Path components compare as wholes, so that /a/b comes before /a-c.
-        classes.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+        // Where the class is the root, its path has an empty component more than those of its children.
+        let parts = |class: &Class| -> Vec<String> {
+            let parts = class.path.split('/').filter(|part| !part.is_empty());
+            parts.map(str::to_owned).collect()
+        };
+        classes.sort_by_cached_key(|class| (parts(class), class.own));
         Snapshot {
             now_ns,
             cpus: tree.cpus,
@@ -386,6 +395,12 @@ impl State {
 fn stands_for_class(tree: &types::an_tree, index: usize) -> bool {
     let node = &tree.nodes[index];
     (node.kind == LEAF || node.children > 0) && node.own == 0 && tree.cgroup_id[index] != 0
+}
+
+/// Is this node the leaf of the tasks that are in a class with children, and in none of these?
+fn is_own(tree: &types::an_tree, index: usize) -> bool {
+    let node = &tree.nodes[index];
+    node.kind == LEAF && node.own != 0 && tree.nodes[usize::from(node.parent)].children > 1
 }
 
 /// Tasks that wait in the queues of all leaves below (or at) each node.

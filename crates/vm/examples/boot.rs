@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! cargo run -p andante-vm --example boot -- [--cpus N] [--threads-of-core N] [--cpus-of-cache N]
-//!     [--cpus-of-node N] [--image] COMMAND [ARGUMENT]…
+//!     [--cpus-of-node N] [--image | --system PACKAGE,…] COMMAND [ARGUMENT]…
 //! ```
 
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use andante_vm::{Boot, Cache, Event, ImageSpec, Topology, build_image, find_kernel, find_qemu};
+use andante_vm::{
+    Boot, Cache, Event, ImageSpec, Topology, build_image, build_system, find_kernel, find_qemu,
+};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
@@ -22,6 +24,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
     let (mut cpus, mut with_image) = (1, false);
     let mut topology = Topology::default();
+    let mut system = None;
     while let Some(option) = arguments.next_if(|argument| argument.starts_with("--")) {
         match option.as_str() {
             "--cpus" => cpus = arguments.next().ok_or("--cpus needs a number")?.parse()?,
@@ -38,6 +41,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
                 topology.cpus_of_node = cpus.parse()?;
             }
             "--image" => with_image = true,
+            "--system" => system = Some(arguments.next().ok_or("--system needs packages")?),
             other => return Err(format!("unknown option {other}").into()),
         }
     }
@@ -54,14 +58,23 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         programs: vec!["/bin/sh".into()],
         ..ImageSpec::default()
     };
-    let image = match with_image {
-        true => Some(build_image(&cache, &spec, &progress)?),
-        false => None,
+    let image = match (&system, with_image) {
+        (Some(packages), _) => {
+            let packages: Vec<&str> = packages
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .collect();
+            Some(build_system(&cache, &packages, 256, &progress)?)
+        }
+        (None, true) => Some(build_image(&cache, &spec, &progress)?),
+        (None, false) => None,
     };
     let boot = Boot {
         cpus,
         topology,
         image: image.as_deref(),
+        system: system.is_some(),
+        memory_mib: 1024,
         saved: Some(&cache),
         ..Boot::of(&kernel, &qemu, &command)
     };

@@ -157,6 +157,11 @@ impl Apt {
         sources::read(&list, &parts).map_err(|source| AptError::Io { path: list, source })
     }
 
+    /// The list of sources that names the suites, for programs that read one themselves.
+    pub(crate) fn sources(&self) -> PathBuf {
+        self.root.join("sources/andante.sources")
+    }
+
     /// Settings on top of the machine's own. The hooks are cleared because they would act on the
     /// system; the pinning because it is meant for what is installed.
     fn configuration(&self) -> String {

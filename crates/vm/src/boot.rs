@@ -92,6 +92,9 @@ pub struct Boot<'a> {
     /// The root file system; without one the RAM disk is the root. What the guest writes there
     /// is thrown away.
     pub image: Option<&'a Path>,
+    /// The image is a whole system ([`crate::build_system`]): its own first process starts it, and the
+    /// command runs as a service of it, when all others have been started.
+    pub system: bool,
     /// Seed of another order of the files in the RAM disk; none: by path.
     pub layout: Option<u64>,
     /// Files of the RAM disk: few, since machines with others cannot be the same.
@@ -236,6 +239,7 @@ impl<'a> Boot<'a> {
             topology: Topology::default(),
             memory_mib: 512,
             image: None,
+            system: false,
             layout: None,
             initrd_files: Vec::new(),
             files: Vec::new(),

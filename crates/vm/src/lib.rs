@@ -81,6 +81,7 @@ mod initrd;
 mod kernel;
 mod modules;
 mod qemu;
+mod system;
 mod tree;
 mod vmlinux;
 
@@ -91,6 +92,7 @@ pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_
 pub use kernel::{Kernel, KernelError, KernelSearch, Kind as KernelKind, find_kernel};
 pub use modules::ModuleError;
 pub use qemu::{Qemu, QemuError, find_qemu, find_qemu_for};
+pub use system::{SystemError, build_system};
 pub use tree::{Content, TreeError};
 
 /// Bytes as hexadecimal digits.

@@ -14,7 +14,7 @@ use clap::Args;
 pub use render::{refused, reserved, warnings};
 #[cfg(test)]
 pub use table::tests;
-pub use table::{Row, between, plain, table};
+pub use table::{LearntRow, Line, Row, between, learnt_between, lines, plain, table};
 
 /// What a contract may be asked to promise, beside its budget and period.
 #[derive(Args, Clone, Debug)]

@@ -1,5 +1,7 @@
 //! `andante exec`: starts a program in a class, under a contract.
 
+mod invoker;
+mod scope;
 mod start;
 
 use std::os::unix::process::ExitStatusExt;
@@ -18,6 +20,7 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
+use self::invoker::Invoker;
 use self::start::Started;
 use super::contracts::{Extras, Rate};
 
@@ -26,6 +29,9 @@ use super::contracts::{Extras, Rate};
 /// The class is created if it is missing, with the classes above it, and what was created is removed
 /// again when the program has ended and nothing else runs in it. A class that exists keeps existing;
 /// --weight changes its weight. Signals are passed on, and the program's exit status is returned.
+///
+/// Called through sudo, doas or pkexec it runs the program as the user who called, with the environment
+/// of his session, so that a player finds its display and its sound.
 ///
 /// With --reserve the program has a contract before its first instruction, or is not started. The
 /// contract is held by the process that is started and all its threads, not by its child processes:
@@ -38,10 +44,8 @@ Examples:
   sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
   sudo andante exec --class film --reserve 20ms/33ms --tolerate 1/5 -- mpv film.mkv
 
-Without root, classes below a cgroup delegated to you can be used, and a tenth of the machine can be
-reserved. Under systemd:
-  systemd-run --user --scope -- andante exec \\
-    --class /user.slice/user-$UID.slice/user@$UID.service/app.slice/film -- mpv film.mkv
+Without root, the class is a scope of your own systemd instance, and a tenth of the machine can be reserved:
+  andante exec --class film --weight 300 -- mpv film.mkv
 
 See `andante reserve --help` for what a contract is.")]
 #[command(group(ArgGroup::new("what").args(["class", "reserve"]).multiple(true).required(true)))]
@@ -62,6 +66,9 @@ pub struct Exec {
     reserve: Option<Rate>,
     #[command(flatten)]
     extras: Extras,
+    /// Called through sudo: run the program as root, not as the user who called.
+    #[arg(long)]
+    as_root: bool,
     /// The program and its arguments.
     #[arg(
         value_name = "CMD",
@@ -84,11 +91,17 @@ impl Exec {
             None => None,
         };
         let Some(class) = &self.class else {
-            return self.start_and_wait(None, terms);
+            return self.start_and_wait(&self.command, None, terms);
         };
         let tree = Tree::open()?;
-        let made = self.make_class(&tree, class)?;
-        let outcome = self.start_and_wait(Some((&tree, class)), terms);
+        let made = match self.make_class(&tree, class) {
+            Ok(made) => made,
+            Err(error) => {
+                let words = scope::instead(error, class, self.weight, &self.command)?;
+                return self.start_and_wait(&words, None, terms);
+            }
+        };
+        let outcome = self.start_and_wait(&self.command, Some((&tree, class)), terms);
         for class in made.iter().rev() {
             if let Err(error) = tree.remove(class) {
                 output::note(&format!(
@@ -117,14 +130,20 @@ impl Exec {
 
     fn start_and_wait(
         &self,
+        words: &[String],
         class: Option<(&Tree, &ClassPath)>,
         terms: Option<Terms>,
     ) -> Result<Status> {
         // Before the program starts, so that its end cannot be missed.
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD];
         let mut signals = SignalsInfo::<WithOrigin>::new(forwarded)?;
-        let contract = terms.map(|terms| (terms, self.extras.name.clone()));
-        let mut child = match start::start(&self.command, class, contract)? {
+        let invoker = match self.as_root {
+            true => None,
+            false => Invoker::find()?,
+        };
+        let name = || self.extras.name.clone();
+        let contract = terms.map(|terms| (terms, name()));
+        let mut child = match start::start(words, &self.command[0], class, contract, invoker)? {
             Started::Running(child) => child,
             Started::Refused => return Ok(Status::ContractRefused),
         };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `andante reserve`: contracts for what runs already.
 
-use andante_daemon::{Ask, Holder, Reply, Request};
+use andante_daemon::{Ask, Holder, List, Listed, Reply, Request};
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
-use andante_terminal::output;
+use andante_terminal::output::{self, percent};
 use anyhow::Result;
 use clap::Args;
 
 use super::contracts::{self, Extras, Rate};
+use crate::live;
 
 /// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
 ///
@@ -68,6 +69,50 @@ pub struct Reserve {
     json: bool,
 }
 
+/// The contracts, those that were learnt of this user's threads below them, and what he may still reserve.
+fn listed(list: &List) -> String {
+    let mut lines = contracts::lines(&contracts::between(None, list));
+    let learnt = live::status()
+        .map(|status| status.learnt)
+        .unwrap_or_default();
+    let learnt = contracts::learnt_between(None, (list.now_ns, &learnt));
+    lines.extend(learnt.iter().map(contracts::LearntRow::line));
+    let table = match lines.is_empty() {
+        true => "there are no contracts\n".to_owned(),
+        false => contracts::table(&lines),
+    };
+    let uid = nix::unistd::getuid();
+    if uid.is_root() || in_group() {
+        return table;
+    }
+    format!("{table}{}\n", quota(list, uid.as_raw()))
+}
+
+/// Whether this user is in the group `andante`, whose members may reserve without quota.
+fn in_group() -> bool {
+    let group = nix::unistd::Group::from_name("andante").ok().flatten();
+    let groups = nix::unistd::getgroups().unwrap_or_default();
+    group.is_some_and(|group| groups.contains(&group.gid))
+}
+
+/// What a user without privilege holds of what he may.
+fn quota(list: &List, uid: u32) -> String {
+    let cpus = list.machine.cpus.len().max(1) as f64;
+    let part = |held: &Listed| held.terms.budget_ns as f64 / held.terms.period_ns as f64 / cpus;
+    let of = |wanted: &dyn Fn(&Listed) -> bool| -> f64 {
+        let held = list.contracts.iter().filter(|held| wanted(held));
+        held.map(part).sum()
+    };
+    let per_mille = |part: u32| f64::from(part) / 1000.0;
+    format!(
+        "You hold {} of the machine, and may hold {}; all users without privilege hold {}, and may hold {}.",
+        percent(of(&|held| held.uid == uid)).trim_start(),
+        percent(per_mille(list.machine.user_quota_per_mille)).trim_start(),
+        percent(of(&|held| held.uid != 0)).trim_start(),
+        percent(per_mille(list.machine.users_quota_per_mille)).trim_start(),
+    )
+}
+
 impl Reserve {
     /// Asks, and tells the answer.
     pub fn run(self) -> Result<Status> {
@@ -87,10 +132,7 @@ impl Reserve {
                 contracts::refused(answer, &ask.terms.contract("asked"))
             }
             (Reply::Released { name }, _) => format!("{} is released\n", shown(name)),
-            (Reply::Contracts(list), _) if list.contracts.is_empty() => {
-                "there are no contracts\n".to_owned()
-            }
-            (Reply::Contracts(list), _) => contracts::table(&contracts::between(None, list)),
+            (Reply::Contracts(list), _) => listed(list),
             _ => String::new(),
         })?;
         Ok(status)

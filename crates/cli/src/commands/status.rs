@@ -1,9 +1,10 @@
 //! `andante status`: what the loaded scheduler is doing.
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use andante_daemon::{CyclesSeen, DoorSeen, SessionSeen};
+use andante_daemon::{CyclesSeen, DoorSeen, SessionSeen, StatusSeen};
 use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
 use andante_sched::{LearntRoom, Program, Sharing, Snapshot};
@@ -16,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::contracts;
 use crate::shares::{self, Row};
-use crate::tree;
+use crate::{live, tree};
 
 /// Width of the bars [columns].
 const BAR_WIDTH: usize = 20;
@@ -29,17 +30,19 @@ const BAR_WIDTH: usize = 20;
 /// it had used it up; --json has the counts of cpu.stat too. What contracts were promised
 /// and USED are shares of one CPU. JOBS are those that ended, from waking to sleeping; MISSED those
 /// of them that were late; EXHAUSTED counts budgets that were used up.
+///
+/// No privilege is needed. Learnt contracts are shown of one's own threads; of all to root and the group andante.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  sudo andante status
-  sudo andante status --interval 10 --all
-  sudo andante status --json | jq '.classes[] | {path, share_received}'")]
+  andante status
+  andante status --interval 10 --all
+  andante status --json | jq '.classes[] | {path, share_received}'")]
 pub struct Status {
     /// How long to watch [s].
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
     interval: f64,
-    /// Show idle classes too.
+    /// Show idle classes too, and all learnt contracts.
     #[arg(long, short)]
     all: bool,
     /// Print the data as JSON (all classes).
@@ -63,7 +66,11 @@ struct Report<'a> {
     /// Cgroups that have no class of their own, for there is no room for it.
     sharing: Option<Sharing>,
     /// How full the places for learnt contracts are.
-    learnt: Option<LearntRoom>,
+    learnt_room: Option<LearntRoom>,
+    /// Learnt contracts that the caller may see; who used most comes first.
+    learnt: &'a [contracts::LearntRow],
+    /// What the scheduler has counted since it was loaded, by the names in `bpf/intf.h`.
+    counters: &'a BTreeMap<String, u64>,
     /// Every contract, oldest first; none if nobody could be asked.
     contracts: Option<&'a [contracts::Row]>,
     /// Who came to ask for contracts since the scheduler was loaded, and who was turned away.
@@ -83,11 +90,18 @@ impl Status {
             }
             return Err(refusal.into());
         }
-        let (before, earlier) = (andante_sched::snapshot()?, contracts::list());
+        let (before, earlier) = (live::status()?, contracts::list());
         thread::sleep(Duration::from_secs_f64(self.interval));
-        let (after, later) = (andante_sched::snapshot()?, contracts::list());
-        let sharing = andante_sched::sharing().ok();
-        let learnt = andante_sched::learnt_room().ok();
+        let (after, later) = (live::status()?, contracts::list());
+        let (seen, learnt_before) = (before.seen.snapshot, before.learnt);
+        let learnt_before = (seen.now_ns, &learnt_before[..]);
+        let before = seen;
+        let StatusSeen {
+            seen,
+            learnt: learnt_now,
+        } = after;
+        let (after, sharing, learnt_room) = (seen.snapshot, seen.sharing, seen.learnt_room);
+        let learnt = contracts::learnt_between(Some(learnt_before), (after.now_ns, &learnt_now));
         let door = later.as_ref().map(|later| later.door);
         let sessions = later.as_ref().map(|later| later.sessions.clone());
         let contracts = later.map(|later| contracts::between(earlier.as_ref(), &later));
@@ -102,7 +116,9 @@ impl Status {
                 domains: after.domains,
                 classes: &rows,
                 sharing,
-                learnt,
+                learnt_room,
+                learnt: &learnt,
+                counters: &seen.counters,
                 contracts: contracts.as_deref(),
                 door,
                 sessions: sessions.as_deref(),
@@ -112,7 +128,7 @@ impl Status {
         } else {
             let mut text = render(&after, &rows, interval_s, self.all);
             let of_classes = sharing.and_then(|sharing| sharing.warning());
-            let of_learnt = learnt.and_then(|learnt| learnt.warning());
+            let of_learnt = learnt_room.and_then(|room| room.warning());
             for (cause, mend) in of_classes.into_iter().chain(of_learnt) {
                 text += &format!(
                     "\n{} {}\n",
@@ -120,8 +136,16 @@ impl Status {
                     paint(MEND, format!("→ {mend}"))
                 );
             }
-            if let Some(contracts) = contracts.filter(|contracts| !contracts.is_empty()) {
-                text += &format!("\n{}", contracts::table(&contracts));
+            let mut lines = contracts::lines(&contracts.unwrap_or_default());
+            let shown = if self.all { learnt.len() } else { LEARNT_SHOWN };
+            lines.extend(learnt.iter().take(shown).map(contracts::LearntRow::line));
+            if !lines.is_empty() {
+                text += &format!("\n{}", contracts::table(&lines));
+            }
+            if let Some(more) = learnt.len().checked_sub(shown).filter(|more| *more > 0) {
+                let more =
+                    format!("and {more} more learnt ones, which used less (--all shows them)");
+                text += &format!("{}\n", paint(DIM, more));
             }
             if let Some(sessions) = sessions.filter(|sessions| !sessions.is_empty()) {
                 text += &format!("\n{}\n", in_session(&sessions));
@@ -170,6 +194,9 @@ pub fn interval(text: &str) -> Result<f64, String> {
         _ => Err("give seconds between 0.05 and 3600".into()),
     }
 }
+
+/// Learnt contracts that are shown without --all: a screen has room for as many.
+const LEARNT_SHOWN: usize = 10;
 
 /// Sessions that are told of by name; of more only how many there are.
 const SESSIONS_NAMED: usize = 8;

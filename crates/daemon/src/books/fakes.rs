@@ -13,8 +13,9 @@ use andante_sched::class::ClassPath;
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, MAX_CONTRACTS, MAX_SPLITS, Piece, Promise,
 };
+use andante_sched::explained::Explained;
 use andante_sched::session::{Calls, Declared, Source, ToldBy};
-use andante_sched::{LeafPolicy, PolicyError};
+use andante_sched::{LeafPolicy, PolicyError, Seen, Snapshot, StateError};
 
 use crate::books::{Books, Caller, Settings};
 use crate::host::{ClassFacts, CpuMask, Host, Thread, thread_now};
@@ -44,6 +45,8 @@ pub struct Made {
 #[derive(Default)]
 pub struct FakeKernel {
     pub made: Vec<Made>,
+    /// Of these some were learnt, of such threads.
+    pub learnt: BTreeMap<u32, i32>,
     /// Threads that have exited, whatever the machine says.
     pub dead: Vec<i32>,
     /// Leaves by cgroup.
@@ -273,7 +276,8 @@ impl Kernel for FakeKernel {
         let contract = |made: &Made| Contract {
             name: made.name,
             promise: made.promise,
-            learnt: false,
+            learnt: self.learnt.contains_key(&made.name.raw()),
+            thread: self.learnt.get(&made.name.raw()).copied(),
             threads: made.bound.len() as u32,
             cpu: made.promise.cpu,
             service_ns: 0,
@@ -285,6 +289,24 @@ impl Kernel for FakeKernel {
             exhaustions: 0,
         };
         self.made.iter().map(contract).collect()
+    }
+
+    fn seen(&self) -> Result<Seen, StateError> {
+        Ok(Seen {
+            snapshot: Snapshot {
+                now_ns: 1,
+                cpus: 2,
+                domains: 1,
+                classes: Vec::new(),
+            },
+            sharing: None,
+            learnt_room: None,
+            counters: BTreeMap::from([("picks".to_owned(), 7)]),
+        })
+    }
+
+    fn explained(&self, _: i32) -> Result<Option<Vec<Explained>>, StateError> {
+        Ok(Some(Vec::new()))
     }
 
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {

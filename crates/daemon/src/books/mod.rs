@@ -20,6 +20,7 @@ mod judge;
 pub(crate) mod policies;
 mod refresh;
 mod sessions;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -203,6 +204,8 @@ impl Books {
                 }),
             Request::Release { which } => self.release(kernel, host, caller, which),
             Request::Policy { class } => policies::look(kernel, host, class),
+            Request::Status => status::status(kernel, host, caller),
+            Request::Why { pid } => status::why(kernel, host, caller, *pid),
             Request::List => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
         };
         answer.unwrap_or_else(Reply::Error)

@@ -13,6 +13,24 @@ use crate::tree::{Content, Node, Tree, TreeError};
 /// The guest's first program.
 const INIT: &[u8] = include_bytes!("../init");
 
+/// What a system is given, so that it runs the command as a service when all others have been started.
+const SYSTEM_FOLDER: &str = "/etc/systemd/system";
+const SYSTEM_FILES: [(&str, &str); 2] = [
+    (
+        "andante-vm.service",
+        include_str!("system/andante-vm.service"),
+    ),
+    (
+        "andante-vm.target",
+        include_str!("system/andante-vm.target"),
+    ),
+];
+/// And links: what it begins with; and nobody logs in at the console, which is the laboratory's.
+const SYSTEM_LINKS: [(&str, &str); 2] = [
+    ("default.target", "andante-vm.target"),
+    ("serial-getty@ttyS0.service", "/dev/null"),
+];
+
 /// Drivers of the ports, for kernels that do not have them built in.
 const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// The driver of what is given to the guest later.
@@ -80,6 +98,15 @@ fn in_pages(tree: &Tree) -> Result<Vec<u8>, BootError> {
 
 /// The files that `/init` works with; its head names them.
 fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
+    if boot.system {
+        let place = |name: &str| Path::new(SYSTEM_FOLDER).join(name);
+        for (name, text) in SYSTEM_FILES {
+            tree.file(place(name), Content::Bytes(text.into()), 0o644);
+        }
+        for (name, target) in SYSTEM_LINKS {
+            tree.link(place(name), target);
+        }
+    }
     let carried = carried(tree);
     let mut put = |name: &str, bytes: Vec<u8>, mode| {
         tree.file(
@@ -94,6 +121,9 @@ fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
     if boot.image.is_some() {
         put("image", Vec::new(), 0o644);
         wanted.extend(IMAGE_MODULES);
+    }
+    if boot.system {
+        put("system", Vec::new(), 0o644);
     }
     wanted.extend(&boot.modules);
     for (index, module) in modules::closure(boot.kernel, &wanted)?

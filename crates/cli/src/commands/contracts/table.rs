@@ -2,7 +2,7 @@
 //! Contracts as a table: what was promised, and what came of it.
 
 use andante_admission::{Duration, Placement, Promise};
-use andante_daemon::{Kept, List, Listed};
+use andante_daemon::{Kept, LearntSeen, List, Listed};
 use andante_sched::text::shown;
 use andante_terminal::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
 use serde::Serialize;
@@ -64,18 +64,110 @@ fn service(list: &List, contract: &Listed) -> Option<u64> {
     )
 }
 
+/// A learnt contract, and what it used between two looks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearntRow {
+    /// As it is now.
+    #[serde(flatten)]
+    pub learnt: LearntSeen,
+    /// CPU time under the contract between the looks [ratio of a CPU]; none after one look only.
+    pub share_used: Option<f64>,
+}
+
+/// Rows of the learnt contracts there are, with what they used since `before`: who used most comes first.
+pub fn learnt_between(
+    before: Option<(u64, &[LearntSeen])>,
+    (now_ns, after): (u64, &[LearntSeen]),
+) -> Vec<LearntRow> {
+    let row = |learnt: &LearntSeen| {
+        let share_used = before.and_then(|(then_ns, before)| {
+            let length_ns = now_ns
+                .checked_sub(then_ns)
+                .filter(|length_ns| *length_ns > 0)?;
+            // One of the same thread that has used more by then was another one.
+            let earlier = before.iter().find(|earlier| earlier.tid == learnt.tid);
+            let earlier_ns = earlier.map_or(0, |earlier| earlier.kept.service_ns);
+            let used_ns = learnt.kept.service_ns.checked_sub(earlier_ns);
+            Some(used_ns.unwrap_or(learnt.kept.service_ns) as f64 / length_ns as f64)
+        });
+        LearntRow {
+            learnt: learnt.clone(),
+            share_used,
+        }
+    };
+    let mut rows: Vec<_> = after.iter().map(row).collect();
+    // In the order of their threads where they used the same.
+    rows.sort_by(|one, other| {
+        let used = |row: &LearntRow| row.share_used.unwrap_or(0.0);
+        used(other).total_cmp(&used(one))
+    });
+    rows
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    cells: [String; COLUMNS],
+    /// It has no place on any CPU.
+    pub unplaced: bool,
+    missed: bool,
+}
+
+/// Lines of promised contracts.
+pub fn lines(rows: &[Row]) -> Vec<Line> {
+    let line = |row| Line {
+        cells: cells(row),
+        unplaced: row.contract.placement.is_none(),
+        missed: row.contract.kept.is_some_and(|kept| kept.misses > 0),
+    };
+    rows.iter().map(line).collect()
+}
+
+impl LearntRow {
+    /// Its line: nothing is promised, so a job that was late is no alarm.
+    pub fn line(&self) -> Line {
+        let LearntRow { learnt, share_used } = self;
+        let holder = match learnt.tid == learnt.pid {
+            true => format!("{} ({})", shown(&learnt.command), learnt.tid),
+            false => format!("{} (thread {})", shown(&learnt.command), learnt.tid),
+        };
+        let sort = if learnt.awaited {
+            "learnt"
+        } else {
+            "learnt, nobody waits"
+        };
+        Line {
+            cells: [
+                sort.to_owned(),
+                holder,
+                format!(
+                    "up to {}/{} by {}",
+                    rounded(learnt.budget_ns),
+                    rounded(learnt.period_ns),
+                    rounded(learnt.deadline_ns)
+                ),
+                learnt.kept.cpu.to_string(),
+                used(*share_used, &learnt.kept),
+                learnt.kept.deadlines.to_string(),
+                learnt.kept.misses.to_string(),
+                learnt.kept.exhaustions.to_string(),
+            ],
+            unplaced: false,
+            missed: false,
+        }
+    }
+}
+
 /// The table, with its title line.
-pub fn table(rows: &[Row]) -> String {
-    let mut lines = grid(rows).into_iter();
-    let title = lines
-        .next()
-        .map_or_else(String::new, |cells| cells.concat());
+pub fn table(lines: &[Line]) -> String {
+    let mut grid = grid(lines).into_iter();
+    let title = grid.next().map_or_else(String::new, |cells| cells.concat());
     let mut text = format!("{}\n", paint(DIM, title.trim_end()));
-    for (row, cells) in rows.iter().zip(lines) {
+    for (line, cells) in lines.iter().zip(grid) {
         let painted = |(column, cell): (usize, String)| match column {
             0 => paint(BOLD, cell),
-            3 if row.contract.placement.is_none() => paint(BAD, cell),
-            6 if missed(row) => paint(MEND, cell),
+            3 if line.unplaced => paint(BAD, cell),
+            6 if line.missed => paint(MEND, cell),
             _ => cell,
         };
         let line: String = cells.into_iter().enumerate().map(painted).collect();
@@ -85,15 +177,15 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// The same without colours, line by line.
-pub fn plain(rows: &[Row]) -> Vec<String> {
+pub fn plain(lines: &[Line]) -> Vec<String> {
     let line = |cells: [String; COLUMNS]| cells.concat().trim_end().to_owned();
-    grid(rows).into_iter().map(line).collect()
+    grid(lines).into_iter().map(line).collect()
 }
 
-/// The cells of the title and of every row, each as wide as its column.
-fn grid(rows: &[Row]) -> Vec<[String; COLUMNS]> {
+/// The cells of the title and of every line, each as wide as its column.
+fn grid(lines: &[Line]) -> Vec<[String; COLUMNS]> {
     let mut grid = vec![TITLES.map(str::to_owned)];
-    grid.extend(rows.iter().map(cells));
+    grid.extend(lines.iter().map(|line| line.cells.clone()));
     for column in 0..COLUMNS {
         let width = grid.iter().map(|cells| cells[column].width()).max();
         for cells in &mut grid {
@@ -103,8 +195,18 @@ fn grid(rows: &[Row]) -> Vec<[String; COLUMNS]> {
     grid
 }
 
-fn missed(row: &Row) -> bool {
-    row.contract.kept.is_some_and(|kept| kept.misses > 0)
+/// A time in three digits, as nobody has chosen it to be round.
+fn rounded(ns: u64) -> String {
+    let unit = 10_u64.pow(ns.max(1).ilog10().saturating_sub(2));
+    Duration(ns - ns % unit).to_string().replace(' ', "")
+}
+
+/// What it used between the looks, or else in sum.
+fn used(share: Option<f64>, kept: &Kept) -> String {
+    match share {
+        Some(used) => percent(used).trim_start().to_owned(),
+        None => seconds(kept.service_ns),
+    }
 }
 
 fn cells(row: &Row) -> [String; COLUMNS] {
@@ -115,10 +217,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         contract.holder.to_string(),
         promised(row),
         place(contract, &kept),
-        match row.share_used {
-            Some(used) => percent(used).trim_start().to_owned(),
-            None => seconds(kept.service_ns),
-        },
+        used(row.share_used, &kept),
         kept.deadlines.to_string(),
         kept.misses.to_string(),
         kept.exhaustions.to_string(),
@@ -215,7 +314,7 @@ pub mod tests {
         let rows = between(Some(&list(1_000, 500)), &list(2_000, 750));
         assert_eq!(rows[0].share_used, Some(0.25));
         assert_eq!(rows[0].share_promised, 0.3);
-        let text = anstream::adapter::strip_str(&table(&rows)).to_string();
+        let text = anstream::adapter::strip_str(&table(&lines(&rows))).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert!(
             lines[0].starts_with("CONTRACT  HOLDER   PROMISED "),
@@ -233,12 +332,50 @@ pub mod tests {
         list.contracts.push(list.contracts[0].clone());
         list.contracts[0].name = "/a\x1b[31mred".into();
         list.contracts[0].holder.command = "\u{9b}2J\u{202e}".into();
-        let lines = plain(&between(None, &list));
+        let lines = plain(&lines(&between(None, &list)));
         assert!(
             lines[1].starts_with("/a\\x1b[31mred  \\u{9b}2J\\u{202e} (7)"),
             "{lines:?}"
         );
         assert_eq!(lines[1].find("9ms"), lines[2].find("9ms"), "{lines:?}");
+    }
+
+    /// A learnt contract of a thread that has used so much.
+    pub fn learnt(tid: i32, service_ns: u64) -> LearntSeen {
+        LearntSeen {
+            tid,
+            pid: 7,
+            uid: 1000,
+            command: "mpv".into(),
+            budget_ns: 16_123_000,
+            period_ns: 33_333_333,
+            deadline_ns: 20_050_000,
+            awaited: true,
+            kept: Kept {
+                service_ns,
+                ..Kept::default()
+            },
+        }
+    }
+
+    #[test]
+    fn learnt_contracts_come_by_what_they_use() {
+        let (before, after) = (
+            [learnt(7, 400), learnt(8, 500)],
+            [learnt(7, 500), learnt(8, 750)],
+        );
+        let rows = learnt_between(Some((1_000, &before)), (2_000, &after));
+        assert_eq!([rows[0].learnt.tid, rows[1].learnt.tid], [8, 7]);
+        assert_eq!(rows[0].share_used, Some(0.25));
+        let text = plain(&rows.iter().map(LearntRow::line).collect::<Vec<_>>());
+        assert!(
+            text[1]
+                .starts_with("learnt    mpv (thread 8)  up to 16.1ms/33.3ms by 20ms  0    25.0 %"),
+            "{text:?}"
+        );
+        // A thread whose contract has ended, and which was given another one.
+        let anew = learnt_between(Some((1_000, &before)), (2_000, &[learnt(8, 100)]));
+        assert_eq!(anew[0].share_used, Some(0.1));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use andante_terminal::output;
 use anyhow::Result;
 
 use super::super::contracts;
+use super::invoker::Invoker;
 
 /// What became of a start.
 pub enum Started {
@@ -35,15 +36,17 @@ pub enum Started {
     Refused,
 }
 
-/// Starts the program.
+/// Starts the program, by these words; its contract is named after it unless that has a name.
 ///
 /// # Errors
 /// It cannot join the class, nobody can be asked for the contract, or it cannot be executed; nothing
 /// runs then.
 pub fn start(
     words: &[String],
+    named_after: &str,
     class: Option<(&Tree, &ClassPath)>,
     contract: Option<(Terms, Option<String>)>,
+    invoker: Option<Invoker>,
 ) -> Result<Started> {
     let procs = class.map(open_class).transpose()?;
     let (joined, tell) = io::pipe()?;
@@ -57,7 +60,10 @@ pub fn start(
         tell,
         contract.is_some().then_some((wait, go.as_raw_fd())),
     );
-    let name = Path::new(program).file_name().unwrap_or_default();
+    if let Some(invoker) = invoker {
+        invoker.take_over(&mut command)?;
+    }
+    let name = Path::new(named_after).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let asking = thread::spawn(move || reserve(joined, go, contract, &name));
     let started = command.spawn();

@@ -1,6 +1,7 @@
 //! What `andante run` is told: by its options, else by files, else the defaults.
 //!
-//! `/etc/andante.toml` comes first, then `/etc/andante.d/*.toml` in the order of their names; each is
+//! The file that is installed with the program comes first (`share/andante/andante.toml` beside `bin`), for
+//! distributors; then `/etc/andante.toml`, then `/etc/andante.d/*.toml` in the order of their names. Each is
 //! laid over those before it. With `--config` only that file is read.
 
 use std::fs;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use andante_daemon::Choices;
 use andante_terminal::exit::{Refusal, Status};
 
+/// What is installed, from the folder with `bin`.
+const INSTALLED: &str = "share/andante/andante.toml";
 /// The file that is read if there is one.
 pub(super) const FILE: &str = "/etc/andante.toml";
 /// The folder whose files are laid over it.
@@ -22,7 +25,11 @@ pub(super) const FOLDER: &str = "/etc/andante.d";
 pub(super) fn from_files(only: Option<&Path>) -> Result<(Choices, Vec<PathBuf>), Refusal> {
     let files = match only {
         Some(path) => vec![path.to_owned()],
-        None => usual(Path::new(FILE), Path::new(FOLDER))?,
+        None => {
+            let mut files: Vec<_> = installed().into_iter().collect();
+            files.extend(usual(Path::new(FILE), Path::new(FOLDER))?);
+            files
+        }
     };
     let mut choices = Choices::default();
     for path in &files {
@@ -32,6 +39,13 @@ pub(super) fn from_files(only: Option<&Path>) -> Result<(Choices, Vec<PathBuf>),
         choices = said.or(choices);
     }
     Ok((choices, files))
+}
+
+/// The file that is installed with this program, if it is installed.
+fn installed() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let file = program.parent()?.parent()?.join(INSTALLED);
+    file.is_file().then_some(file)
 }
 
 /// Those of the usual files that there are.

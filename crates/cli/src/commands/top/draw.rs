@@ -72,12 +72,12 @@ pub fn contract_lines(state: &State) -> u16 {
     }
 }
 
-/// The contracts, oldest first.
+/// The contracts, in their order.
 fn contract_table(state: &State) -> Text<'static> {
     let mut lines = contracts::plain(state.contracts()).into_iter();
     let title = lines.next().map(|title| Line::from(title).dim());
     let rows = lines.zip(state.contracts()).map(|(line, row)| {
-        if row.contract.placement.is_none() {
+        if row.unplaced {
             Line::from(line).fg(Color::Red)
         } else {
             Line::from(line)

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use andante_daemon::List;
+use andante_daemon::{LearntSeen, List, StatusSeen};
 use andante_sched::Snapshot;
 use andante_sched::class::{ClassPath, Tree};
 use andante_terminal::exit::{Refusal, Status};
@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::super::contracts;
+use crate::live;
 
 /// What is seen at one look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct Seen {
     /// The contracts, where anybody could be asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contracts: Option<List>,
+    /// Those that were learnt, as far as this user may see them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learnt: Vec<LearntSeen>,
 }
 
 /// Something that can be watched.
@@ -56,9 +60,11 @@ impl Live {
 
 impl Source for Live {
     fn next(&mut self) -> Result<Option<Seen>> {
+        let StatusSeen { seen, learnt } = live::status()?;
         Ok(Some(Seen {
-            snapshot: andante_sched::snapshot()?,
+            snapshot: seen.snapshot,
             contracts: contracts::list(),
+            learnt,
         }))
     }
 
@@ -189,6 +195,7 @@ mod tests {
             Ok(Some(Seen {
                 snapshot,
                 contracts: Some(list(self.0, self.0 / 2)),
+                learnt: Vec::new(),
             }))
         }
         fn set_weight(&mut self, _: &str, _: u32) -> Result<()> {

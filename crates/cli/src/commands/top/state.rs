@@ -59,14 +59,17 @@ impl Sort {
     }
 }
 
+/// What a class is known by, see `Class::key`.
+type Key = (u64, bool);
+
 /// Everything on the screen.
 pub struct State {
     title: String,
     latest: Option<Seen>,
     rows: Vec<Row>,
-    contracts: Vec<contracts::Row>,
-    history: HashMap<u64, VecDeque<f64>>,
-    selected: Option<u64>,
+    contracts: Vec<contracts::Line>,
+    history: HashMap<Key, VecDeque<f64>>,
+    selected: Option<Key>,
     sort: Sort,
     all: bool,
     paused: bool,
@@ -102,20 +105,26 @@ impl State {
             return;
         };
         let snapshot = &seen.snapshot;
-        let earlier = self
-            .latest
-            .as_ref()
-            .and_then(|seen| seen.contracts.as_ref());
+        let promised = |seen: &'_ Seen| seen.contracts.clone();
+        let earlier = self.latest.as_ref().and_then(promised);
         self.contracts = match &seen.contracts {
-            Some(list) => contracts::between(earlier, list),
+            Some(list) => contracts::lines(&contracts::between(earlier.as_ref(), list)),
             None => Vec::new(),
         };
+        let learnt = contracts::learnt_between(
+            self.latest
+                .as_ref()
+                .map(|seen| (seen.snapshot.now_ns, &seen.learnt[..])),
+            (snapshot.now_ns, &seen.learnt),
+        );
+        self.contracts
+            .extend(learnt.iter().map(contracts::LearntRow::line));
         if let Some(before) = &self.latest {
             self.rows = shares::between(&before.snapshot, snapshot);
             self.history
-                .retain(|id, _| snapshot.classes.iter().any(|class| class.cgroup_id == *id));
+                .retain(|id, _| snapshot.classes.iter().any(|class| class.key() == *id));
             for row in &self.rows {
-                let history = self.history.entry(row.class.cgroup_id).or_default();
+                let history = self.history.entry(row.class.key()).or_default();
                 history.push_back(row.share_received);
                 if history.len() > HISTORY {
                     history.pop_front();
@@ -125,8 +134,8 @@ impl State {
         self.latest = Some(seen);
     }
 
-    /// The contracts there are.
-    pub fn contracts(&self) -> &[contracts::Row] {
+    /// The contracts there are, promised ones first; of those that were learnt, first who uses most.
+    pub fn contracts(&self) -> &[contracts::Line] {
         &self.contracts
     }
 
@@ -173,7 +182,7 @@ impl State {
     /// The shares a class received, oldest first.
     pub fn history(&self, row: &Row) -> impl DoubleEndedIterator<Item = f64> {
         self.history
-            .get(&row.class.cgroup_id)
+            .get(&row.class.key())
             .into_iter()
             .flatten()
             .copied()
@@ -181,7 +190,7 @@ impl State {
 
     /// Where the selected class is in [`State::rows`].
     pub fn selected(&self) -> usize {
-        let position = |id| self.rows().iter().position(|row| row.class.cgroup_id == id);
+        let position = |id| self.rows().iter().position(|row| row.class.key() == id);
         self.selected.and_then(position).unwrap_or(0)
     }
 
@@ -246,7 +255,7 @@ impl State {
         let Some(last) = rows.len().checked_sub(1) else {
             return;
         };
-        let id = rows[at.saturating_add_signed(by).min(last)].class.cgroup_id;
+        let id = rows[at.saturating_add_signed(by).min(last)].class.key();
         self.selected = Some(id);
     }
 
@@ -254,7 +263,7 @@ impl State {
         let at = self.selected();
         let Some((id, path, weight)) = self.rows().get(at).map(|row| {
             (
-                row.class.cgroup_id,
+                row.class.key(),
                 row.class.path.clone(),
                 change(row.class.weight),
             )
@@ -266,7 +275,7 @@ impl State {
             return Action::None;
         }
         // Shown at once, so that the next key press starts from it.
-        let rows = self.rows.iter_mut().filter(|row| row.class.cgroup_id == id);
+        let rows = self.rows.iter_mut().filter(|row| row.class.key() == id);
         rows.for_each(|row| row.class.weight = weight);
         Action::SetWeight { path, weight }
     }
@@ -299,6 +308,7 @@ pub mod tests {
                 classes,
             },
             contracts: None,
+            learnt: Vec::new(),
         }
     }
 

@@ -1,23 +1,23 @@
 //! What Andante has learnt of a program that runs.
 
-use andante_core_sys::Obstacle;
+use andante_sched::explained::{Explained, Under, time};
 use andante_sched::text::shown;
-use andante_sched::watched::{Held, Watched, watched};
 use andante_terminal::exit::{Refusal, Status};
 use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
 use anyhow::Result;
-use serde::Serialize;
+
+use crate::live;
 
 /// Tells it of a process, or of one thread.
 pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
-    let Some(threads) = watched(pid)? else {
+    let Some(told) = live::explained(pid)? else {
         return Err(Refusal::new(
             Status::NoProcess,
             format!("there is no process {pid}: it may have ended"),
         )
         .into());
     };
-    if threads.is_empty() {
+    if told.is_empty() {
         return Err(Refusal::new(
             Status::NoProcess,
             format!(
@@ -26,7 +26,6 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
         )
         .into());
     }
-    let told: Vec<Told> = threads.iter().map(Told::of).collect();
     if json {
         output::print_json(&told)?;
     } else {
@@ -35,126 +34,18 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// One thread, as it is told; all times in ns, all parts of a CPU from 0 to 1.
-#[derive(Serialize)]
-struct Told {
-    tid: i32,
-    name: String,
-    jobs_seen: u32,
-    wakes_every_ns: u32,
-    rhythm_ns: Option<u32>,
-    works_ns: u32,
-    works_at_most_ns: u32,
-    works_now_ns: u32,
-    cpu_part: f64,
-    contract: Option<Contract>,
-    no_contract_because: Option<String>,
-    works_for: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Contract {
-    learnt: bool,
-    of_class: bool,
-    cpu: u32,
-    budget_ns: u64,
-    period_ns: u64,
-    deadline_ns: u64,
-    awaited: Option<bool>,
-    sure_part: Option<f64>,
-}
-
-impl Told {
-    fn of(thread: &Watched) -> Self {
-        let seen = &thread.seen;
-        Self {
-            tid: thread.tid,
-            name: thread.name.clone(),
-            jobs_seen: seen.jobs,
-            wakes_every_ns: seen.distance_ns,
-            rhythm_ns: seen.rhythm.steady_ns(),
-            works_ns: seen.mean_ns,
-            works_at_most_ns: seen.largest_ns,
-            works_now_ns: seen.service_ns,
-            cpu_part: part(seen.part()),
-            contract: thread.contract.map(Contract::of),
-            no_contract_because: match thread.contract {
-                Some(_) => None,
-                None => Some(obstacle(thread)),
-            },
-            works_for: thread.works_for.clone(),
-        }
+/// The rhythm that a thread wakes in by itself, if there is one, as part of a sentence.
+fn rhythm(of: &Explained) -> String {
+    match of.rhythm_ns {
+        Some(beat_ns) => format!(" (by itself in a rhythm of {})", time(beat_ns)),
+        None => String::new(),
     }
 }
 
-impl Told {
-    /// The rhythm that it wakes in by itself, if there is one, as part of a sentence.
-    fn rhythm(&self) -> String {
-        match self.rhythm_ns {
-            Some(beat_ns) => format!(" (by itself in a rhythm of {})", time(beat_ns)),
-            None => String::new(),
-        }
-    }
-}
-
-impl Contract {
-    fn of(held: Held) -> Self {
-        Self {
-            learnt: held.learnt,
-            of_class: held.of_class,
-            cpu: held.cpu,
-            budget_ns: held.budget_ns,
-            period_ns: held.period_ns,
-            deadline_ns: held.deadline_ns,
-            awaited: held.learnt.then_some(held.awaited),
-            sure_part: held.learnt.then(|| part(held.sure)),
-        }
-    }
-}
-
-/// Why it holds none: which of the rules of core/learn.h speaks against it.
-fn obstacle(thread: &Watched) -> String {
-    if thread.of_kernel {
-        return "threads of the kernel are given none".to_owned();
-    }
-    if thread.bound == 0 {
-        return "none is learnt: `andante run` was told so, by --learn 0 or learn_percent = 0"
-            .to_owned();
-    }
-    if thread.background {
-        return "it is niced, or under SCHED_IDLE, and gets what others leave".to_owned();
-    }
-    // That tells more than the jobs before it.
-    if thread.seen.goes_on() {
-        return "it goes on without waiting for anything".to_owned();
-    }
-    match thread.seen.obstacle(thread.bound) {
-        Some(Obstacle::Talks) => "it wakes too often to be waiting for anything".to_owned(),
-        Some(Obstacle::Long) => {
-            let most = time(thread.seen.long_ns);
-            format!(
-                "it has worked for {most} on end not long ago, and nobody waits for an answer so long"
-            )
-        }
-        Some(Obstacle::Much) => format!(
-            "it uses more on average than all may have that is learnt, {} of a CPU",
-            percent(part(thread.bound))
-        ),
-        Some(Obstacle::New) => {
-            "it has not been seen to wait for long enough; for its own children does not count"
-                .to_owned()
-        }
-        None if !thread.for_event => "no event from outside has woken it, nor another thread that works for one of \
-                                      the last second, and what it does is too short to be a late frame"
-            .to_owned(),
-        None => "there was no room on any CPU when it woke last".to_owned(),
-    }
-}
-
-fn text(threads: &[Told]) -> String {
+fn text(threads: &[Explained]) -> String {
     let mut text = String::new();
     for one in threads {
-        let Told { tid, name, .. } = one;
+        let Explained { tid, name, .. } = one;
         text += &format!("{tid:>8}  {}\n", paint(BOLD, shown(name)));
         let mut line = |said: String| text += &format!("          {said}\n");
         line(match one.jobs_seen {
@@ -162,7 +53,7 @@ fn text(threads: &[Told]) -> String {
             _ => format!(
                 "wakes every {}{} and works for {}, {} at most lately: {} of a CPU",
                 time(one.wakes_every_ns),
-                one.rhythm(),
+                rhythm(one),
                 time(one.works_ns),
                 time(one.works_at_most_ns),
                 percent(one.cpu_part)
@@ -176,7 +67,7 @@ fn text(threads: &[Told]) -> String {
             line(format!("works for a client in {class} at present"));
         }
         match (&one.contract, &one.no_contract_because) {
-            (Some(contract), _) => line(contract.text()),
+            (Some(contract), _) => line(promised(contract)),
             (None, Some(because)) => line(paint(DIM, format!("no contract: {because}"))),
             (None, None) => {}
         }
@@ -184,52 +75,37 @@ fn text(threads: &[Told]) -> String {
     text
 }
 
-impl Contract {
-    fn text(&self) -> String {
-        let kind = match self {
-            Self { learnt: true, .. } => "learnt contract",
-            Self { of_class: true, .. } => "contract of its class",
-            _ => "contract",
-        };
-        let mut text = format!(
-            "{} on CPU {}: up to {} in {}, within {} of waking",
-            paint(GOOD, kind),
-            self.cpu,
-            time(self.budget_ns),
-            time(self.period_ns),
-            time(self.deadline_ns)
-        );
-        match (self.awaited, self.sure_part) {
-            (Some(false), _) => text += "; sure of nothing, for nobody seems to wait for it",
-            (_, Some(sure)) => text += &format!("; sure of {} of it", percent(sure)),
-            (_, None) => {}
-        }
-        text
+fn promised(of: &Under) -> String {
+    let kind = match of {
+        Under { learnt: true, .. } => "learnt contract",
+        Under { of_class: true, .. } => "contract of its class",
+        _ => "contract",
+    };
+    let mut text = format!(
+        "{} on CPU {}: up to {} in {}, within {} of waking",
+        paint(GOOD, kind),
+        of.cpu,
+        time(of.budget_ns),
+        time(of.period_ns),
+        time(of.deadline_ns)
+    );
+    match (of.awaited, of.sure_part) {
+        (Some(false), _) => text += "; sure of nothing, for nobody seems to wait for it",
+        (_, Some(sure)) => text += &format!("; sure of {} of it", percent(sure)),
+        (_, None) => {}
     }
-}
-
-fn part(of_1024: u32) -> f64 {
-    f64::from(of_1024) / 1024.0
+    text
 }
 
 fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0)
 }
 
-/// A time in the unit that suits it.
-fn time(ns: impl Into<u64>) -> String {
-    let ns = ns.into() as f64;
-    match ns {
-        ns if ns < 1e6 => format!("{:.0} µs", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        _ => format!("{:.1} s", ns / 1e9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use andante_core_sys::{Learner, Rhythm};
+    use andante_sched::watched::{Held, Watched};
 
     fn film() -> Watched {
         Watched {
@@ -266,7 +142,7 @@ mod tests {
     }
 
     fn said(thread: &Watched) -> String {
-        anstream::adapter::strip_str(&text(&[Told::of(thread)])).to_string()
+        anstream::adapter::strip_str(&text(&[Explained::of(thread)])).to_string()
     }
 
     #[test]

@@ -519,3 +519,38 @@ fn who_tolerates_nothing_is_served_in_every_window() {
     assert_eq!(third.flags, Promise::WINDOW);
     assert_eq!((third.losses, third.window), (0, 1));
 }
+
+/// Classes are seen by everybody; what was learnt of a thread by its own user, by root and by members.
+#[test]
+fn what_was_learnt_is_seen_by_its_own_user() {
+    let mut world = World::new(2);
+    users_process(&mut world, 100);
+    world.host.process(200, "init", &[]);
+    for (at, pid) in [100, 200].into_iter().enumerate() {
+        reserve_as(&mut world, ROOT, Holder::Process(pid), (1, 33));
+        let made = world.kernel.made[at].name.raw();
+        world.kernel.learnt.insert(made, pid);
+    }
+    let mut seen_by = |caller| match world.answer_to(caller, &Request::Status) {
+        Reply::Status(status) => {
+            assert_eq!(status.seen.counters["picks"], 7);
+            let learnt = status.learnt.iter().map(|learnt| learnt.pid);
+            learnt.collect::<Vec<_>>()
+        }
+        reply => panic!("{reply:?}"),
+    };
+    assert_eq!(seen_by(USER), [100]);
+    assert_eq!(seen_by(MEMBER), [100, 200]);
+    assert_eq!(seen_by(ROOT), [100, 200]);
+    let mut why = |caller, pid| match world.answer_to(caller, &Request::Why { pid }) {
+        Reply::Why { .. } => None,
+        Reply::Error(fault) => Some(fault.kind),
+        reply => panic!("{reply:?}"),
+    };
+    assert_eq!(why(USER, 100), None);
+    assert_eq!(why(USER, 200), Some(FaultKind::NotPermitted));
+    assert_eq!(why(MEMBER, 200), None);
+    for nobody in [0, -1, 999] {
+        assert_eq!(why(ROOT, nobody), Some(FaultKind::NoProcess));
+    }
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+# The life of the service, see main.rs.
+. /andante/common.sh
+export DEBIAN_FRONTEND=noninteractive
+echo 'force-unsafe-io' >/etc/dpkg/dpkg.cfg.d/quick # the disk is memory
+package=/andante/packages/andante.deb
+
+dpkg -i $package
+unit installed
+echo "REPORT group $(getent group andante | cut -d: -f1)"
+
+systemctl stop andante
+unit stopped
+systemctl start andante
+unit started
+
+# The kernel's scheduler is back when the process is gone, long before systemd starts it again.
+restarts=$(systemctl show -P NRestarts andante)
+kill -KILL "$(systemctl show -P MainPID andante)"
+until_true is activating
+echo "REPORT killed $(charge)"
+until_true is active
+unit after_kill
+echo "REPORT restarts_after_kill $(($(systemctl show -P NRestarts andante) - restarts))"
+
+# A mistake in the configuration.
+systemctl reset-failed andante
+printf '# mine\nlearn_percnt = 5\n' >/etc/andante.toml
+systemctl restart andante
+sleep 3
+echo "REPORT bad_config $(systemctl show -P ActiveState andante) $(charge) $(systemctl show -P ExecMainStatus andante)"
+echo "REPORT bad_config_restarts $(systemctl show -P NRestarts andante)"
+echo "REPORT bad_config_said $(journalctl -u andante -o cat -n 5 --no-pager | tr '\n' ' ')"
+rm /etc/andante.toml
+systemctl start andante
+unit mended
+
+# Whoever is at the machine ejects it (SysRq S): it comes back until that has happened three times.
+systemctl reset-failed andante
+systemctl restart andante
+eject() {
+	echo S >/proc/sysrq-trigger
+	until_true in_charge_is disabled
+	until_true is activating || true # while it waits, and while it loads
+	until_true settled
+}
+for _ in 1 2 3; do
+	eject
+	unit ejected
+done
+unit ejections_given_up
+echo "REPORT ejection_said $(journalctl -u andante -o cat -n 12 --no-pager | tr '\n' ' ')"
+
+systemctl reset-failed andante
+systemctl start andante
+dpkg -i $package
+unit upgraded
+
+dpkg -r andante
+echo "REPORT removed $(charge)"
+echo "REPORT removed_left $(find /usr/bin /lib/systemd /usr/share -name '*andante*' | wc -l)"
+dpkg --purge andante
+echo "REPORT purged_left $(find /etc/systemd /var/lib/systemd -name '*andante.service*' | wc -l)"
+exit 0
