@@ -1,4 +1,6 @@
-//! Carrying a scenario out: every case under every scheduler, then the verdict.
+//! Carrying a scenario out: every case under every scheduler, in the simulator, in virtual machines
+//! ([`virtual_machine`]; [`guest`] is the laboratory's side in one) or on this machine; then the verdict. Once
+//! as it stands, or many times, perturbed ([`perturb`]).
 
 pub mod guest;
 mod host;

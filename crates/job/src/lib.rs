@@ -1,5 +1,6 @@
-//! What is to be run, and what comes back: asked for by `run`, carried out by the simulator, virtual
-//! machines or this machine.
+//! The laboratory's jobs: what is to be run, and what comes back. The simulator, virtual machines and this
+//! machine carry them out; [`progress`] tells how far they are, [`LabError`] why they failed, and [`files`]
+//! where scenarios lie and results are written.
 
 mod error;
 pub mod files;

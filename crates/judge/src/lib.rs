@@ -1,4 +1,6 @@
-//! Judging: compares the figures of a run with what the scenario expects.
+//! Judging: compares the figures of a run with what the scenario expects; with the results of the same
+//! scenario in another place ([`against`]); and a run in the host's time with what needs no clock
+//! ([`unclocked`]).
 //!
 //! An expectation about a figure that does not exist fails. Only one whose scheduler, or the case that
 //! it compares with, was left out of the run on purpose, or one about what only a kernel has in a

@@ -1,7 +1,7 @@
 //! Papers: what was published about scheduling media, run again, published beside measured.
 //!
 //! A folder of `papers/` holds what a paper claims and published (`paper.toml`, see
-//! [`papers/README.md`](../../../../papers/README.md)) and the scenarios to measure the same in the
+//! [`papers/README.md`](../../../papers/README.md)) and the scenarios to measure the same in the
 //! simulator. [`run`] carries them out; [`text`] prints them; [`book::html`] makes one page of HTML
 //! of them all.
 

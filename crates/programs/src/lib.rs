@@ -1,6 +1,7 @@
-//! The built-in synthetic programs: hidden subcommands of the binary, started by the runner.
+//! The programs of scenarios: the synthetic ones, which a hidden subcommand of the laboratory's binary is,
+//! started by the runner; and what real ones work on ([`assets`]).
 //!
-//! All obey the same rules. Once loaded they wait for their order, which comes by standard input and
+//! The synthetic ones obey the same rules. Once loaded they wait for their order, which comes by standard input and
 //! starts them: it says when the measurement begins and ends. They count only within it, and run on
 //! until SIGTERM. Nothing is allocated, printed or written while they measure; the [`Samples`] go to a
 //! file at the very end.

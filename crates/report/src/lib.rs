@@ -1,10 +1,11 @@
-//! The report of a run: one HTML file that needs nothing but itself.
+//! What people see of a run: a table or a few lines on a terminal ([`table`], [`brief`]), a trace for Perfetto
+//! ([`trace`]), and the report, one HTML file that needs nothing but itself.
 //!
-//! The figures and their rounding come from `figures`; nothing is computed here that the
-//! result does not hold. `verdict` says first what came out, `frames`, `shares` and `bars`
-//! show it, `quality` sets programs beside others against the same alone, `sweep` shows how it goes over many cases, and `tables` lists every figure, what
-//! was expected, and what each measure means. No script and no address outside the file: it opens
-//! offline, prints, and follows the reader's choice of light or dark.
+//! The figures and their rounding come from [`andante_result::figures`]; nothing is computed here that the
+//! result does not hold. In the report, `verdict` says first what came out, `frames`, `shares` and `bars`
+//! show it, `quality` sets programs beside others against the same alone, `sweep` shows how it goes over many
+//! cases, and `tables` lists every figure, what was expected, and what each measure means. No script and no
+//! address outside the file: it opens offline, prints, and follows the reader's choice of light or dark.
 
 mod bars;
 pub mod brief;

@@ -1,4 +1,6 @@
-//! The results of a laboratory run, as `out/SCENARIO/result.json` carries them.
+//! The results of a laboratory run, as `out/SCENARIO/result.json` carries them; what can be measured in them
+//! ([`measures`], [`figures`]), and why a frame in one was late ([`why`]). Whoever reads results needs no more
+//! than this: neither a scenario nor the laboratory.
 //!
 //! One [`RunResult`] holds every scheduler that one scenario was run under, in the same image.
 //! Everything a report, a test or a person needs is in here; the report adds no figure of its own.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::clock;
+use andante_programs::clock;
 
 /// How long what has ended may take to be let go of.
 const LET_GO_TIMEOUT: Duration = Duration::from_secs(30);

@@ -48,7 +48,7 @@ pub struct Program {
     /// What it does.
     pub kind: Kind,
     /// So much later each instance starts, and its beats begin [s]; empty: none does. No scenario says
-    /// so: see [`andante_experiment::perturb`].
+    /// so: see [`crate::perturb`].
     pub later_s: Vec<f64>,
 }
 

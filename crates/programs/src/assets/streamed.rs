@@ -186,6 +186,8 @@ fn library() -> Result<PathBuf, LabError> {
         beside.join("deps/libandante.so"),
         beside.join("libandante.so"),
         beside.join("../lib").join(LIBRARY),
+        // From libexec/andante.
+        beside.join("../../lib").join(LIBRARY),
         Path::new("/usr/local/lib").join(LIBRARY),
     ];
     let found = candidates.into_iter().find(|file| file.is_file());
