@@ -16,7 +16,7 @@ const MAKEFILE: &str = include_str!("sources.mk");
 
 /// Writes the sources and their makefile below the folder of assets, anew if another version of
 /// Andante left others there: make would compile what it finds.
-pub fn write(assets: &Path) -> Result<(), LabError> {
+pub(super) fn write(assets: &Path) -> Result<(), LabError> {
     let folder = assets.join("sources");
     let makefile = ("Makefile", MAKEFILE.as_bytes());
     let files = || FILES.iter().copied().chain([makefile]);
@@ -73,7 +73,7 @@ pub fn count_objects(folder: &Path) -> u64 {
 }
 
 /// make, the shell, and the parts of the compiler.
-pub fn compiler() -> Result<Vec<PathBuf>, LabError> {
+pub(super) fn compiler() -> Result<Vec<PathBuf>, LabError> {
     const PURPOSE: &str = "to compile the sources";
     let gcc = tool("gcc", PURPOSE, "gcc")?;
     let mut programs = vec![
@@ -87,7 +87,7 @@ pub fn compiler() -> Result<Vec<PathBuf>, LabError> {
 }
 
 /// Every header of this machine that the sources include.
-pub fn headers(assets: &Path) -> Result<Vec<PathBuf>, LabError> {
+pub(super) fn headers(assets: &Path) -> Result<Vec<PathBuf>, LabError> {
     let folder = assets.join("sources");
     let gcc = tool("gcc", "to compile the sources", "gcc")?;
     let mut command = Command::new(gcc);

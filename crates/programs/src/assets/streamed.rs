@@ -53,7 +53,7 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 2] = [
 ];
 
 /// Whether a program of this kind is one of them.
-pub fn is(kind: &Kind) -> bool {
+pub(super) fn is(kind: &Kind) -> bool {
     matches!(kind, Kind::FilmServer { .. } | Kind::FilmPlayer { .. })
 }
 
@@ -63,7 +63,7 @@ pub fn folder(assets: &Path) -> PathBuf {
 }
 
 /// What lies there, and where in a guest.
-pub fn placed(assets: &Path, guest: &Path) -> Vec<(PathBuf, PathBuf)> {
+pub(super) fn placed(assets: &Path, guest: &Path) -> Vec<(PathBuf, PathBuf)> {
     let names = [SERVER, PLAYER, LIBRARY];
     names
         .map(|name| (folder(assets).join(name), folder(guest).join(name)))
@@ -71,7 +71,7 @@ pub fn placed(assets: &Path, guest: &Path) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// Sees whether this machine can compile them.
-pub fn check() -> Result<(), LabError> {
+pub(super) fn check() -> Result<(), LabError> {
     tool("gcc", PURPOSE, "gcc")?;
     flags(PROGRAMS[0].2)?;
     library()?;
@@ -79,7 +79,7 @@ pub fn check() -> Result<(), LabError> {
 }
 
 /// Compiles them, unless the same are there.
-pub fn make(assets: &Path, say: &mut dyn FnMut(String)) -> Result<(), LabError> {
+pub(super) fn make(assets: &Path, say: &mut dyn FnMut(String)) -> Result<(), LabError> {
     let folder = folder(assets);
     fs::create_dir_all(&folder).map_err(|e| LabError::file("create", &folder, e))?;
     let library = library()?;
