@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Thin verbs; the work is done by cargo, core/Makefile and the andante binary.
+# Thin verbs; the work is done by cargo, core/Makefile and the binaries andante and andante-lab.
 #
-#   make            build target/release/andante
+#   make            build target/release/andante and andante-lab
 #   make demo       install what is missing, build, and show a film kept smooth on a real kernel
 #   make check      after a small change, in under two minutes: formats, core, shell, a sweep
 #   make test       everything that is checked: style, core, crates, and the real kernel
@@ -66,7 +66,7 @@ PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies game
 # Under plain DWCS.
 DWCS_ON_SIM       := event-sets ecalls
-# Those that the simulator can run are run there too, and must come out alike (crates/lab/src/against.rs). Left
+# Those that the simulator can run are run there too, and must come out alike (crates/judge/src/against.rs). Left
 # out: two films of 60 frames of desktop-films, where a race of some microseconds decides on the latest key, which
 # a kernel wins or loses by its phase; and what programs that fork get done on several CPUs (desktop-others, and
 # forks of domains), 4 to 6 % off for a cause that has not been measured; and policies, where
@@ -122,7 +122,7 @@ check-core:
 check-shell:
 	@$(TIMED) shell $(MAKE) -s race SEEDS=4 STEPS=100000
 check-build:
-	@$(TIMED) build $(CARGO) build -q --release --locked $(QUICK) -p andante
+	@$(TIMED) build $(CARGO) build -q --release --locked $(QUICK) -p andante -p andante-lab
 check-kernel-tests: check-build
 	@$(TIMED) kernel-tests $(CARGO) test -q --release --locked $(QUICK) -p andante-sim --test kernel --test contracts
 check-sweep: check-build

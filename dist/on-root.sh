@@ -6,7 +6,7 @@
 #   dist/on-root.sh bookworm --recommends audio --scheduler andante
 #
 # A root is made once, by mmdebstrap, below out/roots; without its folder there it is made anew. The script needs
-# root, and target/release/andante, built on that release or an older one.
+# root, and target/release/andante and andante-lab, built on that release or an older one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,9 @@ if [ "$1" = --recommends ]; then
 	shift
 fi
 [ "$(id -u)" -eq 0 ] || fail "only root can make a root and change into it: try sudo"
-[ -x target/release/andante ] || fail "target/release/andante is missing: make builds it"
+for binary in andante andante-lab; do
+	[ -x target/release/$binary ] || fail "target/release/$binary is missing: make builds it"
+done
 command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: apt-get install mmdebstrap"
 
 root=$PWD/out/roots/$suite-$recommends
@@ -57,5 +59,5 @@ if [ -n "${ANDANTE_KERNEL_DIR:-}" ]; then
 	export ANDANTE_KERNEL_DIR=/kernels
 fi
 cp -r scenarios "$root/andante/"
-cp target/release/andante "$root/andante/target/release/"
+cp target/release/andante target/release/andante-lab "$root/andante/target/release/"
 chroot "$root" sh -c 'cd /andante && exec target/release/andante lab run "$@"' lab "$@"

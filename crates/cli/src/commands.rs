@@ -6,21 +6,18 @@ mod completions;
 pub mod contracts;
 mod doctor;
 mod exec;
-mod figures;
 mod lab;
 mod man;
 mod metrics;
-mod paper;
 mod reserve;
 mod run;
 mod status;
 mod top;
 mod why;
 
+use andante_terminal::exit::Status;
 use anyhow::Result;
 use clap::Subcommand;
-
-use crate::exit::Status;
 
 /// What the user asked for.
 #[derive(Subcommand)]
@@ -34,7 +31,7 @@ pub enum Command {
     Exec(exec::Exec),
     Doctor(doctor::Doctor),
     Lab(lab::Lab),
-    Paper(paper::Paper),
+    Paper(lab::Paper),
     Why(why::Why),
     Metrics(metrics::Metrics),
     Completions(completions::Completions),

@@ -3,14 +3,13 @@
 mod commands;
 #[cfg(test)]
 mod documentation;
-mod exit;
 mod live;
-mod output;
 mod shares;
 mod tree;
 
 use std::process::ExitCode;
 
+use andante_terminal::{exit, output};
 use clap::Parser;
 
 use commands::Command;
@@ -20,7 +19,7 @@ use commands::Command;
 /// Andante schedules the CPUs by a tree of classes. A class is a cgroup; its weight says what it
 /// gets relative to its siblings. Programs need no change.
 #[derive(Parser)]
-#[command(name = "andante", version, after_help = FIRST_STEPS, after_long_help = exit::help())]
+#[command(name = "andante", version, after_help = FIRST_STEPS, after_long_help = exit::help(FIRST_STEPS))]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -9,21 +9,10 @@ fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
     command.args(arguments).assert()
 }
 
-/// The same in the repository's folder, wherever the binary was built.
-fn andante_here(arguments: &[&str]) -> assert_cmd::assert::Assert {
-    let mut command = Command::cargo_bin("andante").unwrap();
-    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    command.args(arguments).assert()
-}
-
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
-    andante(&["lab", "sweep", "--help"])
-        .success()
-        .stdout(contains("Example"));
     for subcommand in [
-        "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "lab", "paper",
-        "man",
+        "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "why", "man",
     ] {
         andante(&[subcommand, "--help"])
             .success()
@@ -135,95 +124,6 @@ fn output_into_a_closed_pipe_or_a_file_has_no_colours() {
 }
 
 #[test]
-fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
-    andante(&["lab", "run", "no-such-scenario"])
-        .code(18)
-        .stderr(contains("no-such-scenario"));
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("wrong.toml");
-    std::fs::write(&file, "title = \"wrong\"\nduration_s = \"three\"\n").unwrap();
-    let refused = andante(&["lab", "run", file.to_str().unwrap()]).code(18);
-    refused.stderr(contains("wrong.toml:2").and(contains("duration_s")));
-}
-
-#[test]
-fn of_a_scenario_only_the_cases_that_are_named_are_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let depth = |cases| {
-        let run = ["lab", "run", "qlinux-5-depth", "--on", "sim", "--out", out];
-        andante_here(&[&run[..], &["--case", cases]].concat())
-    };
-    depth("depth-1,depth-16").success();
-    let run = |case: &str| folder.path().join("qlinux-5-depth").join(case).exists();
-    assert!(run("depth-1") && run("depth-16") && !run("depth-4"));
-    depth("depth-1,depth-3")
-        .code(18)
-        .stderr(contains("qlinux-5-depth/depth-3").and(contains("depth-8, depth-16")));
-}
-
-/// A paper of one figure: a loop alone on a CPU for a second, published with `published`.
-fn small_paper(folder: &std::path::Path, published: &str) {
-    let loops = "title = 'l'\nduration_s = 1\n[programs.l]\nclass = '/'\nkind = 'loop'\n";
-    std::fs::write(folder.join("loop.toml"), loops).unwrap();
-    let paper = format!(
-        "title = 'Small'\nauthors = ['A. One']\nvenue = 'V'\nyear = 1993\nclaim = 'It runs.'\n\
-         [[table]]\nid = 'Table 1'\ntitle = 't'\nscenario = 'loop'\nmeasure = 'cpu_s'\n\
-         program = 'l'\nwithin = 0.01\nwhy = 'it is alone'\n[[table.column]]\ntitle = 'CPU'\n\
-         [[table.row]]\ntitle = 'r'\npublished = [{published}]\n"
-    );
-    std::fs::write(folder.join("paper.toml"), paper).unwrap();
-}
-
-#[test]
-fn a_paper_is_run_and_its_deviations_are_a_status() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_str().unwrap();
-    small_paper(folder.path(), "1");
-    andante(&["paper", path])
-        .success()
-        .stdout(contains("published").and(contains("all 1 figures compared hold")));
-    let out = folder.path().join("out");
-    andante(&[
-        "paper",
-        path,
-        "--report",
-        "--json",
-        "--out",
-        out.to_str().unwrap(),
-    ])
-    .success()
-    .stdout(contains("\"measured\": 1.0"))
-    .stderr(contains("the book is"));
-    let key = folder.path().file_name().unwrap().to_str().unwrap();
-    let book = std::fs::read_to_string(out.join(format!("{key}.html"))).unwrap();
-    assert!(book.contains("<h2 class=\"chapter-title\">Small</h2>"));
-    small_paper(folder.path(), "2");
-    andante(&["paper", path])
-        .code(19)
-        .stdout(contains("it is alone"))
-        .stderr(contains("1 of 1 figures deviate"));
-    small_paper(folder.path(), "'two'");
-    andante(&["paper", path])
-        .code(18)
-        .stderr(contains("paper.toml:18: table.row.published"));
-}
-
-#[test]
-fn the_papers_that_come_with_andante_are_found() {
-    andante_here(&["paper", "list"])
-        .success()
-        .stdout(contains("qlinux00").and(contains("Application Performance in the QLinux")));
-    andante_here(&["paper", "list", "--json"])
-        .success()
-        .stdout(contains("\"key\": \"qlinux00\""));
-    andante_here(&["paper", "qlinux99"])
-        .code(18)
-        .stderr(contains("qlinux99").and(contains("qlinux00")));
-    andante(&["paper"]).code(2).stderr(contains("KEY"));
-}
-
-#[test]
 fn contracts_are_admitted_or_refused_with_a_status_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("contracts.toml");
@@ -331,136 +231,52 @@ fn completions_and_manual_pages_are_generated() {
     ] {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
+    // It has another of its own.
+    assert!(!directory.path().join("andante-lab.1").exists());
 }
 
-#[test]
-fn lab_record_frames_says_what_is_missing() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = folder.path().join("text.mkv");
-    std::fs::write(&text, "no film").unwrap();
-    let text = text.to_str().unwrap();
-    let mut without = Command::cargo_bin("andante").unwrap();
-    without
-        .args(["lab", "record-frames", text])
-        .env("PATH", folder.path())
-        .assert()
-        .code(20)
-        .stdout(is_empty())
-        .stderr(contains("`ffmpeg` is needed"));
-    andante(&["lab", "record-frames", text, "--decodings", "0"]).code(2);
-    if Command::new("ffmpeg").arg("-version").ok().is_err() {
-        eprintln!("skipped: ffmpeg is not installed");
-        return;
+/// `andante` in a folder with nothing else, and no path to find anything by.
+fn andante_by_itself(folder: &std::path::Path, arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let copy = folder.join("andante");
+    if !copy.exists() {
+        std::fs::copy(assert_cmd::cargo::cargo_bin("andante"), &copy).unwrap();
     }
-    andante(&["lab", "record-frames", text])
-        .code(1)
-        .stdout(is_empty())
-        .stderr(contains("text.mkv is no film that ffmpeg can decode"));
-    andante(&["lab", "record-frames", "/nowhere/film.mkv"])
-        .code(1)
-        .stderr(contains("No such file"));
+    let mut command = Command::new(copy);
+    command.args(arguments).env("PATH", "").assert()
 }
 
 #[test]
-fn lab_record_frames_leaves_what_a_scenario_reads() {
+fn without_the_laboratory_it_is_said_how_to_get_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (film, trace) = (
-        folder.path().join("a: film.mkv"),
-        folder.path().join("film.csv"),
-    );
-    let picture = "testsrc2=size=160x90:rate=25:duration=1";
-    let made = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", picture])
-        .args(["-c:v", "mpeg4", "-bf", "2"])
-        .arg(format!("file:{}", film.display()))
-        .ok();
-    if made.is_err() {
-        eprintln!("skipped: ffmpeg cannot make a film here");
-        return;
+    for arguments in [
+        &["lab", "run", "shares"][..],
+        &["lab", "--help"],
+        &["paper", "all"],
+    ] {
+        andante_by_itself(folder.path(), arguments)
+            .code(30)
+            .stdout(is_empty())
+            .stderr(contains("package andante-lab").and(contains("make")));
     }
-    let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
-    let arguments = ["lab", "record-frames", &file(&film), "--decodings", "2"];
-    andante(&[&arguments[..], &["--out", &file(&trace)]].concat()).success();
-    let text = std::fs::read_to_string(&trace).unwrap();
-    assert_eq!(
-        text.lines().filter(|line| !line.starts_with('#')).count(),
-        25
-    );
-    let scenario = folder.path().join("film.toml");
-    let toml = "title = 'a'\nduration_s = 2\n\
-                [programs.film]\nclass = '/'\nkind = 'player'\nfps = 25\nwork_trace = 'film.csv'\n";
-    std::fs::write(&scenario, toml).unwrap();
-    let out = file(folder.path());
-    andante(&["lab", "run", &file(&scenario), "--on", "sim", "--out", &out])
-        .success()
-        .stdout(contains("film"));
 }
 
 #[test]
-fn lab_sweep_draws_simulates_and_says_how_to_see_a_draw_again() {
+fn the_laboratory_is_given_every_word_and_its_status_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let sweep = [
-        "lab",
-        "sweep",
-        "desktop",
-        "--draws",
-        "4",
-        "--scheduler",
-        "andante,fair",
-    ];
-    andante_here(&[&sweep[..], &["--out", out]].concat())
-        .success()
-        .stdout(contains("4 draws of seed 1").and(contains("frames not in time")));
-    let left = folder.path().join("sweep/desktop");
-    assert!(left.join("report.html").is_file());
-    let text = std::fs::read_to_string(left.join("sweep.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let of_draw = |figure: &str| result["draws"][3]["figures"][0][figure].as_f64().unwrap();
-
-    // The same draw alone: an ordinary run with the same figures.
-    let run = [
-        "lab",
-        "run",
-        "desktop",
-        "--draw",
-        "1/3",
-        "--on",
-        "sim",
-        "--scheduler",
-        "andante",
-    ];
-    andante_here(&[&run[..], &["--out", out]].concat()).success();
-    let text = std::fs::read_to_string(folder.path().join("desktop-1-3/result.json")).unwrap();
-    let alone: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let typing = &alone["schedulers"][0]["programs"][1];
-    let p99_ms = typing["latency_us"]["p99"].as_f64().unwrap() / 1e3;
-    // To the nanosecond: one was divided from microseconds.
-    assert!((p99_ms - of_draw("key_p99_ms")).abs() < 1e-6, "{p99_ms} ms");
-}
-
-#[test]
-fn lab_sweep_refuses_what_it_cannot_do() {
-    andante_here(&["lab", "sweep", "dekstop"])
-        .code(18)
-        .stderr(contains("there is no family `dekstop`").and(contains("desktop")));
-    andante_here(&["lab", "sweep", "desktop", "--draws", "0"]).code(2);
-    andante_here(&[
-        "lab",
-        "sweep",
-        "desktop",
-        "--set",
-        "draw.fps = { uniform = [2, 1] }",
-    ])
-    .code(18)
-    .stderr(contains("--set:1: draw.fps.uniform: 2 and 1 are no range"));
-    andante_here(&["lab", "sweep", "desktop", "--scheduler", "/bin/true"])
-        .code(2)
-        .stderr(contains("draw 1/0 under true"));
-    andante_here(&["lab", "run", "desktop", "--draw", "17"])
-        .code(2)
-        .stderr(contains("SEED/NUMBER"));
-    andante_here(&["lab", "list", "--families"])
-        .success()
-        .stdout(contains("desktop").and(contains("systemd")));
+    let lab = folder.path().join("andante-lab");
+    std::fs::write(&lab, "#!/bin/sh\nprintf '[%s]' \"$@\"\nexit 19\n").unwrap();
+    std::fs::set_permissions(&lab, PermissionsExt::from_mode(0o755)).unwrap();
+    let given = |arguments: &[&str], words: &'static str| {
+        andante_by_itself(folder.path(), arguments)
+            .code(19)
+            .stdout(words);
+    };
+    given(
+        &["lab", "run", "--set", "duration_s = 3", "--json"],
+        "[run][--set][duration_s = 3][--json]",
+    );
+    given(&["lab", "--help"], "[--help]");
+    given(&["paper", "-h"], "[paper][-h]");
+    given(&["paper", "all", "--report"], "[paper][all][--report]");
 }

@@ -27,8 +27,9 @@ use andante_daemon::{
 use andante_sched::contracts::{
     CallError, ClassLeaf, Contract, ContractName, HeldBy, Piece, Promise,
 };
+use andante_sched::explained::Explained;
 use andante_sched::session::{Calls, Declared, Source, ToldBy};
-use andante_sched::{LeafPolicy, PolicyError};
+use andante_sched::{LeafPolicy, PolicyError, Seen, StateError};
 
 const CPUS: u32 = 4;
 /// Lines of an input that are looked at: the rest would be more of the same.
@@ -173,6 +174,14 @@ impl Kernel for Moody<'_> {
 
     fn contracts(&self) -> Vec<Contract> {
         self.kernel.contracts()
+    }
+
+    fn seen(&self) -> Result<Seen, StateError> {
+        self.kernel.seen()
+    }
+
+    fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError> {
+        self.kernel.explained(pid)
     }
 
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {

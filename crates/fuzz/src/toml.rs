@@ -7,7 +7,7 @@ use std::path::Path;
 use andante_admission::System;
 use andante_daemon::{Choices, choices};
 use andante_document::DocumentError;
-use andante_lab::scenario::{DEFAULT_WEIGHT, MAX_DEPTH, Scenario, WEIGHTS};
+use andante_scenario::{DEFAULT_WEIGHT, MAX_DEPTH, Scenario, WEIGHTS};
 
 /// Where nothing else lies that a text could name.
 const FOLDER: &str = "/nowhere";
@@ -56,7 +56,7 @@ pub fn scenario(bytes: &[u8]) {
 pub fn paper(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let folder = Path::new(FOLDER);
-    if let Err(error) = andante_lab::paper::check(folder, text) {
+    if let Err(error) = andante_paper::check(folder, text) {
         check_error(&format!("{FOLDER}/paper.toml"), text, &error);
     }
 }

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::assets;
-use crate::error::LabError;
+use andante_job::LabError;
+use andante_programs::assets;
 
 /// Most times that a film is decoded.
 pub const MAX_DECODINGS: u32 = 100;

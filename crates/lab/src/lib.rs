@@ -1,51 +1,43 @@
-//! The laboratory: runs a scenario under several schedulers and judges what comes out.
+//! `andante-lab`, the laboratory's command line: runs scenarios and papers, sweeps families, records figures.
 //!
-//! A scenario ([`scenario`]) names classes, programs and expectations. [`run`] carries it out once
-//! per case and scheduler, on a real kernel in virtual time or on this machine, and leaves
-//! [`result::RunResult`]s. The same code ([`runner`]) does the work in both places.
+//! The work is done below, each crate over those before it: `andante_result` (what a run leaves),
+//! `andante_scenario` (what to run), `andante_job` (one piece of it), `andante_judge` and `andante_report`;
+//! `andante_programs` and `andante_runner` carry a job out on a kernel, `andante_simulated` in the simulator;
+//! `andante_experiment` has either done for a whole scenario. `andante_sweep`, `andante_paper`,
+//! `andante_costs` and `andante_recorded` each ask for many.
+//!
+//! `andante lab` starts this program, and `andante` knows nothing of it but its name. A virtual machine is
+//! given both.
 
-mod against;
-mod assets;
-mod brief;
-mod cases;
-mod choice;
-mod clock;
-mod costs;
-mod error;
-mod figures;
-pub mod frames;
-mod guest;
-mod host;
-mod job;
-pub mod judge;
-mod measures;
-mod mpv;
-pub mod paper;
-pub mod perturb;
-mod pool;
-mod programs;
-pub mod progress;
-pub mod recorded;
-pub mod report;
-pub mod result;
-mod run;
-pub mod runner;
-pub mod scenario;
-mod simulator;
-mod stop;
-pub mod sweep;
-pub mod table;
-pub mod trace;
-mod unclocked;
-mod virtual_machine;
-pub mod why;
+mod commands;
+mod exit;
+mod frames;
 
-pub use against::agreement;
-pub use brief::brief;
-pub use costs::{CostsOptions, costs_guest_main, measure_costs};
-pub use error::LabError;
-pub use guest::guest_main;
-pub use job::{On, RunOptions};
-pub use programs::program_main;
-pub use run::{known_scenarios, run, verdict};
-pub use unclocked::summary as parallel_summary;
+use std::process::ExitCode;
+
+use andante_terminal::output;
+use clap::{CommandFactory, Parser};
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    match commands::Lab::parse().run() {
+        Ok(status) => status.into(),
+        Err(error) => {
+            output::error(&error);
+            exit::status_of(&error).into()
+        }
+    }
+}
+
+/// The command line, for those who check what pages show of it.
+pub fn command() -> clap::Command {
+    commands::Lab::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::command().debug_assert();
+    }
+}

@@ -1,5 +1,5 @@
 //! The synthetic programs of scenarios. Each does what the laboratory's real process of the same
-//! name does on a kernel (`crates/lab/src/programs/`), system calls taking no time.
+//! name does on a kernel (`crates/programs/src/`), system calls taking no time.
 
 mod answerer;
 mod audio;

@@ -1,6 +1,6 @@
 //! Finding a kernel that can run a sched_ext scheduler.
 //!
-//! Distributions rotate their kernels and some builds are broken (see [`crate::btf`]), so no
+//! Distributions rotate their kernels and some builds are broken (see [`andante_btf`]), so no
 //! version is pinned: the kernels that apt offers are probed, newest first, and the first usable
 //! one is taken. The BTF of every probed kernel stays in the cache, so that a kernel is downloaded
 //! for a look at most once, and a usable kernel is found again without any network.
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::apt::{Apt, AptError, Purpose, Release, unpack_folder};
-use crate::btf::{self, BtfError, BtfVerdict, ESSENTIAL_KFUNCS};
 use crate::cache::{Cache, CacheError, staging};
 use crate::vmlinux;
+use andante_btf::{self as btf, BtfError, BtfVerdict, ESSENTIAL_KFUNCS};
 use candidates::{Candidate, candidates, suites};
 
 const PURPOSE: Purpose = Purpose {

@@ -11,7 +11,7 @@
 //! A run takes four steps, each a call:
 //!
 //! 1. [`find_kernel`] finds a kernel whose sched_ext works. Many do not, because their type
-//!    information is broken; [`btf`] explains and finds out. Kernels come through the machine's
+//!    information is broken; [`andante_btf`] explains and finds out. Kernels come through the machine's
 //!    own apt, on a private state that leaves the system alone.
 //! 2. [`find_qemu`] finds an emulator that shares virtual time fairly among so many CPUs, or
 //!    fetches one the same way.
@@ -73,7 +73,6 @@
 
 mod apt;
 mod boot;
-pub mod btf;
 mod cache;
 mod decompress;
 mod elf;

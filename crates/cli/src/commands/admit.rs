@@ -7,12 +7,11 @@ use std::path::PathBuf;
 
 use andante_admission::file::{self, Request};
 use andante_admission::{Answer, Contract, Machine, Policy, Promise, System};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
-
-use crate::exit::{Refusal, Status};
-use crate::output;
 
 pub(super) mod render;
 

@@ -7,13 +7,13 @@ use andante_sched::class::{ClassInfo, ClassPath, NewClass, Tree};
 use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
 use andante_sched::{BadPolicy, LeafPolicy};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output::{self, BOLD, DIM, paint, percent, seconds};
 use anyhow::Result;
 use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::exit::{Refusal, Status};
-use crate::output::{self, BOLD, DIM, paint, percent, seconds};
 use crate::tree;
 
 /// List, create, remove, weigh, order and fill classes.

@@ -1,11 +1,11 @@
 //! `andante completions`: completion scripts for shells.
 
+use andante_terminal::exit::Status;
+use andante_terminal::pages::{self, Shell};
 use anyhow::Result;
 use clap::{Args, CommandFactory};
-use clap_complete::Shell;
 
-use crate::exit::Status;
-use crate::{Cli, output};
+use crate::Cli;
 
 /// Print a completion script for a shell.
 #[derive(Args)]
@@ -21,9 +21,7 @@ pub struct Completions {
 impl Completions {
     /// Prints the script.
     pub fn run(self) -> Result<Status> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "andante", &mut script);
-        output::print(&String::from_utf8(script)?)?;
+        pages::print_completions(Cli::command(), self.shell)?;
         Ok(Status::Ok)
     }
 }

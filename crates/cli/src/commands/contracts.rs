@@ -7,16 +7,14 @@ mod table;
 
 use andante_admission::{Duration, Tolerance};
 use andante_daemon::{Client, Reply, Request, Terms, socket_path};
+use andante_terminal::exit::{Refusal, Status};
 use anyhow::Result;
 use clap::Args;
 
-use crate::exit::{Refusal, Status};
-
 pub use render::{refused, reserved, warnings};
-pub use table::{LearntRow, Line, Row, between, learnt_between, lines, plain, table};
-
 #[cfg(test)]
 pub use table::tests;
+pub use table::{LearntRow, Line, Row, between, learnt_between, lines, plain, table};
 
 /// What a contract may be asked to promise, beside its budget and period.
 #[derive(Args, Clone, Debug)]

@@ -2,11 +2,10 @@
 
 use andante_sched::doctor::{Check, Need, Obstacle, Report, examine};
 use andante_sched::told;
+use andante_terminal::exit::Status;
+use andante_terminal::output::{self, BAD, BOLD, DIM, GOOD, MEND, paint};
 use anyhow::Result;
 use clap::Args;
-
-use crate::exit::Status;
-use crate::output::{self, BAD, BOLD, DIM, GOOD, MEND, paint};
 
 /// Say whether this machine can run Andante, and what to mend if not.
 #[derive(Args)]

@@ -9,6 +9,8 @@ use std::process::{Child, ExitStatus};
 
 use andante_daemon::Terms;
 use andante_sched::class::{ClassPath, NewClass, Tree};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use nix::sys::signal::{self, Signal};
@@ -21,8 +23,6 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use self::invoker::Invoker;
 use self::start::Started;
 use super::contracts::{Extras, Rate};
-use crate::exit::{Refusal, Status};
-use crate::output;
 
 /// Start a program in a class, or under a contract, or both.
 ///

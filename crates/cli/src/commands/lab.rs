@@ -1,469 +1,101 @@
-//! `andante lab`: the laboratory's command line; the work is done by the crate of that name.
-
-mod sweep;
+//! `andante lab` and `andante paper`: they start `andante-lab`, a program of its own, so that the service links
+//! no simulator, no virtual machine and no report.
 
 use std::env;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use andante_lab::perturb::{self, PerturbOptions};
-use andante_lab::progress::{Many, Progress};
-use andante_lab::result::RunResult;
-use andante_lab::scenario::Scenario;
-use andante_lab::sweep::{DrawId, Family, known_families, write_draw};
-use andante_lab::{CostsOptions, On, RunOptions, known_scenarios, table};
-use andante_lab::{frames, progress};
+use andante_terminal::exit::{Refusal, Status};
 use anyhow::{Context, Result};
-use clap::{Args, Subcommand, ValueEnum};
-use ratatui::crossterm::terminal;
-use serde::Serialize;
+use clap::Args;
 
-use crate::exit::Status;
-use crate::output::{self, DIM, paint};
+/// The laboratory's program.
+const NAME: &str = "andante-lab";
 
-/// Width of the results where there is no terminal [columns].
-const WIDTH: u16 = 100;
-
-/// Prove what a scheduler does: run a scenario under several, on a real kernel in virtual time.
-///
-/// The virtual machine finds a usable kernel through this machine's own apt configuration; nothing
-/// is installed, and root is not needed. The same scenario gives the same figures on every run. The
-/// newest kernel that will do is taken; ANDANTE_KERNEL=6.18 asks for another version, and ANDANTE_KERNEL_DIR
-/// names a folder with the packages of one.
+/// Prove what a scheduler does, on a real kernel in virtual time: starts the laboratory, `andante-lab`.
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  andante lab list
-  andante lab run film-make
-  andante lab sweep desktop --draws 200")]
+#[command(disable_help_flag = true)]
 pub struct Lab {
-    #[command(subcommand)]
-    action: Action,
+    /// See `andante lab --help`.
+    #[arg(
+        value_name = "ARGUMENTS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
 }
 
-#[derive(Subcommand)]
-enum Action {
-    Run(Run),
-    Sweep(sweep::Sweep),
-    List(List),
-    RecordFrames(RecordFrames),
-    Figures(super::figures::Figures),
-    Costs(Costs),
-    /// Measure costs inside the virtual machine (started by the laboratory).
-    #[command(hide = true)]
-    CostsGuest(Order),
-    /// Be a synthetic program of a scenario (started by the laboratory).
-    #[command(hide = true)]
-    Program,
-    /// Carry out a run inside the virtual machine (started by the laboratory).
-    #[command(hide = true)]
-    Guest(Order),
-}
-
-/// Run scenarios under every scheduler named, and judge the results.
-///
-/// Everything a run leaves lies in DIR/SCENARIO: result.json, report.html (opens offline), and a
-/// trace for Perfetto.
+/// Run the experiments of papers again: starts the laboratory, `andante-lab paper`.
 #[derive(Args)]
-#[command(after_long_help = "\
-Examples:
-  andante lab run film-make
-  andante lab run film-loops --scheduler andante,eevdf,/usr/bin/scx_bpfland
-  andante lab run shares --set 'duration_s = 60' --json
-  andante lab run qlinux-2-suspend --on sim --against out --out out/sim
-  andante lab run desktop --draw 1/17 --on sim
-  andante lab run desktop --perturb 200 --on sim
-  andante lab run audio --perturb 5 --scheduler andante
-  andante lab run audio --perturbation 1/3 --scheduler andante --case frames-64
-  andante lab run race-contracts --parallel --scheduler andante --set 'duration_s = 600'
-  sudo andante lab run my-own.toml --on host")]
-struct Run {
-    /// Scenarios that come with Andante (see `andante lab list`), or paths of TOML files.
-    #[arg(value_name = "SCENARIO", required = true)]
-    scenarios: Vec<String>,
-    /// The SCENARIOs are families (see `andante lab sweep`): run this draw of each.
-    #[arg(long, value_name = "SEED/NUMBER", conflicts_with = "case")]
-    draw: Option<DrawId>,
-    /// Run it so often, each time perturbed: with programs that start up to a beat later, in another order,
-    /// and files that lie elsewhere in the virtual machine's image. Its expectations are judged over all
-    /// of them; DIR/SCENARIO/perturbed.json has the distributions.
-    #[arg(long, value_name = "N", conflicts_with_all = ["against", "perturbation"],
-        value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    perturb: Option<u64>,
-    /// Of the perturbations; others are others.
-    #[arg(long, value_name = "S", default_value_t = 1, requires = "perturb")]
-    seed: u64,
-    /// Run it perturbed, once: number K, from 0, of seed S.
-    #[arg(long, value_name = "S/K")]
-    perturbation: Option<DrawId>,
-    /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
-    /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
-    /// a policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
-    /// andante,fair]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    scheduler: Option<Vec<String>>,
-    /// Where to run it: in a virtual machine, in the simulator, or on this machine as root.
-    #[arg(long, value_enum, default_value_t = Place::Vm)]
-    on: Place,
-    /// In a virtual machine whose CPUs are threads of this one, in this machine's time. They really run at
-    /// once, so that races happen which virtual time, where one CPU runs at a time, hardly ever shows. No time
-    /// says anything then: only what needs no clock is judged (the scheduler stays in charge, the kernel does
-    /// not complain, every program runs and ends, nothing is left behind), and expectations that depend on time
-    /// are not, which is said. Needs QEMU 8.1 or newer, which is fetched if it is not installed.
-    #[arg(long, conflicts_with_all = ["on", "perturb", "against"])]
-    parallel: bool,
-    /// Only the cases of these names.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    case: Vec<String>,
-    /// A line of TOML laid over the scenario; may be given several times.
-    #[arg(long, value_name = "KEY = VALUE")]
-    set: Vec<String>,
-    /// Virtual machines at once; each keeps one CPU busy. [default: as many as this machine has CPUs, up
-    /// to 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
-    machines: Option<u64>,
-    /// Boot every virtual machine. Else one of one CPU that is up, with the scheduler in charge, is saved in
-    /// the cache (up to 8 GiB of them), and what is run there next goes on from it. The figures are the same.
-    #[arg(long)]
-    boot: bool,
-    /// Compare shares and frame rates with the results of the same scenarios in this folder, e.g.
-    /// those of a real kernel.
-    #[arg(long, value_name = "DIR")]
-    against: Option<PathBuf>,
-    /// Print one line for each thing that the scenario expects: its bound, and what came out under each
-    /// scheduler.
-    #[arg(long, conflicts_with_all = ["json", "perturb"])]
-    brief: bool,
-    /// Print the results as JSON instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Folder for what the run leaves.
-    #[arg(long, value_name = "DIR", default_value = "out")]
-    out: PathBuf,
-}
-
-/// List the scenarios that come with Andante, or its families.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  andante lab list --families
-  andante lab list --json | jq '.[].name'")]
-struct List {
-    /// The families for `andante lab sweep`.
-    #[arg(long)]
-    families: bool,
-    /// Print the data as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Record what each frame of a film costs to decode, for the key work_trace of scenarios.
-///
-/// ffmpeg decodes the film several times on one thread; of each frame the least CPU time is taken,
-/// since what else this machine does can only add to it. Without FILM it encodes one of 64 s: eight
-/// scenes, calm and hectic in turn.
-#[derive(Args)]
-#[command(after_long_help = "\
-Example:
-  andante lab record-frames film.mkv --out film.csv
-and in a scenario, beside the file:
-  [programs.film]
-  kind = \"player\"
-  fps = 25
-  work_trace = \"film.csv\"")]
-struct RecordFrames {
-    /// The film: any that ffmpeg can decode.
-    #[arg(value_name = "FILM")]
-    film: Option<PathBuf>,
-    /// How often it is decoded.
-    #[arg(long, value_name = "N", default_value_t = 5,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(frames::MAX_DECODINGS)))]
-    decodings: u32,
-    /// The file to write. [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-/// Measure what the scheduler's callbacks and the kernel's ways cost, for the simulator.
-///
-/// In the virtual machine an instruction takes a nanosecond, so that costs are exact. The file is a part of
-/// the simulator: measure anew when the scheduler, the kernel or the emulator has changed, and build again.
-#[derive(Args)]
-#[command(hide = true)]
-#[command(after_help = "Example:\n  andante lab costs --out crates/sim/costs.toml")]
-struct Costs {
-    /// The file to write.
-    #[arg(long, value_name = "FILE", default_value = "crates/sim/costs.toml")]
-    out: PathBuf,
-    /// Folder for the consoles of the machines, and for what each of them found.
-    #[arg(long, value_name = "DIR", default_value = "out/costs")]
-    logs: PathBuf,
-    /// Make these measurements anew, and take the others from an earlier run's folder.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    only: Vec<String>,
-}
-
-/// What the laboratory asks of itself in another process.
-#[derive(Args)]
-struct Order {
-    /// The order as JSON.
-    order: String,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Place {
-    /// A real kernel in a virtual machine, in virtual time.
-    Vm,
-    /// The simulator: no kernel, synthetic programs only, in no time.
-    Sim,
-    /// This machine.
-    Host,
-}
-
-/// One scenario as `lab list --json` prints it.
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    title: String,
-    file: PathBuf,
-    cases: Vec<String>,
+#[command(disable_help_flag = true)]
+pub struct Paper {
+    /// See `andante paper --help`.
+    #[arg(
+        value_name = "ARGUMENTS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
 }
 
 impl Lab {
-    /// Does it.
+    /// Becomes the laboratory.
     pub fn run(self) -> Result<Status> {
-        match self.action {
-            Action::Run(run) => run.run(),
-            Action::Sweep(sweep) => sweep.run(),
-            Action::List(list) => list.run(),
-            Action::RecordFrames(record) => record.run(),
-            Action::Figures(figures) => figures.run(),
-            Action::Costs(costs) => costs.run(),
-            Action::CostsGuest(order) => Ok(ended(andante_lab::costs_guest_main(&order.order))),
-            Action::Program => Ok(ended(andante_lab::program_main())),
-            Action::Guest(order) => Ok(ended(andante_lab::guest_main(&order.order))),
-        }
+        become_laboratory(self.arguments)
     }
 }
 
-impl Run {
-    fn run(self) -> Result<Status> {
-        if let Some(count) = self.perturb {
-            return self.run_perturbed(count);
-        }
-        let mut verdicts = Vec::new();
-        let mut results = Vec::new();
-        for scenario in &self.scenarios {
-            let options = self.options(scenario)?;
-            let runs = andante_lab::run(&options, progress::on_stderr().as_mut())?;
-            if !self.json {
-                self.show(&options, &runs)?;
-            }
-            verdicts.push(andante_lab::verdict(&runs));
-            results.extend(runs);
-        }
-        self.finish(&results, verdicts)
-    }
-
-    /// All of it perturbed.
-    fn run_perturbed(&self, count: u64) -> Result<Status> {
-        let mut verdicts = Vec::new();
-        let mut results = Vec::new();
-        for scenario in &self.scenarios {
-            let options = PerturbOptions {
-                run: self.options(scenario)?,
-                seed: self.seed,
-                count,
-            };
-            let mut progress: Box<dyn Progress> = match self.on {
-                Place::Sim => Box::new(Many::on_stderr()),
-                Place::Vm | Place::Host => progress::on_stderr(),
-            };
-            let result = perturb::run(&options, progress.as_mut())?;
-            if !self.json {
-                let text = perturb::text(&result, usize::from(width()), true);
-                let folder = self.out.join(&result.scenario);
-                let folder = paint(DIM, format!("results in {}", folder.display()));
-                output::print(&format!("{text}\n{folder}\n"))?;
-            }
-            verdicts.push(perturb::verdict(&result));
-            results.push(result);
-        }
-        self.finish(&results, verdicts)
-    }
-
-    /// Prints the results where JSON is asked for. A scenario that failed has not kept the others from
-    /// running; the first failure is told now.
-    fn finish(
-        &self,
-        results: &[impl Serialize],
-        verdicts: Vec<Result<(), andante_lab::LabError>>,
-    ) -> Result<Status> {
-        if self.json {
-            output::print_json(&results)?;
-        }
-        verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(Status::Ok)
-    }
-
-    fn options(&self, scenario: &str) -> Result<RunOptions> {
-        let (scenario, set) = self.scenario(scenario)?;
-        Ok(RunOptions {
-            scenario,
-            cases: self.case.clone(),
-            set,
-            schedulers: self.schedulers(),
-            perturbation: self.perturbation,
-            on: match self.on {
-                _ if self.parallel => On::Parallel,
-                Place::Vm => On::Vm,
-                Place::Sim => On::Sim,
-                Place::Host => On::Host,
-            },
-            against: self.against.clone(),
-            out: self.out.clone(),
-            andante: env::current_exe().context("could not find this program's own file")?,
-            machines: self.machines(),
-            boot: self.boot,
-        })
-    }
-
-    /// Machines at once. One whose CPUs are threads takes all there are.
-    fn machines(&self) -> Option<usize> {
-        let usual = self.parallel.then_some(1);
-        self.machines.map(|n| n as usize).or(usual)
-    }
-
-    /// The scenario to run and what is laid over it: of a family a draw, written as a scenario with
-    /// everything laid over it already.
-    fn scenario(&self, name: &str) -> Result<(String, Vec<String>)> {
-        let Some(draw) = self.draw else {
-            return Ok((name.to_owned(), self.set.clone()));
-        };
-        let file = write_draw(name, &self.set, draw, &self.out)?;
-        Ok((file.display().to_string(), Vec::new()))
-    }
-
-    fn schedulers(&self) -> Vec<String> {
-        let usual: &[&str] = match self.on {
-            Place::Sim => &["andante", "fair"],
-            Place::Vm | Place::Host => &["andante", "eevdf"],
-        };
-        let usual = || usual.iter().map(|name| (*name).to_owned()).collect();
-        self.scheduler.clone().unwrap_or_else(usual)
-    }
-
-    /// Prints one scenario's results.
-    fn show(&self, options: &RunOptions, runs: &[RunResult]) -> Result<()> {
-        let table = match self.brief {
-            true => andante_lab::brief(options, runs, usize::from(width()))?,
-            false => table::render(runs, usize::from(width()), true),
-        };
-        let key = runs.first().map_or("", |run| &run.scenario);
-        let folder = self.out.join(key);
-        let folder = format!("results in {}", folder.display());
-        let judged = match self.parallel {
-            true => andante_lab::parallel_summary(runs),
-            false => String::new(),
-        };
-        let agreement = match (&self.against, andante_lab::agreement(runs)) {
-            (Some(other), (compared, hold)) => {
-                format!(
-                    "{hold} of {compared} figures agree with {}\n",
-                    other.display()
-                )
-            }
-            (None, _) => String::new(),
-        };
-        let folder = paint(DIM, folder);
-        output::print(&format!("{table}\n{judged}{agreement}{folder}\n"))
+impl Paper {
+    /// Becomes the laboratory.
+    pub fn run(self) -> Result<Status> {
+        become_laboratory([vec!["paper".into()], self.arguments].concat())
     }
 }
 
-/// Of the terminal, if there is one [columns].
-fn width() -> u16 {
-    terminal::size().map_or(WIDTH, |(columns, _)| columns)
+fn become_laboratory(arguments: Vec<OsString>) -> Result<Status> {
+    let this = env::current_exe().context("could not find this program's own file")?;
+    let file = find(&this, env::var_os("PATH").as_deref()).ok_or_else(|| {
+        Refusal::new(
+            Status::NoLaboratory,
+            "the laboratory (`andante-lab`) is not installed: install the package andante-lab, or run `make` in \
+             the source tree",
+        )
+    })?;
+    let error = Command::new(&file).args(arguments).exec();
+    Err(error).with_context(|| format!("could not start {}", file.display()))
 }
 
-impl Costs {
-    fn run(self) -> Result<Status> {
-        let options = CostsOptions {
-            andante: env::current_exe().context("could not find this program's own file")?,
-            out: self.out,
-            logs: self.logs,
-            only: self.only,
-        };
-        andante_lab::measure_costs(&options, progress::on_stderr().as_mut())?;
-        output::print(&format!("costs in {}\n", options.out.display()))?;
-        Ok(Status::Ok)
+/// The laboratory beside this program, where it lies when installed, or on the path.
+fn find(this: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
+    let folder = this.parent()?;
+    let of_path: Vec<PathBuf> = path.map(env::split_paths).into_iter().flatten().collect();
+    [folder.to_owned(), folder.join("../libexec/andante")]
+        .into_iter()
+        .chain(of_path)
+        .map(|folder| folder.join(NAME))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_laboratory_is_found_beside_then_installed_then_on_the_path() {
+        let prefix = tempfile::tempdir().unwrap();
+        let this = prefix.path().join("bin/andante");
+        std::fs::create_dir_all(prefix.path().join("bin")).unwrap();
+        let elsewhere = prefix.path().join("elsewhere");
+        let found = || find(&this, Some(elsewhere.as_os_str()));
+        assert_eq!(found(), None);
+        assert_eq!(find(&this, None), None);
+        for folder in ["elsewhere", "bin/../libexec/andante", "bin"] {
+            let folder = prefix.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(NAME), "").unwrap();
+            assert_eq!(found(), Some(folder.join(NAME)));
+        }
     }
-}
-
-impl RecordFrames {
-    fn run(self) -> Result<Status> {
-        let mut progress = progress::on_stderr();
-        let say = &mut |what: String| progress.preparing(&what);
-        let text = frames::record(self.film.as_deref(), self.decodings, say)?;
-        match &self.out {
-            Some(file) => std::fs::write(file, text)
-                .with_context(|| format!("cannot write {}", file.display()))?,
-            None => output::print(&text)?,
-        }
-        Ok(Status::Ok)
-    }
-}
-
-impl List {
-    fn run(self) -> Result<Status> {
-        let mut listed = Vec::new();
-        let (families, scenarios) = match self.families {
-            true => (known_families(), Vec::new()),
-            false => (Vec::new(), known_scenarios()),
-        };
-        for (name, file) in families {
-            let title = Family::load(&file.display().to_string(), &[])?.title;
-            listed.push(Listed {
-                name,
-                title,
-                file,
-                cases: Vec::new(),
-            });
-        }
-        for (name, file) in scenarios {
-            let scenario = Scenario::load(&file, &[]).map_err(andante_lab::LabError::from)?;
-            let cases = scenario
-                .cases
-                .into_iter()
-                .filter_map(|case| case.name)
-                .collect();
-            listed.push(Listed {
-                name,
-                title: scenario.title,
-                file,
-                cases,
-            });
-        }
-        if self.json {
-            output::print_json(&listed)?;
-            return Ok(Status::Ok);
-        }
-        let width = listed
-            .iter()
-            .map(|one| one.name.chars().count())
-            .max()
-            .unwrap_or(0);
-        for one in &listed {
-            let cases = match one.cases.len() {
-                0 => String::new(),
-                _ => paint(DIM, format!("  ({})", one.cases.join(", "))),
-            };
-            output::print(&format!("{:width$}  {}{cases}\n", one.name, one.title))?;
-        }
-        Ok(Status::Ok)
-    }
-}
-
-/// The status of a main function that returns a number.
-fn ended(code: i32) -> Status {
-    Status::Program(u8::try_from(code).unwrap_or(u8::MAX))
 }

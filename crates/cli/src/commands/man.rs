@@ -1,13 +1,13 @@
 //! `andante man`: manual pages, generated from the same texts as `--help`.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use andante_terminal::exit::Status;
+use andante_terminal::pages;
+use anyhow::Result;
 use clap::{Args, CommandFactory};
 
-use crate::exit::Status;
-use crate::{Cli, output};
+use crate::Cli;
 
 /// Print the manual page, or write one page per subcommand.
 #[derive(Args)]
@@ -21,17 +21,15 @@ pub struct Man {
     dir: Option<PathBuf>,
 }
 
+/// Their pages are `andante-lab`'s.
+const LABORATORY: [&str; 2] = ["lab", "paper"];
+
 impl Man {
     /// Prints or writes the pages.
     pub fn run(self) -> Result<Status> {
-        if let Some(directory) = self.dir {
-            fs::create_dir_all(&directory)
-                .and_then(|()| clap_mangen::generate_to(Cli::command(), &directory))
-                .with_context(|| format!("could not write pages to {}", directory.display()))?;
-        } else {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            output::print(&String::from_utf8(page)?)?;
+        match self.dir {
+            Some(folder) => pages::write_manual(Cli::command(), &LABORATORY, &folder)?,
+            None => pages::print_manual(Cli::command())?,
         }
         Ok(Status::Ok)
     }

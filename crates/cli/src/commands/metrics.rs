@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use andante_daemon::{List, Listed, StatusSeen};
+use andante_terminal::exit::Status;
 use anyhow::{Context, Result};
 use clap::Args;
 use prometheus_client::encoding::text::encode;
@@ -16,7 +17,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::{contracts, status};
-use crate::exit::Status;
 use crate::{live, output};
 
 /// Print figures for a monitoring system, as OpenMetrics (Prometheus reads it).

@@ -3,13 +3,13 @@
 
 use andante_daemon::{Ask, Holder, List, Listed, Reply, Request};
 use andante_sched::text::shown;
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output::{self, percent};
 use anyhow::Result;
 use clap::Args;
 
 use super::contracts::{self, Extras, Rate};
-use crate::exit::{Refusal, Status};
 use crate::live;
-use crate::output::{self, percent};
 
 /// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
 ///

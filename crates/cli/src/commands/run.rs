@@ -9,6 +9,8 @@ use std::time::Duration;
 use andante_daemon::{Choices, Daemon, LinuxHost, Settings, Socket, choices, socket_path};
 use andante_sched::doctor::{self, Loaded};
 use andante_sched::{Domains, EventRules, Historical, Policy, Scheduler, told};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output::{self, BOLD, GOOD, paint};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -17,8 +19,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::loading::Loading;
-use crate::exit::{Refusal, Status};
-use crate::output::{self, BOLD, GOOD, paint};
 
 /// How often to look whether a signal came or the kernel ejected the scheduler.
 const LOOK: Duration = Duration::from_millis(100);

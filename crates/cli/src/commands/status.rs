@@ -8,17 +8,16 @@ use andante_daemon::{CyclesSeen, DoorSeen, SessionSeen, StatusSeen};
 use andante_sched::doctor::Loaded;
 use andante_sched::text::shown;
 use andante_sched::{LearntRoom, Program, Sharing, Snapshot};
+use andante_terminal::exit::{self, Refusal};
+use andante_terminal::output::{self, BAD, BAR, BOLD, DIM, MEND, paint, percent};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use super::contracts;
-use crate::exit::{self, Refusal};
-use crate::live;
-use crate::output::{self, BAD, BAR, BOLD, DIM, MEND, paint, percent};
 use crate::shares::{self, Row};
-use crate::tree;
+use crate::{live, tree};
 
 /// Width of the bars [columns].
 const BAR_WIDTH: usize = 20;

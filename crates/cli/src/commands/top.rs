@@ -7,14 +7,15 @@ mod draw;
 mod source;
 mod state;
 
-use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use andante_terminal::exit::Status;
+use andante_terminal::output;
 use anyhow::{Context, Result};
 use clap::Args;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -26,8 +27,6 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use self::source::{Live, Recorder, Replay, Source};
 use self::state::{Action, State};
 use super::status::{in_charge, interval};
-use crate::exit::Status;
-use crate::output;
 
 /// Watch the class tree live.
 ///

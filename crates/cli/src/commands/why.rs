@@ -5,13 +5,12 @@ mod program;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use andante_lab::result::{RunResult, SCHEMA, VERSION};
-use andante_lab::why::{Question, explain};
+use andante_result::why::{Question, explain};
+use andante_result::{RunResult, SCHEMA, VERSION};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-
-use crate::exit::{Refusal, Status};
-use crate::output;
 
 /// Say why a frame was late: who ran instead, for how long, and by which rule each was chosen; or, of a
 /// program that runs, what Andante has learnt of it.

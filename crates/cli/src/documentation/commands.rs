@@ -20,7 +20,7 @@ pub fn complaints(page: &Page) -> Vec<String> {
         let words = words(&code.text);
         let words = words.strip_prefix(&["sudo".to_owned()]).unwrap_or(&words);
         let outcome = match words.first().map(String::as_str) {
-            Some("andante") if words.len() > 1 => andante(words, &code),
+            Some("andante" | "andante-lab") if words.len() > 1 => andante(words, &code),
             Some("make") if words.len() > 1 => make(&words[1..]),
             Some("cargo") => cargo(&words[1..]),
             Some(option) if !code.in_block && option.starts_with("--") => known_option(option),
@@ -81,7 +81,8 @@ fn andante(words: &[String], code: &Code) -> Result<(), String> {
         placeholder.map_or(word.clone(), |(_, example)| (*example).to_owned())
     };
     let words: Vec<String> = words.iter().map(example).collect();
-    match Cli::command().try_get_matches_from(&words) {
+    let (parser, words) = parser_of(&words);
+    match parser.try_get_matches_from(&words) {
         Ok(matches) => named(&matches),
         Err(error) => {
             let ends_in_option = words.last().is_some_and(|w| w.starts_with("--"));
@@ -101,17 +102,33 @@ fn andante(words: &[String], code: &Code) -> Result<(), String> {
     }
 }
 
+/// Who parses a line, and what: `andante lab` and `andante paper` are the laboratory's.
+fn parser_of(words: &[String]) -> (clap::Command, Vec<String>) {
+    let lab = || "andante-lab".to_owned();
+    match (words[0].as_str(), words[1].as_str()) {
+        ("andante", "lab") => {
+            let words = [&[lab()], &words[2..]].concat();
+            (andante_lab::command(), words)
+        }
+        ("andante", "paper") => {
+            let words = [&[lab()], &words[1..]].concat();
+            (andante_lab::command(), words)
+        }
+        ("andante", _) => (Cli::command(), words.to_vec()),
+        _ => (andante_lab::command(), words.to_vec()),
+    }
+}
+
 /// Scenarios, families and papers that are named must be there.
 fn named(matches: &ArgMatches) -> Result<(), String> {
     let (folder, ending, id, matches) = match matches.subcommand() {
-        Some(("lab", lab)) => match lab.subcommand() {
-            Some(("run", run)) if run.contains_id("draw") => {
-                ("scenarios/families", ".toml", "scenarios", run)
-            }
-            Some(("run", run)) => ("scenarios", ".toml", "scenarios", run),
-            Some(("sweep", sweep)) => ("scenarios/families", ".toml", "families", sweep),
-            _ => return Ok(()),
-        },
+        Some(("run", run)) if run.try_contains_id("draw").is_ok_and(|draws| draws) => {
+            ("scenarios/families", ".toml", "scenarios", run)
+        }
+        Some(("run", run)) if run.try_contains_id("scenarios").is_ok() => {
+            ("scenarios", ".toml", "scenarios", run)
+        }
+        Some(("sweep", sweep)) => ("scenarios/families", ".toml", "families", sweep),
         Some(("paper", paper)) if paper.subcommand().is_none() => ("papers", "", "papers", paper),
         _ => return Ok(()),
     };
@@ -208,7 +225,9 @@ fn known_option(option: &str) -> Result<(), String> {
         .split('=')
         .next()
         .unwrap_or("");
-    let known = matches!(name, "help" | "version") || has(&Cli::command(), name);
+    let known = matches!(name, "help" | "version")
+        || has(&Cli::command(), name)
+        || has(&andante_lab::command(), name);
     if known || OTHERS_OPTIONS.contains(&option) {
         Ok(())
     } else {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use andante_vm::btf::{self, BtfVerdict};
+use andante_btf::{self as btf, BtfVerdict};
 
 use crate::class::{ClassError, cgroup_root};
 use crate::historical::Policy;

@@ -260,7 +260,7 @@ fn isolation(command_line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use andante_vm::btf::BtfVerdict;
+    use andante_btf::BtfVerdict;
 
     use super::super::Loaded;
     use super::*;

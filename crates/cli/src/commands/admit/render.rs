@@ -5,10 +5,10 @@ use andante_admission::{
     Contract, Duration, Failure, Holder, Obstacle, Offer, Piece, Placement, Promise, Refusal,
     WindowFailure,
 };
+use andante_terminal::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Answered, Report};
-use crate::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
 
 /// Reasons shown of a refusal, each with the CPUs it holds for; `--json` has all.
 const MAX_REASONS_SHOWN: usize = 4;

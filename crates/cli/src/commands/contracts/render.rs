@@ -4,9 +4,9 @@
 use andante_admission::Contract;
 use andante_daemon::{Limit, Refused, Reserved};
 use andante_sched::text::shown;
+use andante_terminal::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
 
 use super::super::admit::render::{offers, percent, place, terms, unpromised, why_not};
-use crate::output::{BAD, BOLD, DIM, GOOD, MEND, paint};
 
 /// A contract that was made, or would be.
 pub fn reserved(answer: &Reserved) -> String {

@@ -4,10 +4,9 @@
 use andante_admission::{Duration, Placement, Promise};
 use andante_daemon::{Kept, LearntSeen, List, Listed};
 use andante_sched::text::shown;
+use andante_terminal::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
-
-use crate::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
 
 const COLUMNS: usize = 8;
 const TITLES: [&str; COLUMNS] = [

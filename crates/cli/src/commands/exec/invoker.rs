@@ -10,10 +10,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use andante_terminal::exit::{Refusal, Status};
 use anyhow::Result;
 use nix::unistd::{Uid, User};
-
-use crate::exit::{Refusal, Status};
 
 /// Variables in which sudo, doas and pkexec say who has called.
 const SUDO_UID: &str = "SUDO_UID";

@@ -7,9 +7,8 @@
 use std::ffi::OsString;
 
 use andante_sched::class::{ClassError, ClassPath};
+use andante_terminal::output;
 use anyhow::{Error, Result};
-
-use crate::output;
 
 /// The command that starts this one in a scope with this weight, if that is what an error calls for: root's classes
 /// may not be changed, and there is a systemd of this user's.

@@ -21,12 +21,12 @@ use std::thread;
 
 use andante_daemon::{Ask, Holder, Reply, Request, Terms, name_after};
 use andante_sched::class::{ClassError, ClassPath, Tree};
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output;
 use anyhow::Result;
 
 use super::super::contracts;
 use super::invoker::Invoker;
-use crate::exit::{Refusal, Status};
-use crate::output;
 
 /// What became of a start.
 pub enum Started {

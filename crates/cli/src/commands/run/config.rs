@@ -9,8 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use andante_daemon::Choices;
-
-use crate::exit::{Refusal, Status};
+use andante_terminal::exit::{Refusal, Status};
 
 /// What is installed, from the folder with `bin`.
 const INSTALLED: &str = "share/andante/andante.toml";

@@ -6,10 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use andante_sched::{Urgent, Verifying, verifying};
+use andante_terminal::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sd_notify::NotifyState;
-
-use crate::output;
 
 /// Loading that is done by then needs no progress: people take it for an answer.
 const SILENT: Duration = Duration::from_secs(2);

@@ -1,5 +1,6 @@
 //! The picture: a headline, the tree with its figures, and a line of keys.
 
+use andante_terminal::output::{bar, percent};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Stylize};
@@ -8,7 +9,6 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::super::contracts;
 use super::state::{HISTORY, State};
-use crate::output::{bar, percent};
 use crate::shares::{self, Row};
 use crate::tree;
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use andante_daemon::{LearntSeen, List, StatusSeen};
 use andante_sched::Snapshot;
 use andante_sched::class::{ClassPath, Tree};
+use andante_terminal::exit::{Refusal, Status};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::super::contracts;
-use crate::exit::{Refusal, Status};
 use crate::live;
 
 /// What is seen at one look.

@@ -2,11 +2,11 @@
 
 use andante_sched::explained::{Explained, Under, time};
 use andante_sched::text::shown;
+use andante_terminal::exit::{Refusal, Status};
+use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
 use anyhow::Result;
 
-use crate::exit::{Refusal, Status};
 use crate::live;
-use crate::output::{self, BOLD, DIM, GOOD, paint};
 
 /// Tells it of a process, or of one thread.
 pub(super) fn run(pid: i32, json: bool) -> Result<Status> {

@@ -1,0 +1,7 @@
+//! What people see of a result: the terminal table, the HTML report and the trace, all from the same
+//! made-up runs.
+
+mod fixture;
+mod html;
+mod table;
+mod trace;

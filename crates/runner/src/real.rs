@@ -1,0 +1,368 @@
+//! Real programs: their command lines, and what must happen before they are measured.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use andante_job::LabError;
+use andante_programs::assets;
+use andante_scenario::choice::Choice;
+use andante_scenario::{Clip, Kind, Program, Screen, Workload};
+
+use super::prepared::Prepared;
+use super::process::{CommandLine, Process, last_line};
+use super::tuning::Scheduling;
+use super::{clock, stop};
+
+/// A warm-up playback that takes longer than this has hung [s].
+const WARM_UP_TIMEOUT_S: f64 = 120.0;
+const POLL: Duration = Duration::from_millis(20);
+/// The first port of film servers, above those of usual services.
+const FIRST_PORT: usize = 5004;
+/// Number of the first X display of a scenario; lower ones may be taken on a host.
+const FIRST_DISPLAY: usize = 90;
+
+/// mpv as a user would start it, but with the sound going nowhere and, without a display, the
+/// picture too: the output is paced by the clock just the same. An untimed one shows picture after
+/// picture as fast as it can, and begins anew at the end.
+pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) -> CommandLine {
+    let Kind::Mpv {
+        clip,
+        display,
+        untimed,
+        ..
+    } = &program.kind
+    else {
+        unreachable!("asked for a film only")
+    };
+    let mut argv = words(&["mpv", "--no-config"]);
+    argv.extend(match display {
+        None => words(&["--vo=null"]),
+        Some(_) => words(&["--vo=x11"]),
+    });
+    argv.extend(match untimed {
+        false => words(&["--ao=null", "--no-input-terminal"]),
+        // Only with the terminal does it take SIGTERM for a wish, and finish its log.
+        true => words(&[
+            "--untimed",
+            "--framedrop=no",
+            "--no-audio",
+            "--loop-file=inf",
+        ]),
+    });
+    argv.push("--term-osd=no".to_owned());
+    argv.extend_from_slice(extra);
+    argv.push(clip_path(prepared, clip));
+    let display = display.as_ref().map(|name| {
+        let number = display_number(prepared.workload, name);
+        ("DISPLAY", format!(":{number}"))
+    });
+    CommandLine {
+        argv,
+        environment: display.into_iter().collect(),
+    }
+}
+
+/// An X server without a screen to show anything on, for whoever may connect.
+pub(super) fn xvfb(workload: &Workload, name: &str, screen: Screen) -> CommandLine {
+    let mut argv = words(&["Xvfb"]);
+    argv.push(format!(":{}", display_number(workload, name)));
+    argv.extend(words(&["-screen", "0"]));
+    argv.push(format!("{}x{}x24", screen.width, screen.height));
+    // GLX would load graphics drivers, which nobody here draws with.
+    argv.extend(words(&[
+        "-ac",
+        "-noreset",
+        "-nolisten",
+        "tcp",
+        "-extension",
+        "GLX",
+    ]));
+    argv.into()
+}
+
+/// jackd with the driver whose card is only a clock. It does not ask for real-time priority, which
+/// would put it out of the hands of the scheduler under test; but an expert has it do so, since it makes
+/// its threads ordinary ones otherwise.
+fn jack(choice: &Choice, program: &Program, [rate_hz, frames]: [u32; 2]) -> CommandLine {
+    let mut argv = words(&["jackd", "-n", &program.name]);
+    match Scheduling::of(choice, program) {
+        Scheduling::Fifo(priority) => {
+            argv.extend([
+                "--realtime".to_owned(),
+                "-P".to_owned(),
+                priority.to_string(),
+            ]);
+        }
+        _ => argv.push("--no-realtime".to_owned()),
+    }
+    argv.extend(words(&["-d", "dummy", "-r", &rate_hz.to_string()]));
+    argv.extend(words(&["-p", &frames.to_string()]));
+    argv.into()
+}
+
+/// A client that comes with jackd and is busy for a part of each period.
+fn jack_client(server: &str, load_percent: u32) -> CommandLine {
+    let mut argv = words(&["jack_cpu", "-t", "100000", "-c"]);
+    argv.push(load_percent.to_string());
+    CommandLine {
+        argv,
+        environment: vec![
+            ("JACK_DEFAULT_SERVER", server.to_owned()),
+            ("JACK_NO_START_SERVER", "1".to_owned()),
+        ],
+    }
+}
+
+/// Periods, so far, in which jackd's clients or its driver were not done in time: it says so line by
+/// line, in its output.
+pub(super) fn count_xruns(output: &Path) -> u64 {
+    let text = fs::read(output).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let told = |line: &&str| {
+        line.starts_with("JackEngine::XRun:") || line.starts_with("JackTimedDriver::Process XRun")
+    };
+    text.lines().filter(told).count() as u64
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn clip_path(prepared: &Prepared<'_>, clip: &Clip) -> String {
+    let file = assets::clip_file(&prepared.setup.assets, clip);
+    file.display().to_string()
+}
+
+fn display_number(workload: &Workload, name: &str) -> usize {
+    let mut servers = workload
+        .programs
+        .iter()
+        .filter(|program| matches!(program.kind, Kind::Xvfb { .. }));
+    let place = servers.position(|program| program.name == name);
+    FIRST_DISPLAY + place.expect("checked when it was read")
+}
+
+impl Prepared<'_> {
+    /// Plays the beginning of every film once, so that no measured playback reads a file.
+    pub fn warm_up(&self) -> Result<(), LabError> {
+        let running = self.workload.programs.iter().filter(|p| p.count > 0);
+        for program in running {
+            let Kind::Mpv {
+                warm_up_s, display, ..
+            } = &program.kind
+            else {
+                continue;
+            };
+            if *warm_up_s == 0.0 {
+                continue;
+            }
+            let server = display.as_ref().map(|name| self.start_server(name));
+            let server = server.transpose()?;
+            let played = self.play(program, *warm_up_s);
+            if let Some(mut server) = server {
+                server.signal(nix::sys::signal::Signal::SIGTERM);
+                await_end(&mut server);
+            }
+            played?;
+        }
+        Ok(())
+    }
+
+    fn play(&self, program: &Program, warm_up_s: f64) -> Result<(), LabError> {
+        let fail = |reason| {
+            let name = program.name.clone();
+            Err(LabError::ProgramFailed { name, reason })
+        };
+        let folder = self.setup.folder.join(format!("{}.warm-up", program.name));
+        let mut once = vec![format!("--length={warm_up_s}")];
+        if !program.kind.ends_by_itself() {
+            once.push("--loop-file=no".to_owned());
+        }
+        let mut process = self.spawn(program, mpv(self, program, &once), &folder)?;
+        await_end(&mut process);
+        match &process.ended {
+            Some(ended) if ended.success => {}
+            Some(ended) => {
+                let words = last_line(&process.output).unwrap_or_default();
+                return fail(format!("the warm-up ended {}: {words}", ended.how));
+            }
+            None if stop::requested() => return Err(LabError::Interrupted),
+            None => return fail(format!("the warm-up took more than {WARM_UP_TIMEOUT_S} s")),
+        }
+        // Later readers of this folder look for what was measured.
+        let _ = fs::remove_dir_all(&folder);
+        Ok(())
+    }
+
+    /// Starts the X server `name` and waits until it takes clients.
+    fn start_server(&self, name: &str) -> Result<Process, LabError> {
+        let mut programs = self.workload.programs.iter();
+        let program = programs.find(|program| program.name == name);
+        let program = program.expect("checked when it was read");
+        let Kind::Xvfb { screen } = program.kind else {
+            unreachable!("checked when it was read")
+        };
+        let folder = self.setup.folder.join(format!("{name}.warm-up"));
+        let command = xvfb(self.workload, name, screen);
+        let mut process = self.spawn(program, command, &folder)?;
+        let socket = format!("/tmp/.X11-unix/X{}", display_number(self.workload, name));
+        let timeout_ns = clock::now_ns() + (WARM_UP_TIMEOUT_S * clock::NS_PER_S) as u64;
+        while !takes_clients(Path::new(&socket)) {
+            if process.reap() || clock::now_ns() > timeout_ns {
+                let words = last_line(&process.output).unwrap_or_default();
+                return Err(LabError::ProgramFailed {
+                    name: name.to_owned(),
+                    reason: format!("takes no clients: {words}"),
+                });
+            }
+            if stop::requested() {
+                return Err(LabError::Interrupted);
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(process)
+    }
+}
+
+fn takes_clients(socket: &Path) -> bool {
+    UnixStream::connect(socket).is_ok()
+}
+
+fn await_end(process: &mut Process) {
+    let timeout_ns = clock::now_ns() + (WARM_UP_TIMEOUT_S * clock::NS_PER_S) as u64;
+    while !process.reap() && clock::now_ns() < timeout_ns && !stop::requested() {
+        std::thread::sleep(POLL);
+    }
+}
+
+/// The port of the server's place among the film servers.
+fn port(workload: &Workload, server: &str) -> String {
+    let mut servers = workload
+        .programs
+        .iter()
+        .filter(|program| matches!(program.kind, Kind::FilmServer { .. }));
+    let place = servers.position(|program| program.name == server);
+    (FIRST_PORT + place.expect("checked when it was read")).to_string()
+}
+
+fn film_server(prepared: &Prepared<'_>, program: &Program, clip: &Clip) -> CommandLine {
+    let folder = assets::streamed_folder(&prepared.setup.assets);
+    let mut argv = vec![folder.join(assets::SERVER).display().to_string()];
+    argv.extend(words(&["--address"]));
+    argv.push(prepared.networks.address(program.network.as_deref()));
+    argv.extend(["--port".to_owned(), port(prepared.workload, &program.name)]);
+    argv.push(clip_path(prepared, clip));
+    argv.into()
+}
+
+/// The player, which says nothing to Andante unless the scenario has it do so.
+fn film_player(
+    prepared: &Prepared<'_>,
+    program: &Program,
+    [server, name]: [&str; 2],
+    by_udp: bool,
+    folder: &Path,
+) -> CommandLine {
+    let programs = assets::streamed_folder(&prepared.setup.assets);
+    let mut argv = vec![programs.join(assets::PLAYER).display().to_string()];
+    argv.extend(["--port".to_owned(), port(prepared.workload, server)]);
+    argv.extend([
+        "--log".to_owned(),
+        moments_file(folder).display().to_string(),
+    ]);
+    if by_udp {
+        argv.push("--udp".to_owned());
+    }
+    let promise = program.contract.as_ref().filter(|c| c.in_session);
+    if let Some(contract) = promise {
+        let ms = contract.promise.budget_ns as f64 / 1e6;
+        argv.extend(["--promise".to_owned(), ms.to_string()]);
+    }
+    match program.session {
+        true => argv.extend(["--name".to_owned(), name.to_owned()]),
+        false => argv.push("--plain".to_owned()),
+    }
+    let mut all = prepared.workload.programs.iter();
+    let server = all.find(|program| program.name == server);
+    let network = server.and_then(|server| server.network.as_deref());
+    argv.push(prepared.networks.address(network));
+    CommandLine {
+        argv,
+        environment: vec![("LD_LIBRARY_PATH", programs.display().to_string())],
+    }
+}
+
+/// Where a film player that works in the folder notes when its pictures were shown.
+pub(super) fn moments_file(folder: &Path) -> PathBuf {
+    folder.join("moments")
+}
+
+/// Where an mpv that works in the folder leaves its frame log.
+pub(super) fn stats_file(folder: &Path) -> PathBuf {
+    folder.join("stats")
+}
+
+/// The command line of an instance of a real program that works in the folder; none of a synthetic one.
+pub(super) fn command(
+    prepared: &Prepared<'_>,
+    program: &Program,
+    name: &str,
+    folder: &Path,
+) -> Option<CommandLine> {
+    Some(match &program.kind {
+        Kind::Mpv { .. } => {
+            let stats = format!("--dump-stats={}", stats_file(folder).display());
+            mpv(prepared, program, &[stats])
+        }
+        Kind::Xvfb { screen } => xvfb(prepared.workload, &program.name, *screen),
+        Kind::Jack { frames, rate_hz } => jack(prepared.choice, program, [*rate_hz, *frames]),
+        Kind::JackClient {
+            server,
+            load_percent,
+        } => jack_client(server, *load_percent),
+        Kind::FilmServer { clip } => film_server(prepared, program, clip),
+        Kind::FilmPlayer { server, by_udp, .. } => {
+            film_player(prepared, program, [server, name], *by_udp, folder)
+        }
+        Kind::Make { jobs } => assets::make_command(&prepared.setup.assets, *jobs).into(),
+        Kind::Command { argv, .. } => argv.clone().into(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use andante_scenario::Scenario;
+
+    #[test]
+    fn what_jackd_says_of_xruns_is_counted() {
+        let said = "JACK server starting in non-realtime mode\n\
+                    JackTimedDriver::Process XRun = 28 usec\n\
+                    JackEngine::XRun: client = jack-cpu was not finished, state = Running\n\
+                    JackAudioDriver::ProcessGraphAsyncMaster: Process error\n";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), said).unwrap();
+        assert_eq!(count_xruns(file.path()), 2);
+        assert_eq!(count_xruns(Path::new("/nowhere")), 0);
+    }
+
+    #[test]
+    fn x_servers_have_displays_of_their_own() {
+        let text = "title = 'x'\nduration_s = 1\n\
+                    [programs.a]\nclass = '/'\nkind = 'xvfb'\n\
+                    [programs.hog]\nclass = '/'\nkind = 'loop'\n\
+                    [programs.b]\nclass = '/'\nkind = 'xvfb'\nsize = '640x480'\n";
+        let scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+        let workload = &scenario.cases[0].workload;
+        let Kind::Xvfb { screen } = workload.programs[2].kind else {
+            panic!("it is an X server")
+        };
+        let command = xvfb(workload, "b", screen);
+        let expected = ["Xvfb", ":91", "-screen", "0", "640x480x24"];
+        assert_eq!(command.argv[..5], expected);
+        assert_eq!(display_number(workload, "a"), 90);
+    }
+}

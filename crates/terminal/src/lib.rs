@@ -1,0 +1,6 @@
+//! What `andante` and `andante-lab` have in common on a terminal: what they leave with ([`exit`]), what
+//! they write ([`output`]), and the pages made of their command lines ([`pages`]).
+
+pub mod exit;
+pub mod output;
+pub mod pages;
