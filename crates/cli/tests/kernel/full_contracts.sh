@@ -7,7 +7,7 @@ for _ in $(seq 12); do
 	sleep 2.2
 done
 sleep 6
-learnt() { andante status --interval 0.1 --json | sed -n '/"learnt": {/,/}/s/.*"'"$1"'": \([0-9]*\).*/\1/p'; }
+learnt() { andante status --interval 0.1 --json | sed -n '/"learnt_room": {/,/}/s/.*"'"$1"'": \([0-9]*\).*/\1/p'; }
 echo "REPORT held $(learnt held)"
 echo "REPORT refused $(learnt refused)"
 try status andante status --interval 0.1
