@@ -34,8 +34,8 @@ pub fn explained(pid: i32) -> Result<Option<Vec<Explained>>> {
     }
 }
 
-/// Root can do without: the daemon may be one of another version, or listen elsewhere. Who cannot is told why
-/// the daemon was of no use.
+/// Root can do without: the daemon may be one of another version, or listen elsewhere. A user who may not read
+/// the kernel's state is told why the daemon was of no use.
 fn directly<T>(answer: Result<Reply>, read: impl FnOnce() -> Result<T, StateError>) -> Result<T> {
     match (read(), answer) {
         (Ok(read), _) => Ok(read),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::MAX_LEARNT;
 use crate::error::StateError;
+use crate::skel::types;
 use crate::state;
 
 /// How full the places for learnt contracts are. Promised ones have places of their own.
@@ -22,12 +23,12 @@ pub struct LearntRoom {
 
 impl LearntRoom {
     /// By what the scheduler has counted.
-    pub(crate) fn of([held, refused, gave_way]: [u64; 3]) -> Self {
+    pub(crate) fn of(stats: &types::an_stats) -> Self {
         Self {
-            held,
+            held: stats.learnt_held,
             places: MAX_LEARNT as u64,
-            refused,
-            gave_way,
+            refused: stats.learnt_refused,
+            gave_way: stats.learnt_gave_way,
         }
     }
 
@@ -53,7 +54,7 @@ impl LearntRoom {
 /// # Errors
 /// [`StateError`].
 pub fn learnt_room() -> Result<LearntRoom, StateError> {
-    Ok(LearntRoom::of(state::learnt_counts()?))
+    Ok(LearntRoom::of(&state::counted()?))
 }
 
 #[cfg(test)]

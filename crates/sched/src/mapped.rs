@@ -7,13 +7,11 @@ use std::ops::Range;
 use crate::class::cgroup_root;
 use crate::error::StateError;
 use crate::explained::{self, Explained};
-use crate::learnt::LearntRoom;
 use crate::loader::Scheduler;
 use crate::maps::Variables;
-use crate::sharing::Sharing;
 use crate::skel::types;
 use crate::snapshot::Seen;
-use crate::state::{State, cgroup_paths, monotonic_ns, named};
+use crate::state::{State, cgroup_paths, monotonic_ns};
 use crate::watched::watched_in;
 
 /// Of the table of contracts by leaf [bytes].
@@ -72,23 +70,10 @@ impl Scheduler {
             tree,
             domains: 1,
         };
-        let counters = named(&stats).into_iter();
-        Ok(Seen {
-            snapshot: state.snapshot(now_ns, &cgroup_paths(&cgroup_root()?)),
-            sharing: Some(Sharing::of(stats.classes_shared)),
-            learnt_room: Some(LearntRoom::of([
-                stats.learnt_held,
-                stats.learnt_refused,
-                stats.learnt_gave_way,
-            ])),
-            counters: counters
-                .map(|(name, count)| (name.to_owned(), count))
-                .collect(),
-        })
+        let snapshot = state.snapshot(now_ns, &cgroup_paths(&cgroup_root()?));
+        Ok(Seen::of(snapshot, &stats))
     }
-}
 
-impl Scheduler {
     /// What was learnt of the threads of a process, or of one thread; none: there is no such process.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ impl Sharing {
 /// # Errors
 /// [`StateError`].
 pub fn sharing() -> Result<Sharing, StateError> {
-    Ok(Sharing::of(state::classes_shared()?))
+    Ok(Sharing::of(state::counted()?.classes_shared))
 }
 
 /// Whether the cgroup of this id shares its parent's class.

@@ -6,6 +6,8 @@ use crate::error::StateError;
 use crate::leaf_policy::LeafPolicy;
 use crate::learnt::LearntRoom;
 use crate::sharing::Sharing;
+use crate::skel::types;
+use crate::state;
 use serde::{Deserialize, Serialize};
 
 /// The class tree at one instant.
@@ -116,14 +118,19 @@ impl Seen {
     /// # Errors
     /// [`StateError`].
     pub fn now() -> Result<Self, StateError> {
-        let counters = crate::state::counters()?.into_iter();
-        Ok(Self {
-            snapshot: crate::state::snapshot()?,
-            sharing: crate::sharing::sharing().ok(),
-            learnt_room: crate::learnt::learnt_room().ok(),
+        Ok(Self::of(state::snapshot()?, &state::counted()?))
+    }
+
+    /// The classes, and what the scheduler has counted by then.
+    pub(crate) fn of(snapshot: Snapshot, stats: &types::an_stats) -> Self {
+        let counters = state::named(stats).into_iter();
+        Self {
+            snapshot,
+            sharing: Some(Sharing::of(stats.classes_shared)),
+            learnt_room: Some(LearntRoom::of(stats)),
             counters: counters
                 .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
-        })
+        }
     }
 }

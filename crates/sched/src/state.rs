@@ -135,8 +135,7 @@ impl Copied {
 ///
 /// [`StateError`].
 pub fn stats() -> Result<Stats, StateError> {
-    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
-    let stats = variables.get().stats;
+    let stats = counted()?;
     Ok(Stats {
         picks: stats.picks,
         kept: stats.kept,
@@ -160,21 +159,10 @@ pub fn stats() -> Result<Stats, StateError> {
     })
 }
 
-/// Cgroups that share their parent's class now.
-pub(crate) fn classes_shared() -> Result<u64, StateError> {
+/// All that the loaded scheduler has counted.
+pub(crate) fn counted() -> Result<types::an_stats, StateError> {
     let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
-    Ok(variables.get().stats.classes_shared)
-}
-
-/// How many learnt contracts there are, how many were not made for want of room, and how many gave way.
-pub(crate) fn learnt_counts() -> Result<[u64; 3], StateError> {
-    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
-    let stats = &variables.get().stats;
-    Ok([
-        stats.learnt_held,
-        stats.learnt_refused,
-        stats.learnt_gave_way,
-    ])
+    Ok(variables.get().stats)
 }
 
 /// All counters of the loaded scheduler, by their names in `bpf/intf.h`.
@@ -183,8 +171,7 @@ pub(crate) fn learnt_counts() -> Result<[u64; 3], StateError> {
 ///
 /// [`StateError`].
 pub fn counters() -> Result<Vec<(&'static str, u64)>, StateError> {
-    let variables = Variables::<types::bss>::all_of(&find_variables()?)?;
-    Ok(named(&variables.get().stats))
+    Ok(named(&counted()?))
 }
 
 pub(crate) fn named(stats: &types::an_stats) -> Vec<(&'static str, u64)> {

@@ -140,11 +140,8 @@ mke2fs -q -F -t ext4 -m 0 -O ^has_journal,^resize_inode -N $((files + 20000)) -d
 "#;
 
 fn tool(program: &'static str, package: &'static str) -> Result<Command, SystemError> {
-    let found = in_path(program).or_else(|| {
-        let elsewhere = Path::new("/usr/sbin").join(program);
-        elsewhere.exists().then_some(elsewhere)
-    });
-    let mut command = Command::new(found.ok_or(SystemError::NoTool { program, package })?);
+    let found = in_path(program).ok_or(SystemError::NoTool { program, package })?;
+    let mut command = Command::new(found);
     command.env("LC_ALL", "C.UTF-8");
     Ok(command)
 }

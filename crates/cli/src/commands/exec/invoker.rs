@@ -1,4 +1,4 @@
-//! Who has called us through sudo, doas or pkexec: the program is his, and runs as he would have run it himself.
+//! The user who has called us through sudo, doas or pkexec: the program is his, and runs as he would have run it.
 //!
 //! sudo hands on an environment of its own making, in which a player finds neither its display nor its sound. What
 //! he had is what his sudo was started with, and root may read that; where there is no sudo (doas and pkexec are
@@ -19,7 +19,7 @@ const SUDO_UID: &str = "SUDO_UID";
 const DOAS_USER: &str = "DOAS_USER";
 const PKEXEC_UID: &str = "PKEXEC_UID";
 
-/// What these programs set themselves. Others that are here and not there were asked for on their command line.
+/// Variables that these programs set themselves. Others that are here and not there were asked for on their command line.
 const SET_BY_THEM: [&str; 12] = [
     "HOME",
     "LOGNAME",
