@@ -235,11 +235,18 @@ fn completions_and_manual_pages_are_generated() {
     assert!(!directory.path().join("andante-lab.1").exists());
 }
 
+/// Copies a program by another process: a file that is open for writing here is so in whatever another test starts
+/// meanwhile, and cannot be executed until that is over ("text file busy").
+fn copied(from: &std::path::Path, to: &std::path::Path) {
+    let status = std::process::Command::new("cp").arg(from).arg(to).status();
+    assert!(status.unwrap().success());
+}
+
 /// `andante` in a folder with nothing else, and no path to find anything by.
 fn andante_by_itself(folder: &std::path::Path, arguments: &[&str]) -> assert_cmd::assert::Assert {
     let copy = folder.join("andante");
     if !copy.exists() {
-        std::fs::copy(assert_cmd::cargo::cargo_bin("andante"), &copy).unwrap();
+        copied(&assert_cmd::cargo::cargo_bin("andante"), &copy);
     }
     let mut command = Command::new(copy);
     command.args(arguments).env("PATH", "").assert()
@@ -265,8 +272,10 @@ fn the_laboratory_is_given_every_word_and_its_status_is_kept() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let lab = folder.path().join("andante-lab");
-    std::fs::write(&lab, "#!/bin/sh\nprintf '[%s]' \"$@\"\nexit 19\n").unwrap();
-    std::fs::set_permissions(&lab, PermissionsExt::from_mode(0o755)).unwrap();
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nprintf '[%s]' \"$@\"\nexit 19\n").unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    copied(&script, &lab);
     let given = |arguments: &[&str], words: &'static str| {
         andante_by_itself(folder.path(), arguments)
             .code(19)
