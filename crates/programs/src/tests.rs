@@ -22,7 +22,7 @@ const HANGS: Duration = Duration::from_secs(3600);
 #[ignore = "needs the virtual machine"]
 fn programs_count_within_the_measurement() {
     if std::env::var_os(IN_GUEST).is_none() {
-        return in_vm("programs::tests::programs_count_within_the_measurement");
+        return in_vm("tests::programs_count_within_the_measurement");
     }
     let measuring = Measuring {
         steps_per_ms: work::calibrate(),
