@@ -162,9 +162,10 @@ part-build: part-lint
 $(OF_BUILD:%=part-%): part-build
 
 # The tests' own libraries change features of ours, so that cargo would compile most of them twice: the
-# binary is made with them, once.
+# binary is made with them, once. A library that others link against is no part of any test, but of a package.
 test-build: COMPILE := $(CARGO) test --release --locked --workspace --no-run
 test-build: build
+	$(CARGO) build --release --locked -p libandante
 
 test-setup:
 	dist/setup.sh test
