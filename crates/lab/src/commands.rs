@@ -105,10 +105,10 @@ struct Run {
     /// Run it perturbed, once: number K, from 0, of seed S.
     #[arg(long, value_name = "S/K")]
     perturbation: Option<DrawId>,
-    /// andante; eevdf (the stock scheduler, over the same weights); stock (the same with nothing
-    /// configured); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by hand as
-    /// the scenario says); or paths of programs that load a scheduler. In the simulator: andante, or
-    /// a policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
+    /// andante; stock (the stock scheduler, untouched); eevdf (the stock scheduler, with the weights of
+    /// the scenario's classes); eevdf-nice, -weight, -fifo, -deadline or -deadline-max (the same, tuned by
+    /// hand as the scenario says); or paths of programs that load a scheduler. In the simulator: andante,
+    /// or a policy for all tasks, e.g. fair (a model of eevdf). [default: andante,eevdf; simulated
     /// andante,fair]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scheduler: Option<Vec<String>>,

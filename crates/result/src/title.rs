@@ -4,10 +4,10 @@
 pub fn scheduler_title(name: &str) -> String {
     match name {
         "andante" => "Andante".into(),
-        "eevdf" => "stock scheduler (EEVDF)".into(),
-        "stock" => "EEVDF without weights".into(),
-        "eevdf-nice" => "EEVDF, nice by hand".into(),
-        "eevdf-weight" => "EEVDF, cpu.weight by hand".into(),
+        "stock" => "stock scheduler, untouched".into(),
+        "eevdf" => "stock scheduler, same weights".into(),
+        "eevdf-nice" => "stock scheduler, nice by hand".into(),
+        "eevdf-weight" => "stock scheduler, cpu.weight by hand".into(),
         "eevdf-fifo" => "SCHED_FIFO by hand".into(),
         "eevdf-deadline" => "SCHED_DEADLINE, mean budget".into(),
         "eevdf-deadline-max" => "SCHED_DEADLINE, full budget".into(),

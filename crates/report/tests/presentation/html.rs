@@ -61,7 +61,7 @@ fn a_film_is_judged_in_one_sentence() {
         "{lead}"
     );
     assert!(
-        lead.contains("stock scheduler (EEVDF): 35 of 360 frames dropped"),
+        lead.contains("stock scheduler, same weights: 35 of 360 frames dropped"),
         "{lead}"
     );
     assert_eq!(texts(&page, "h1"), ["A film beside make -j8"]);
@@ -336,7 +336,7 @@ fn programs_that_also_run_alone_are_judged_by_value_contours() {
     let page = parse(&cases, &[]);
     assert_eq!(
         texts(&page, ".contour h4"),
-        ["Andante", "EEVDF without weights"]
+        ["Andante", "stock scheduler, untouched"]
     );
     // Alone under the stock scheduler is 1 for both; there is nothing to compare a deviation of 0 with,
     // and nothing alone to compare the batch job with.

@@ -115,7 +115,7 @@ fn every_scheduler_is_a_process() {
         Some((number(process, 1)?, text(process, 6)?.to_owned()))
     };
     let processes: Vec<_> = packets(&trace).iter().filter_map(process).collect();
-    let names = ["Andante", "stock scheduler (EEVDF)", "scx_bpfland"];
+    let names = ["Andante", "stock scheduler, same weights", "scx_bpfland"];
     assert_eq!(
         processes,
         [1, 2, 3]
