@@ -4,12 +4,14 @@
 //! [`examine`] gathers the [`Facts`] once and judges them; `andante run` refuses by the very same
 //! judgement, so what the doctor calls healthy loads.
 
+mod distribution;
 mod facts;
 mod judge;
 mod tools;
 
 use serde::Serialize;
 
+pub use distribution::Distribution;
 pub use facts::{Facts, Loaded};
 
 use crate::told::{self, Untold};
@@ -99,7 +101,7 @@ impl Report {
 pub fn examine() -> Report {
     let facts = Facts::gather();
     let mut checks = judge::scheduler(&facts);
-    checks.extend(tools::laboratory());
+    checks.extend(tools::laboratory(facts.distribution));
     let all_found = |need| checks.iter().all(|check| check.need != need || check.found);
     Report {
         scheduler_can_run: all_found(Need::Scheduler),

@@ -11,6 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use etc_os_release::OsRelease;
+
 use crate::cache::{Cache, CacheError};
 
 /// Why a package could not be had.
@@ -18,7 +20,7 @@ use crate::cache::{Cache, CacheError};
 pub enum AptError {
     /// A program of apt or dpkg is not there.
     #[error(
-        "{program} cannot be run ({source}): fetching {what} needs a Debian or Ubuntu machine; {mend}"
+        "{program} cannot be run ({source}), by which {what} is fetched on Debian and Ubuntu: {mend}"
     )]
     NoApt {
         /// The program.
@@ -87,20 +89,15 @@ pub(crate) struct Release {
 
 impl Release {
     pub(crate) fn of_this_machine() -> Self {
-        Self::parse(&fs::read_to_string("/etc/os-release").unwrap_or_default())
+        Self::of(OsRelease::open().ok().as_ref())
     }
 
-    fn parse(os_release: &str) -> Self {
-        let value = |key: &str| {
-            os_release
-                .lines()
-                .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
-                .map(|value| value.trim_matches('"').to_owned())
-        };
+    fn of(read: Option<&OsRelease>) -> Self {
+        let codename = read.and_then(OsRelease::version_codename);
         Self {
-            id: value("ID").unwrap_or_default(),
+            id: read.map(OsRelease::id).unwrap_or_default().to_owned(),
             // Debian's testing and unstable have no code name of their own here.
-            codename: value("VERSION_CODENAME").unwrap_or_else(|| "unstable".to_owned()),
+            codename: codename.unwrap_or("unstable").to_owned(),
         }
     }
 }
@@ -303,9 +300,10 @@ mod tests {
 
     #[test]
     fn os_release_names_the_distribution() {
-        let release = Release::parse("NAME=\"Debian\"\nVERSION_CODENAME=bookworm\nID=debian\n");
+        let of = |text: &str| Release::of(OsRelease::from_reader(text.as_bytes()).ok().as_ref());
+        let release = of("NAME=\"Debian\"\nVERSION_CODENAME=bookworm\nID=debian\n");
         assert_eq!(release.id, "debian");
         assert_eq!(release.codename, "bookworm");
-        assert_eq!(Release::parse("ID=debian").codename, "unstable");
+        assert_eq!(of("ID=debian").codename, "unstable");
     }
 }

@@ -11,25 +11,31 @@
 //! kernels/RELEASE/vmlinux   the uncompressed kernel
 //! kernels/RELEASE/root/     the unpacked packages: vmlinuz, modules, configuration
 //! ```
+//! Where there is no apt, the kernels that are installed are probed instead (`installed`); of them only the
+//! first two files lie in the cache.
 
 mod candidates;
+mod files;
+mod installed;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::apt::{Apt, AptError, Purpose, Release, unpack_folder};
 use crate::cache::{Cache, CacheError, staging};
-use crate::vmlinux;
 use andante_btf::{self as btf, BtfError, BtfVerdict, ESSENTIAL_KFUNCS};
 use candidates::{Candidate, candidates, suites};
+use files::{
+    discard_image, extract, extract_packages, fingerprint, fingerprint_of, io_error, locate,
+    make_folder, publish,
+};
+use installed::Installed;
 
 const PURPOSE: Purpose = Purpose {
     name: "kernel",
     what: "a Linux kernel",
-    mend: "set ANDANTE_KERNEL_DIR to a folder with the .deb files of one usable kernel",
+    mend: "set ANDANTE_KERNEL_DIR to a folder with the .deb files of one usable kernel, or to the folder lib/modules/RELEASE of one that is installed",
 };
 
 /// A kernel to boot.
@@ -76,6 +82,17 @@ pub enum KernelError {
         /// The releases.
         tried: String,
     },
+    /// There is no apt, and no kernel that is installed is usable.
+    #[error(
+        "there is no apt to fetch a kernel with, and none that is installed in {folder} is usable ({tried}); {}",
+        PURPOSE.mend
+    )]
+    NoneInstalled {
+        /// Where installed kernels were looked for.
+        folder: &'static str,
+        /// Each with its reason.
+        tried: String,
+    },
     /// A kernel was probed and is not usable.
     #[error("kernel {release} cannot be used because {reason}; {}", PURPOSE.mend)]
     Rejected {
@@ -114,7 +131,7 @@ pub enum KernelError {
 }
 
 /// Finds a usable kernel: in `ANDANTE_KERNEL_DIR` if that is set, else in the cache, else through
-/// apt; the newest, or the newest of the version that `ANDANTE_KERNEL` asks for, such as 6.18 (then the
+/// apt, or among those that are installed where there is no apt; the newest, or the newest of the version that `ANDANTE_KERNEL` asks for, such as 6.18 (then the
 /// folder only if its kernel is of that). `progress` is told what is going on, a line at a time.
 pub fn find_kernel(cache: &Cache, progress: &dyn Fn(&str)) -> Result<Kernel, KernelError> {
     KernelSearch::default().find(cache, progress)
@@ -182,23 +199,75 @@ impl KernelSearch<'_> {
             progress(&format!("kernel {}: from the cache", kernel.release));
             return Ok(kernel);
         }
-        self.through_apt(cache, &kernels, &asked, progress)
+        match self.through_apt(cache, &kernels, &asked, progress) {
+            Err(KernelError::Apt(AptError::NoApt { .. })) => self.of_this_machine(&kernels, &asked),
+            found => found,
+        }
     }
 
-    /// The kernel whose packages lie in `folder`.
+    /// The newest usable kernel of this version that is installed.
+    fn of_this_machine(&self, kernels: &Path, asked: &str) -> Result<Kernel, KernelError> {
+        let mut tried = Vec::new();
+        for one in Installed::all(Path::new(installed::FOLDER)) {
+            if !is_of(&one.release, asked) {
+                continue;
+            }
+            match self.probe_installed(one, kernels) {
+                Err(KernelError::Rejected { release, reason }) => {
+                    tried.push(format!("{release}: {reason}"));
+                }
+                found => return found,
+            }
+        }
+        Err(KernelError::NoneInstalled {
+            folder: installed::FOLDER,
+            tried: match (tried.is_empty(), asked) {
+                (false, _) => tried.join("; "),
+                (true, "") => "there is none".to_owned(),
+                (true, asked) => format!("there is no {asked}"),
+            },
+        })
+    }
+
+    /// The kernel as it is installed, unpacked into the cache once, if it is usable.
+    fn probe_installed(&self, one: Installed, kernels: &Path) -> Result<Kernel, KernelError> {
+        let known = fingerprint([one.vmlinuz.as_path()].into_iter())?;
+        let home = kernels.join(format!("installed-{known}"));
+        if !home.exists() {
+            let new = staging(kernels)?;
+            extract(&one.vmlinuz, new.path())?;
+            publish(new, &home)?;
+        }
+        if let Some(reason) = self.probe(&home)?.reason() {
+            let release = one.release;
+            return Err(KernelError::Rejected { release, reason });
+        }
+        Ok(Kernel {
+            release: one.release,
+            vmlinuz: one.vmlinuz,
+            vmlinux: home.join("vmlinux"),
+            modules: one.modules,
+            config: one.config,
+        })
+    }
+
+    /// The kernel in `folder`: as it is installed, or as packages.
     fn in_folder(
         &self,
         folder: &Path,
         kernels: &Path,
         progress: &dyn Fn(&str),
     ) -> Result<Kernel, KernelError> {
-        let home = kernels.join(format!("folder-{}", fingerprint(folder)?));
+        if let Some(one) = Installed::at(folder) {
+            return self.probe_installed(one, kernels);
+        }
+        let home = kernels.join(format!("folder-{}", fingerprint_of(folder)?));
         if !home.exists() {
             progress(&format!("unpacking the kernel in {}", folder.display()));
             let new = staging(kernels)?;
             let root = make_folder(&new.path().join("root"))?;
             unpack_folder(folder, &root, PURPOSE)?;
-            extract(new.path())?;
+            extract_packages(new.path())?;
             publish(new, &home)?;
         }
         let kernel = locate(&home)?;
@@ -348,7 +417,7 @@ fn fetch_image(
     let new = staging(kernels)?;
     let root = make_folder(&new.path().join("root"))?;
     apt.unpack(&[&candidate.image], &root)?;
-    extract(new.path())?;
+    extract_packages(new.path())?;
     publish(new, home)
 }
 
@@ -368,7 +437,7 @@ fn complete(
         packages.extend(candidate.others.iter().map(String::as_str));
         let root = make_folder(&home.join("root"))?;
         apt.unpack(&packages, &root)?;
-        extract(home)?;
+        extract_packages(home)?;
     }
     locate(home)?.ok_or_else(|| KernelError::Incomplete {
         path: home.to_owned(),
@@ -376,151 +445,9 @@ fn complete(
     })
 }
 
-/// Writes `vmlinux` and `btf` beside the unpacked packages.
-fn extract(home: &Path) -> Result<(), KernelError> {
-    let packed =
-        find_file(&home.join("root"), "vmlinuz")?.ok_or_else(|| KernelError::Incomplete {
-            path: home.to_owned(),
-            missing: "vmlinuz",
-        })?;
-    let image = fs::read(&packed).map_err(io_error(&packed))?;
-    let elf = vmlinux::unpack(&image).map_err(io_error(&packed))?;
-    let btf = vmlinux::btf(&elf).map_err(io_error(&packed))?;
-    for (name, content) in [("btf", btf.unwrap_or_default()), ("vmlinux", elf)] {
-        let path = home.join(name);
-        fs::write(&path, content).map_err(io_error(&path))?;
-    }
-    Ok(())
-}
-
-/// Keeps of a rejected kernel only what a later probe needs.
-fn discard_image(home: &Path) -> Result<(), KernelError> {
-    let (root, vmlinux) = (home.join("root"), home.join("vmlinux"));
-    if root.exists() {
-        fs::remove_dir_all(&root).map_err(io_error(&root))?;
-        fs::remove_file(&vmlinux).map_err(io_error(&vmlinux))?;
-    }
-    Ok(())
-}
-
-/// The parts of an unpacked kernel; `None` while its modules are not there.
-fn locate(home: &Path) -> Result<Option<Kernel>, KernelError> {
-    let root = home.join("root");
-    let modules = ["usr/lib/modules", "lib/modules"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
-        .flat_map(|entries| entries.flatten())
-        .map(|entry| entry.path())
-        .find(|path| path.join("kernel").is_dir());
-    let (Some(modules), Some(vmlinuz)) = (modules, find_file(&root, "vmlinuz")?) else {
-        return Ok(None);
-    };
-    let name = modules.file_name().unwrap_or_default();
-    let release = name.to_string_lossy().into_owned();
-    let config = [
-        modules.join("config"),
-        root.join("boot").join(format!("config-{release}")),
-    ];
-    Ok(Some(Kernel {
-        release,
-        vmlinuz,
-        vmlinux: home.join("vmlinux"),
-        modules,
-        config: config.into_iter().find(|path| path.is_file()),
-    }))
-}
-
-/// The first file below `folder` whose name begins with `prefix`, not looking into the modules.
-fn find_file(folder: &Path, prefix: &str) -> Result<Option<PathBuf>, KernelError> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Ok(None);
-    };
-    let mut entries: Vec<_> = entries.flatten().collect();
-    entries.sort_by_key(|entry| entry.file_name());
-    for entry in entries {
-        let path = entry.path();
-        let name = entry.file_name();
-        let kind = entry.file_type().map_err(io_error(&path))?;
-        if kind.is_file() && name.to_string_lossy().starts_with(prefix) {
-            return Ok(Some(path));
-        }
-        if kind.is_dir()
-            && name != "kernel"
-            && let Some(found) = find_file(&path, prefix)?
-        {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// Names a folder of packages by their names, sizes and dates.
-fn fingerprint(folder: &Path) -> Result<String, KernelError> {
-    let mut lines = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().extension().is_some_and(|e| e == "deb") {
-            let data = entry.metadata().map_err(io_error(&entry.path()))?;
-            let modified = data.modified().map_err(io_error(&entry.path()))?;
-            lines.push(format!("{:?} {} {modified:?}", entry.path(), data.len()));
-        }
-    }
-    if lines.is_empty() {
-        return Err(KernelError::Incomplete {
-            path: folder.to_owned(),
-            missing: ".deb files of a kernel",
-        });
-    }
-    lines.sort();
-    Ok(crate::hex(&Sha256::digest(lines.join("\n"))[..8]))
-}
-
-fn make_folder(path: &Path) -> Result<PathBuf, KernelError> {
-    fs::create_dir_all(path).map_err(io_error(path))?;
-    Ok(path.to_owned())
-}
-
-/// Moves a finished folder to its place, so that a torn one is never found there.
-fn publish(new: tempfile::TempDir, home: &Path) -> Result<(), KernelError> {
-    fs::rename(new.keep(), home).map_err(io_error(home))
-}
-
-fn io_error(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
-    let path = path.to_owned();
-    move |source| KernelError::Io { path, source }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parts_of_both_package_layouts_are_located() {
-        for (modules, vmlinuz, config) in [
-            (
-                "usr/lib/modules/7.2.13",
-                "usr/lib/modules/7.2.13/vmlinuz",
-                "usr/lib/modules/7.2.13/config",
-            ),
-            (
-                "lib/modules/7.2.13",
-                "boot/vmlinuz-7.2.13",
-                "boot/config-7.2.13",
-            ),
-        ] {
-            let home = tempfile::tempdir().unwrap();
-            let root = home.path().join("root");
-            fs::create_dir_all(root.join("boot")).unwrap();
-            fs::create_dir_all(root.join(modules)).unwrap();
-            fs::write(root.join(vmlinuz), "").unwrap();
-            fs::write(root.join(config), "").unwrap();
-            assert!(locate(home.path()).unwrap().is_none(), "no modules yet");
-            fs::create_dir(root.join(modules).join("kernel")).unwrap();
-            let kernel = locate(home.path()).unwrap().unwrap();
-            assert_eq!(kernel.release, "7.2.13");
-            assert_eq!(kernel.vmlinuz, root.join(vmlinuz));
-            assert_eq!(kernel.config, Some(root.join(config)));
-        }
-    }
 
     #[test]
     fn a_release_is_of_its_version() {
@@ -539,10 +466,26 @@ mod tests {
         assert_eq!(newest_of_each(&offered), "7.2.13+a, 7.0.13+a, 6.18.15+a");
     }
 
+    /// As Arch and Fedora install it: `vmlinuz` beside the modules.
     #[test]
-    fn a_folder_without_packages_is_refused_in_one_sentence() {
+    #[ignore = "needs a kernel"]
+    fn a_kernel_as_it_is_installed_is_usable() {
+        let quiet = |_: &str| {};
+        let cache = Cache::open().unwrap();
+        let kernel = find_kernel(&cache, &quiet).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let error = fingerprint(folder.path()).unwrap_err();
-        assert!(error.to_string().contains("holds no .deb files"), "{error}");
+        let modules = make_folder(&folder.path().join(&kernel.release)).unwrap();
+        let link = |file: &Path, name: &str| {
+            std::os::unix::fs::symlink(file, modules.join(name)).unwrap();
+        };
+        link(&kernel.vmlinuz, "vmlinuz");
+        link(&kernel.modules.join("kernel"), "kernel");
+        let kernels = make_folder(&folder.path().join("cache")).unwrap();
+        let search = KernelSearch::default();
+        let found = search.in_folder(&modules, &kernels, &quiet).unwrap();
+        assert_eq!(found.release, kernel.release);
+        assert_eq!(found.modules, modules);
+        let same = |one: &Path, other: &Path| fs::read(one).unwrap() == fs::read(other).unwrap();
+        assert!(same(&found.vmlinux, &kernel.vmlinux));
     }
 }

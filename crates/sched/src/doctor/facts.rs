@@ -6,6 +6,7 @@ use std::path::Path;
 
 use andante_btf::{self as btf, BtfVerdict};
 
+use super::distribution::Distribution;
 use crate::class::{ClassError, cgroup_root};
 use crate::historical::Policy;
 use crate::{LearntRoom, Sharing};
@@ -16,6 +17,8 @@ const CAP_SYS_ADMIN: u32 = 21;
 /// The facts that decide whether the scheduler can be loaded.
 #[derive(Debug)]
 pub struct Facts {
+    /// Whose packages there are, for the mends.
+    pub distribution: Distribution,
     /// `uname -r`.
     pub release: String,
     /// Whether `/sys/kernel/sched_ext` exists.
@@ -89,6 +92,7 @@ impl Facts {
         let config = kernel_config(root, &release);
         let configured = |option: &str| config.as_deref().map(|config| is_on(config, option));
         Self {
+            distribution: Distribution::of_this_machine(),
             sched_ext: Path::new("/sys/kernel/sched_ext").is_dir(),
             sched_ext_configured: configured("CONFIG_SCHED_CLASS_EXT"),
             preempt_rt: preempt_rt(root, config.as_deref()),

@@ -5,8 +5,6 @@ use crate::class::ClassError;
 
 /// The oldest kernel whose sched_ext the scheduler is tested on (major, minor).
 const FLOOR: (u32, u32) = (6, 18);
-/// Debian kernels known to work, for the mends.
-const USABLE: &str = "Debian's 6.18, 7.0, 7.2.13 or 7.3";
 
 /// Judges the facts; the most fundamental first, so that the first one missing is the one to name.
 pub(super) fn scheduler(facts: &Facts) -> Vec<Check> {
@@ -61,7 +59,10 @@ fn kernel_version(facts: &Facts) -> Check {
             Need::Scheduler,
             Obstacle::OldKernel,
             format!("{} is older than {floor}", facts.release),
-            format!("boot a newer kernel, for example {USABLE}"),
+            format!(
+                "boot a newer kernel, for example {}",
+                facts.distribution.kernels()
+            ),
         ),
     }
 }
@@ -78,7 +79,10 @@ fn sched_ext(facts: &Facts) -> Check {
     };
     let mend = match facts.sched_ext_configured {
         Some(true) => "mount -t sysfs none /sys".to_owned(),
-        _ => format!("boot a kernel with sched_ext, for example {USABLE}"),
+        _ => format!(
+            "boot a kernel with sched_ext, for example {}",
+            facts.distribution.kernels()
+        ),
     };
     Check::missing(title, Need::Scheduler, Obstacle::NoSchedExt, detail, mend)
 }
@@ -97,8 +101,11 @@ fn timers(facts: &Facts) -> Check {
             format!(
                 "this kernel was built with PREEMPT_RT ({told}), and such kernels refuse BPF timers, by which turns end"
             ),
-            "boot a kernel without it, for example Debian's linux-image-amd64; with `preempt=full threadirqs` \
-             on its command line it comes near to PREEMPT_RT",
+            format!(
+                "boot a kernel without it, for example {}; with `preempt=full threadirqs` on its command line it \
+                 comes near to PREEMPT_RT",
+                facts.distribution.kernels()
+            ),
         ),
     }
 }
@@ -111,7 +118,10 @@ fn type_information(facts: &Facts) -> Check {
         Ok(verdict) => verdict,
         Err(why) => {
             let mend = "boot a kernel built with CONFIG_DEBUG_INFO_BTF, for example";
-            return missing(why.clone(), format!("{mend} {USABLE}"));
+            return missing(
+                why.clone(),
+                format!("{mend} {}", facts.distribution.kernels()),
+            );
         }
     };
     if !verdict.has_sched_ext && !facts.sched_ext {
@@ -131,7 +141,13 @@ fn type_information(facts: &Facts) -> Check {
     if !verdict.broken.is_empty() {
         detail += "; Debian's 7.1 and 7.2.0 to 7.2.12 kernels were built like this";
     }
-    missing(detail, format!("boot another kernel, for example {USABLE}"))
+    missing(
+        detail,
+        format!(
+            "boot another kernel, for example {}",
+            facts.distribution.kernels()
+        ),
+    )
 }
 
 fn bpf(facts: &Facts) -> Check {
@@ -141,7 +157,10 @@ fn bpf(facts: &Facts) -> Check {
     if !facts.bpf_syscall {
         return missing(
             "this kernel was built without CONFIG_BPF_SYSCALL",
-            format!("boot a kernel with BPF, for example {USABLE}"),
+            format!(
+                "boot a kernel with BPF, for example {}",
+                facts.distribution.kernels()
+            ),
         );
     }
     match facts.bpf_jit {
@@ -262,7 +281,7 @@ fn isolation(command_line: &str) -> Option<&str> {
 mod tests {
     use andante_btf::BtfVerdict;
 
-    use super::super::Loaded;
+    use super::super::{Distribution, Loaded};
     use super::*;
 
     fn verdict(usable: bool, broken: &[&str]) -> BtfVerdict {
@@ -277,6 +296,7 @@ mod tests {
 
     fn healthy() -> Facts {
         Facts {
+            distribution: Distribution::Debian,
             release: "7.2.13+deb14-cloud-amd64".into(),
             sched_ext: true,
             sched_ext_configured: Some(true),
