@@ -31,7 +31,7 @@ First steps:
   sudo andante run                     put it in charge of the CPUs; ^C gives them back
   sudo andante exec --class film --weight 800 -- mpv film.mkv
   sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
-  sudo andante top                     watch who gets what
+  andante top                          watch who gets what
   andante lab run film-make            see a film kept smooth, in a virtual machine";
 
 fn main() -> ExitCode {

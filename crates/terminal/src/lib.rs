@@ -2,5 +2,6 @@
 //! they write ([`output`]), and the pages made of their command lines ([`pages`]).
 
 pub mod exit;
+mod journal;
 pub mod output;
 pub mod pages;

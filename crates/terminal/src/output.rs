@@ -9,6 +9,8 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::journal::{Level, for_the_journal};
+
 /// Column titles and other things in the background.
 pub const DIM: Style = Style::new().dimmed();
 /// Names that matter.
@@ -97,24 +99,25 @@ pub fn width() -> usize {
 
 /// Reports why the command failed.
 pub fn error(error: &anyhow::Error) {
-    // Standard error may be closed; there is nobody left to tell then.
-    let text = format!("{error:#}");
-    let _ = writeln!(
-        anstream::stderr(),
-        "{} {}",
-        paint(BAD, "andante:"),
-        plain(&text)
-    );
+    tell(Level::Error, BAD, &format!("{error:#}"));
 }
 
 /// Tells something beside the command's output.
 pub fn note(text: &str) {
-    let _ = writeln!(
-        anstream::stderr(),
-        "{} {}",
-        paint(BOLD, "andante:"),
-        plain(text)
-    );
+    tell(Level::Notice, BOLD, text);
+}
+
+/// Tells that somebody gets less than he may think.
+pub fn warn(text: &str) {
+    tell(Level::Warning, BOLD, text);
+}
+
+fn tell(level: Level, style: Style, text: &str) {
+    let text = plain(text);
+    let line = for_the_journal(level, &text)
+        .unwrap_or_else(|| format!("{} {text}\n", paint(style, "andante:")));
+    // Standard error may be closed; there is nobody left to tell then.
+    let _ = anstream::stderr().write_all(line.as_bytes());
 }
 
 /// Writes text to standard error.

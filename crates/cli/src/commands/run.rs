@@ -207,7 +207,7 @@ impl Run {
             options.slice_us
         ))?;
         for warning in told::warnings(&told::untold()) {
-            output::note(&warning);
+            output::warn(&warning);
         }
         for file in files {
             self.say(&format!("It goes by {}.", file.display()))?;
@@ -218,7 +218,7 @@ impl Run {
             }
             for event in daemon.turn(&mut scheduler, LOOK) {
                 if event.is_bad() {
-                    output::note(&event.to_string());
+                    output::warn(&event.to_string());
                 } else {
                     self.say(&event.to_string())?;
                 }

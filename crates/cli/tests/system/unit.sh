@@ -30,7 +30,7 @@ systemctl restart andante
 sleep 3
 echo "REPORT bad_config $(systemctl show -P ActiveState andante) $(charge) $(systemctl show -P ExecMainStatus andante)"
 echo "REPORT bad_config_restarts $(systemctl show -P NRestarts andante)"
-echo "REPORT bad_config_said $(journalctl -u andante -o cat -n 5 --no-pager | tr '\n' ' ')"
+echo "REPORT bad_config_said $(journalctl -u andante -p err -o cat -n 5 --no-pager | tr '\n' ' ')"
 rm /etc/andante.toml
 systemctl start andante
 unit mended

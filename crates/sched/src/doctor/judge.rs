@@ -225,7 +225,7 @@ fn other_scheduler(facts: &Facts) -> Check {
         (
             format!("the sched_ext scheduler {} is loaded", loaded.name),
             format!(
-                "end {} first (often `systemctl stop scx` or scx_loader)",
+                "end {} first, often with `scxctl stop` or `systemctl stop scx_loader`",
                 loaded.name
             ),
         )

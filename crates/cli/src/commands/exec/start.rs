@@ -153,7 +153,7 @@ fn reserve(
     match contracts::ask(&Request::Reserve(ask))? {
         Reply::Reserved(answer) => {
             for warning in contracts::warnings(&answer) {
-                output::note(&warning);
+                output::warn(&warning);
             }
             go.write_all(b"+")?;
             Ok(Asked::Go)
