@@ -3,6 +3,9 @@
 //!
 //! Everything is read from a result that was traced (`trace_s` in the scenario); nothing is run
 //! again. Results of a kernel name who ran; those of the simulator also the rule.
+//!
+//! Players of ours note when each frame could be begun. Real ones, such as mpv, do not: a frame of theirs can be
+//! worked on from the showing of the one before, and is due half a period after its place in the rhythm.
 
 use std::fmt::Write;
 
@@ -31,14 +34,19 @@ pub struct Explanation {
     pub task: String,
     /// The frame's number.
     pub frame: usize,
-    /// When it could be begun.
+    /// When it could be begun; if the player does not note that, when the frame before it was shown.
     pub released_ms: f64,
-    /// When the next one was released.
+    /// Whether the player notes releases.
+    pub noted: bool,
+    /// When the next one was released; if releases are not noted, half a period after its place, which is a
+    /// period after the one before it.
     pub due_ms: f64,
     /// When it was shown; none: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_ms: Option<f64>,
-    /// Who ran from its release to its being shown, the longest first.
+    /// When its history ends: with its being shown, or when it was given up.
+    pub end_ms: f64,
+    /// Who ran from its release until then, the longest first.
     pub ran: Vec<Ran>,
     /// Time in which a CPU ran nobody, summed over the CPUs [ms].
     pub idle_ms: f64,
@@ -100,7 +108,25 @@ pub enum WhyError {
 /// One frame of a player.
 struct Frame {
     released_ms: f64,
+    due_ms: f64,
     shown_ms: Option<f64>,
+    /// Its history ends here: with its being shown, or when it was given up.
+    end_ms: f64,
+}
+
+impl Frame {
+    fn is_late(&self) -> bool {
+        // Releases are written with the precision of a nanosecond.
+        const ROUNDING_MS: f64 = 2e-6;
+        let late = |at_ms| at_ms > self.due_ms + ROUNDING_MS;
+        self.shown_ms.is_none_or(late)
+    }
+}
+
+/// A player, and its frames in the order of their release.
+struct Player<'a> {
+    program: &'a ProgramResult,
+    frames: Vec<Frame>,
 }
 
 /// Answers `question` from `result`.
@@ -109,8 +135,9 @@ struct Frame {
 /// If the result does not have what is asked for, or was not traced that far.
 pub fn explain(result: &RunResult, question: &Question) -> Result<Explanation, WhyError> {
     let scheduler = find_scheduler(result, question.scheduler.as_deref())?;
-    let (program, frames, period_ms) = find_player(scheduler, question.task.as_deref())?;
-    let late: Vec<usize> = late_frames(&frames, period_ms);
+    let player = find_player(result, scheduler, question.task.as_deref())?;
+    let (program, frames) = (player.program, &player.frames);
+    let late = player.late_frames();
     let number = match question.frame {
         Some(number) => number,
         None => *late.first().ok_or_else(|| WhyError::NoneLate {
@@ -122,8 +149,7 @@ pub fn explain(result: &RunResult, question: &Question) -> Result<Explanation, W
         what: format!("frame {number} of {}", program.name),
         known: format!("frames 0 to {}", frames.len().saturating_sub(1)),
     })?;
-    let due_ms = frame.released_ms + period_ms;
-    let end_ms = frame.shown_ms.unwrap_or(due_ms);
+    let end_ms = frame.end_ms;
     let traced_ms = scheduler.runs.iter().map(end_of_run_ms).fold(0.0, f64::max);
     if traced_ms < end_ms {
         return Err(WhyError::NotTraced {
@@ -141,8 +167,10 @@ pub fn explain(result: &RunResult, question: &Question) -> Result<Explanation, W
         task: program.name.clone(),
         frame: number,
         released_ms: frame.released_ms,
-        due_ms,
+        noted: !program.released_ms.is_empty(),
+        due_ms: frame.due_ms,
         shown_ms: frame.shown_ms,
+        end_ms,
         idle_ms: ((end_ms - frame.released_ms) * f64::from(result.cpus) - busy_ms).max(0.0),
         ran,
         order,
@@ -175,72 +203,101 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// The player asked for, or the first that has a frame to explain.
 fn find_player<'a>(
+    result: &RunResult,
     scheduler: &'a SchedulerResult,
     name: Option<&str>,
-) -> Result<(&'a ProgramResult, Vec<Frame>, f64), WhyError> {
-    let players: Vec<_> = scheduler
-        .programs
-        .iter()
-        .filter(|program| !program.released_ms.is_empty())
+) -> Result<Player<'a>, WhyError> {
+    let programs = scheduler.programs.iter();
+    let mut players: Vec<_> = programs
+        .filter_map(|program| Player::of(result, program))
         .collect();
-    let read = |program: &'a ProgramResult| {
-        let (frames, period_ms) = frames(program);
-        (program, frames, period_ms)
-    };
-    let found = match name {
-        Some(name) => players.iter().find(|player| player.name == name),
+    let names = list(players.iter().map(|player| player.program.name.as_str()));
+    let place = match name {
+        Some(name) => players.iter().position(|one| one.program.name == name),
         None => {
-            let late = |player: &&&ProgramResult| {
-                let (frames, period_ms) = frames(player);
-                !late_frames(&frames, period_ms).is_empty()
-            };
-            players.iter().find(late).or(players.first())
+            let late = players.iter().position(|one| !one.late_frames().is_empty());
+            late.or((!players.is_empty()).then_some(0))
         }
     };
-    found
-        .map(|player| read(player))
-        .ok_or_else(|| WhyError::Unknown {
+    match place {
+        Some(place) => Ok(players.swap_remove(place)),
+        None => Err(WhyError::Unknown {
             what: name.map_or("player".to_owned(), |name| {
-                format!("player {name} with its releases")
+                format!("player {name} with its frames")
             }),
-            known: list(players.iter().map(|player| player.name.as_str())),
-        })
+            known: names,
+        }),
+    }
 }
 
-/// All frames in the order of their release, and the time between two releases [ms].
-fn frames(program: &ProgramResult) -> (Vec<Frame>, f64) {
-    let shown = program.released_ms.iter().zip(&program.shown_ms);
-    let mut frames: Vec<Frame> = shown
-        .map(|(released_ms, shown_ms)| Frame {
-            released_ms: *released_ms,
-            shown_ms: Some(*shown_ms),
-        })
-        .collect();
-    frames.extend(program.dropped_ms.iter().map(|at_ms| Frame {
-        released_ms: *at_ms,
-        shown_ms: None,
-    }));
-    frames.sort_by(|a, b| a.released_ms.total_cmp(&b.released_ms));
-    let gaps = frames
-        .windows(2)
-        .map(|pair| pair[1].released_ms - pair[0].released_ms);
+impl<'a> Player<'a> {
+    /// None if the program shows no frames.
+    fn of(result: &RunResult, program: &'a ProgramResult) -> Option<Self> {
+        let frames = match program.released_ms.is_empty() {
+            false => noted(program),
+            true => in_rhythm(program, period_ms(result, &program.name)?),
+        };
+        Some(Self { program, frames })
+    }
+
+    fn late_frames(&self) -> Vec<usize> {
+        let numbered = self.frames.iter().enumerate();
+        let late = numbered.filter(|(_, frame)| frame.is_late());
+        late.map(|(number, _)| number).collect()
+    }
+}
+
+/// The frames of a player that notes its releases.
+fn noted(program: &ProgramResult) -> Vec<Frame> {
+    let shown = program.shown_ms.iter().copied().map(Some);
+    let shown = program.released_ms.iter().copied().zip(shown);
+    let dropped = program.dropped_ms.iter().map(|at_ms| (*at_ms, None));
+    let mut all: Vec<(f64, Option<f64>)> = shown.chain(dropped).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let gaps = all.windows(2).map(|pair| pair[1].0 - pair[0].0);
     let period_ms = gaps.fold(f64::INFINITY, f64::min);
-    (frames, period_ms)
+    let frame = |(released_ms, shown_ms): (f64, Option<f64>)| Frame {
+        released_ms,
+        due_ms: released_ms + period_ms,
+        shown_ms,
+        end_ms: shown_ms.unwrap_or(released_ms + period_ms),
+    };
+    all.into_iter().map(frame).collect()
 }
 
-fn late_frames(frames: &[Frame], period_ms: f64) -> Vec<usize> {
-    // Releases are written with the precision of a nanosecond.
-    const ROUNDING_MS: f64 = 2e-6;
-    let late = |frame: &Frame| {
-        frame
-            .shown_ms
-            .is_none_or(|at_ms| at_ms > frame.released_ms + period_ms + ROUNDING_MS)
-    };
-    let numbered = frames.iter().enumerate();
-    numbered
-        .filter(|(_, frame)| late(frame))
-        .map(|(number, _)| number)
-        .collect()
+/// Between two frames of the player [ms]: the median where it was the smoothest; none if it showed nothing.
+fn period_ms(result: &RunResult, name: &str) -> Option<f64> {
+    let programs = result.schedulers.iter().flat_map(|one| &one.programs);
+    let medians = programs
+        .filter(|program| program.name == name)
+        .filter_map(|program| program.frame_ms.map(|spread| spread.p50));
+    medians.reduce(f64::min)
+}
+
+/// The frames of one that notes none. The history of a dropped one ends with the next that is shown: for so long
+/// the picture stood still.
+fn in_rhythm(program: &ProgramResult, period_ms: f64) -> Vec<Frame> {
+    let shown = program.shown_ms.iter().map(|at_ms| (*at_ms, true));
+    let dropped = program.dropped_ms.iter().map(|at_ms| (*at_ms, false));
+    let mut all: Vec<(f64, bool)> = shown.chain(dropped).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let shown_from = |place: usize| all[place..].iter().find(|one| one.1).map(|one| one.0);
+    // Nothing came before the first: it has no history.
+    let (mut before_ms, mut places) = (all.first().map_or(0.0, |one| one.0), 0.0);
+    let mut frames = Vec::new();
+    for (place, (at_ms, is_shown)) in all.iter().copied().enumerate() {
+        frames.push(Frame {
+            released_ms: before_ms,
+            due_ms: before_ms + (places + 0.5) * period_ms,
+            shown_ms: is_shown.then_some(at_ms),
+            end_ms: shown_from(place).unwrap_or(at_ms),
+        });
+        if is_shown {
+            (before_ms, places) = (at_ms, 0.0);
+        }
+        places += 1.0;
+    }
+    frames
 }
 
 fn end_of_run_ms(run: &Run) -> f64 {
@@ -294,7 +351,11 @@ impl Explanation {
     /// How it ended, e.g. `late by 3.2 ms`.
     pub fn outcome(&self) -> String {
         match self.shown_ms {
-            None => "dropped".to_owned(),
+            None if self.noted => "dropped".to_owned(),
+            None => format!(
+                "dropped, and the picture stood for {:.1} ms",
+                self.end_ms - self.released_ms
+            ),
             Some(at_ms) if at_ms > self.due_ms => format!("late by {:.1} ms", at_ms - self.due_ms),
             Some(at_ms) => format!("in time, {:.1} ms early", self.due_ms - at_ms),
         }
@@ -312,11 +373,15 @@ impl Explanation {
             self.outcome()
         );
         let shown = self.shown_ms.map_or("never shown".to_owned(), |at_ms| {
-            format!("shown at {at_ms:.3}")
+            format!("shown at {at_ms:.3} ms")
         });
+        let released = match self.noted {
+            true => "released",
+            false => "the one before was shown",
+        };
         let _ = writeln!(
             text,
-            "released at {:.3} ms, due at {:.3}, {shown}\n",
+            "{released} at {:.3} ms, due at {:.3} ms, {shown}\n",
             self.released_ms, self.due_ms
         );
         let width = self
@@ -369,6 +434,7 @@ impl Explanation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spread;
 
     fn run(comm: &str, start_ms: u64, length_ms: u64) -> Run {
         Run {
@@ -442,6 +508,29 @@ mod tests {
         );
     }
 
+    /// As mpv tells it: no releases, and drops when they happen.
+    #[test]
+    fn a_player_without_releases_is_explained_by_its_rhythm() {
+        let mut result = result();
+        result.schedulers[0].programs[0] = ProgramResult {
+            name: "film".to_owned(),
+            shown_ms: vec![2.0, 12.0, 22.5, 38.0],
+            dropped_ms: vec![32.0],
+            frame_ms: Spread::of(&[10.0, 10.5, 15.5]),
+            ..ProgramResult::default()
+        };
+        let why = explain(&result, &Question::default()).unwrap();
+        assert_eq!(why.frame, 3, "those before came in their rhythm");
+        assert_eq!(why.outcome(), "dropped, and the picture stood for 15.5 ms");
+        let ran: Vec<_> = why.ran.iter().map(|ran| ran.comm.as_str()).collect();
+        assert_eq!(ran, ["film", "build"], "from 22.5 to 38 ms");
+        assert_eq!(why.others, [0; 0], "the last has kept its place");
+        assert!(
+            why.text(false)
+                .contains("the one before was shown at 22.500 ms")
+        );
+    }
+
     #[test]
     fn what_was_not_traced_is_said() {
         let mut result = result();
@@ -455,7 +544,7 @@ mod tests {
         let error = explain(&result, &nobody).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the result has no player music with its releases; it has film"
+            "the result has no player music with its frames; it has film"
         );
     }
 }
