@@ -39,6 +39,8 @@ impl Tracer {
         let tracer = Self { folder };
         tracer.write("tracing_on", "0")?;
         tracer.write("trace_clock", "mono")?;
+        // When the buffer is full, the end is missing and not the beginning: then it is seen how far it reaches.
+        tracer.write("options/overwrite", "0")?;
         tracer.write("buffer_size_kb", BUFFER_KIB)?;
         tracer.write("events/sched/sched_switch/enable", "1")?;
         tracer.write("trace", "")?;
@@ -75,6 +77,7 @@ impl Drop for Tracer {
             ("events/sched/sched_switch/enable", "0"),
             ("trace", ""),
             ("trace_clock", "local"),
+            ("options/overwrite", "1"),
             ("tracing_on", "1"),
         ] {
             let _ = self.write(file, value);

@@ -41,10 +41,10 @@ Keys:
   space            pause                 q       quit
 
 Examples:
-  sudo andante top
-  sudo andante top --record evening.jsonl     watch, and keep what was seen
-  andante top --replay evening.jsonl          watch it again, anywhere
-  sudo andante top --once                     one picture as text")]
+  andante top
+  andante top --record evening.jsonl     watch, and keep what was seen
+  andante top --replay evening.jsonl     watch it again, anywhere
+  andante top --once                     one picture as text")]
 pub struct Top {
     /// Time between two looks [s].
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]

@@ -15,8 +15,8 @@ use clap::{ArgGroup, Args};
 /// Say why a frame was late: who ran instead, for how long, and by which rule each was chosen; or, of a
 /// program that runs, what Andante has learnt of it.
 ///
-/// Reads a result of the laboratory that was traced: give the scenario a `trace_s` that covers the
-/// frame. Results of the simulator name the rules; those of a kernel name who ran.
+/// Reads a result of the laboratory that was traced, such as what `make demo` leaves: a scenario's `trace_s`
+/// must cover the frame. Results of the simulator name the rules; those of a kernel name who ran.
 ///
 /// With --pid it tells when each thread of a running program wakes and how long it works then, and
 /// which contract Andante has taken for it because of that, or why none.
@@ -26,7 +26,8 @@ use clap::{ArgGroup, Args};
 Without --frame it explains the first frame that was late or dropped, and lists the others.
 
 Examples:
-  sudo andante why --pid $(pidof mpv)
+  andante why out/desktop-real --scheduler stock
+  andante why --pid $(pidof mpv)
   andante lab run qlinux-3-film --on sim --set 'trace_s = 10' --out /tmp/sim
   andante why /tmp/sim/qlinux-3-film/dhrystones-8 --scheduler fair
   andante why out/my-own/result.json --task film --frame 17 --order")]
