@@ -19,8 +19,8 @@
  * container (an_binding_ask(), an_binding_answer()). One that is only ever fed, as by a pipe, never
  * answers, and stays its own.
  *
- * Containers are ids other than 0 (container_tree.h). Times are of one clock [ns], and a call's is
- * never before that of the call before it.
+ * Containers are ids other than 0 (on the kernel, of classes). Times are of one clock [ns], and a
+ * call's is never before that of the call before it.
  *
  * [1] G. Banga, P. Druschel, J. Mogul: Resource Containers: A New Facility for Resource Management
  *     in Server Systems. OSDI 1999.

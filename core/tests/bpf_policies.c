@@ -7,7 +7,7 @@
 #include "bpf_types.h"
 
 #include "../binding.h"
-#include "../containers.h"
+#include "../papers/containers.h"
 #include "../policy.h"
 
 struct an_policy policy;

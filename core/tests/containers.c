@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resource containers (containers.h): the experiments of Alicherry & Gopinath, FREENIX 2001, with
- * the CPU's turns ended by ticks of 10 ms as there, and the same to the ns.
+ * Resource containers (papers/containers.h): the experiments of Alicherry & Gopinath, FREENIX 2001,
+ * with the CPU's turns ended by ticks of 10 ms as there, and the same to the ns.
  */
 #include "containers_cpu.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One CPU that serves actors in resource containers (containers.h), for tests. An actor runs for
- * ever, or for run_ns and then wakes its partner and waits to be woken. The queue of a container is
- * first come, first served.
+ * One CPU that serves actors in resource containers (papers/containers.h), for tests. An actor runs
+ * for ever, or for run_ns and then wakes its partner and waits to be woken. The queue of a
+ * container is first come, first served.
  */
 #ifndef ANDANTE_TESTS_CONTAINERS_CPU_H
 #define ANDANTE_TESTS_CONTAINERS_CPU_H
 
+#include "../papers/containers.h"
 #include "random.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Resource containers (containers.h): the tree's calls, accounts, and random lives of it. */
+/* Resource containers (papers/containers.h): the tree's calls, accounts, and random lives of it. */
 #include "containers_cpu.h"
 
 static struct containers_cpu cpu;

@@ -1,4 +1,4 @@
-//! Resource containers: `core/containers.h`.
+//! Resource containers: `core/papers/containers.h`.
 
 use std::ptr::NonNull;
 

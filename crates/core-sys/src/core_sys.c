@@ -3,6 +3,7 @@
  * Gives the core's functions, which are inline, names that Rust can link. Nothing is decided here.
  */
 #include "core.h"
+#include "papers/containers.h"
 
 /* Storage that Rust sets aside without knowing what is in it; see lib.rs. */
 _Static_assert(sizeof(struct an_member) <= 128 && _Alignof(struct an_member) <= 8, "Member");

@@ -1,4 +1,4 @@
-//! Resource containers as a scheduler of one CPU: queues for the turns that `core/containers.h`
+//! Resource containers as a scheduler of one CPU: queues for the turns that `core/papers/containers.h`
 //! gives.
 
 use std::collections::VecDeque;

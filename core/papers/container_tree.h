@@ -7,7 +7,7 @@
 #ifndef ANDANTE_CORE_CONTAINER_TREE_H
 #define ANDANTE_CORE_CONTAINER_TREE_H
 
-#include "tag.h"
+#include "../tag.h"
 
 #define AN_CONTAINERS_MAX 64	  /* power of two */
 #define AN_CONTAINERS_DEPTH 8	  /* levels below the root */
