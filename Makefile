@@ -104,7 +104,11 @@ deb: build
 demo:
 	dist/setup.sh run
 	$(COMPILE)
-	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-make film-loops
+	$(ANDANTE) lab run --scheduler andante,stock --case later desktop-real
+	$(ANDANTE) lab run --scheduler andante,eevdf,stock film-loops
+	@echo "demo: nothing configured:  out/desktop-real/report.html"
+	@echo "      with weights:        out/film-loops/report.html"
+	@echo "      why a frame dropped: $(ANDANTE) why out/desktop-real --scheduler stock"
 
 # The parts of `make check`. The binary is compiled quickly, see the file.
 QUICK    := --config .cargo/quick.toml

@@ -77,11 +77,38 @@ impl Why {
     }
 }
 
+/// The result in a folder that a run left: that of its only case, where it has cases.
+fn in_folder(folder: &Path) -> Result<PathBuf, Refusal> {
+    let result = folder.join("result.json");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let cases = entries.map(|entry| entry.path());
+    let mut cases: Vec<PathBuf> = cases
+        .filter(|case| case.join("result.json").is_file())
+        .collect();
+    cases.sort();
+    match cases.as_slice() {
+        _ if result.is_file() => Ok(result),
+        [] => Ok(result),
+        [case] => Ok(case.join("result.json")),
+        several => {
+            let names: Vec<_> = several
+                .iter()
+                .map(|case| case.display().to_string())
+                .collect();
+            let message = format!(
+                "{} has several cases: name one of {}",
+                folder.display(),
+                names.join(", ")
+            );
+            Err(Refusal::new(Status::Usage, message))
+        }
+    }
+}
+
 fn read(path: &Path) -> Result<RunResult, Refusal> {
-    let file = if path.is_dir() {
-        path.join("result.json")
-    } else {
-        path.to_owned()
+    let file = match path.is_dir() {
+        true => in_folder(path)?,
+        false => path.to_owned(),
     };
     let refuse = |reason: String| {
         let mend = "give a result.json that `andante lab run` left";
@@ -100,4 +127,27 @@ fn read(path: &Path) -> Result<RunResult, Refusal> {
         )));
     }
     Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_its_result_or_that_of_its_only_case() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path();
+        let leave = |case: &str| {
+            fs::create_dir_all(out.join(case)).unwrap();
+            fs::write(out.join(case).join("result.json"), "{}").unwrap();
+        };
+        leave("later");
+        assert_eq!(in_folder(out).unwrap(), out.join("later/result.json"));
+        leave("at-once");
+        let error = in_folder(out).unwrap_err().to_string();
+        assert!(error.contains("several cases"), "{error}");
+        assert!(error.find("at-once") < error.find("later"), "{error}");
+        fs::write(out.join("result.json"), "{}").unwrap();
+        assert_eq!(in_folder(out).unwrap(), out.join("result.json"));
+    }
 }
