@@ -50,38 +50,6 @@ const IDLE: u32 = 0;
 /// `AN_ROOT` (`core/tree.h`).
 pub(crate) const ROOT: usize = 1;
 
-/// Counts of what happened since the scheduler was loaded (`bpf/intf.h`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stats {
-    /// Classes picked.
-    pub picks: u64,
-    /// A slice ended and the same task went on.
-    pub kept: u64,
-    /// The picked class held nothing this CPU could run.
-    pub missed_picks: u64,
-    /// Queue lengths put right after a task was taken out sideways.
-    pub corrected: u64,
-    /// A woken task took the CPU from the one that ran.
-    pub wake_preemptions: u64,
-    /// A quantum was ended by the timer.
-    pub timer_preemptions: u64,
-    /// Tasks that ran without a pick: on an idle CPU, or by the kernel's choice.
-    pub unpicked_runs: u64,
-    /// Cgroups that share their parent's class because the tree was full.
-    pub classes_refused: u64,
-    /// Wake-ups of a server by a client whose class pays for what it does.
-    pub bound: u64,
-    /// Tasks that a CPU took over from another domain.
-    pub pulled: u64,
-    /// Events raised for contracts (`andante run --events`).
-    pub events_raised: u64,
-    /// Of those, delivered by rules 1 to 5 (`core/event.h`); what is raised of a service before the last was
-    /// delivered is none more.
-    pub event_rules: [u64; 5],
-    /// Slots that task servers have forfeited, for there was no event.
-    pub event_forfeits: u64,
-}
-
 /// The class tree of the loaded scheduler at this instant.
 ///
 /// # Errors
@@ -127,36 +95,6 @@ impl Copied {
             took_ns: ended_ns - begun_ns,
         })
     }
-}
-
-/// The counters of the loaded scheduler.
-///
-/// # Errors
-///
-/// [`StateError`].
-pub fn stats() -> Result<Stats, StateError> {
-    let stats = counted()?;
-    Ok(Stats {
-        picks: stats.picks,
-        kept: stats.kept,
-        missed_picks: stats.missed_picks,
-        corrected: stats.corrected,
-        wake_preemptions: stats.wake_preemptions,
-        timer_preemptions: stats.timer_preemptions,
-        unpicked_runs: stats.unpicked_runs,
-        classes_refused: stats.classes_refused,
-        bound: stats.bound,
-        pulled: stats.pulled,
-        events_raised: stats.events_raised,
-        event_rules: [
-            stats.event_rule_1,
-            stats.event_rule_2,
-            stats.event_rule_3,
-            stats.event_rule_4,
-            stats.event_rule_5,
-        ],
-        event_forfeits: stats.event_forfeits,
-    })
 }
 
 /// All that the loaded scheduler has counted.

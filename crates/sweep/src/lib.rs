@@ -8,12 +8,14 @@ mod distribution;
 mod expression;
 mod families;
 mod family;
+mod judge;
 mod measure;
 mod report;
 mod requirement;
 mod result;
 mod summary;
 mod table;
+mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -35,16 +37,17 @@ use nix::sys::signal::Signal;
 pub use families::families;
 use family::{Drawn, read_figures};
 pub use family::{Family, known_families};
+pub use judge::verdict;
 use measure::{Figures, MEASURES, Outcome};
 pub use report::html;
 use requirement::Requirement;
-pub use requirement::verdict;
 pub use result::{
     Distribution, DrawResult, LoadResult, MeasureResult, RequirementResult, SCHEMA, SweepResult,
     VERSION, Worst,
 };
-use summary::{Done, Terms};
+use summary::Done;
 pub use table::{brief, text};
+use terms::Terms;
 
 /// The scheduler that others are compared with, if it takes part: what an expert does by hand.
 const REFERENCE: &str = "eevdf-fifo";
@@ -215,18 +218,6 @@ fn read_lines(option: &str, lines: &[String]) -> Result<Figures, LabError> {
         }
     }
     Ok(all)
-}
-
-impl Terms<'_> {
-    fn wrap(&self, error: LabError, drawn: &Drawn, choice: &Choice) -> LabError {
-        let draw = drawn.id.to_string();
-        LabError::Draw {
-            cause: Box::new(error),
-            replay: self.replay(&drawn.result(), "sim"),
-            scheduler: choice.name(),
-            draw,
-        }
-    }
 }
 
 /// Every draw under every scheduler, until all are done or somebody interrupts: those draws that were

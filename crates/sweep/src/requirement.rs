@@ -14,13 +14,6 @@
 //! nobody. Draws are the same for the same seed, so that a sweep which held holds until a rule changes.
 
 use andante_document::{DocumentError, Node, Section, Value};
-use andante_job::LabError;
-use andante_result::Verdict;
-
-use super::measure::Figures;
-use super::result::{DrawResult, RequirementResult};
-use super::summary::Terms;
-use crate::SweepResult;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +64,8 @@ pub(super) fn of_option(text: &str) -> Result<Requirement, DocumentError> {
 }
 
 impl Requirement {
-    fn in_words(&self, reference: &str) -> String {
+    /// For people.
+    pub fn in_words(&self, reference: &str) -> String {
         let load = match self.load {
             Some(load) => format!(" at loads to {load}"),
             None => String::new(),
@@ -81,85 +75,5 @@ impl Requirement {
             "{}: {share} % of the draws{load} in which {reference} keeps every bound keep it too",
             self.scheduler
         )
-    }
-}
-
-/// Judges everything that is required of these draws, whose figures are by draw, then by scheduler.
-pub(super) fn judge(
-    terms: &Terms<'_>,
-    draws: &[DrawResult],
-    figures: &[Vec<Figures>],
-) -> Vec<RequirementResult> {
-    let judge_one = |requirement: &Requirement| {
-        let mut choices = terms.choices.iter();
-        let place = choices.position(|choice| choice.name() == requirement.scheduler);
-        let counts = |(draw, figures): &(&DrawResult, &Vec<Figures>)| {
-            requirement.load.is_none_or(|load| draw.load <= load)
-                && terms.keeps(&figures[terms.reference])
-        };
-        let counted = draws.iter().zip(figures).filter(counts);
-        let n = counted.clone().count() as u64;
-        let bad: Vec<String> = match place {
-            Some(place) => counted
-                .filter(|(_, figures)| !terms.keeps(&figures[place]))
-                .map(|(draw, _)| draw.draw.clone())
-                .collect(),
-            None => Vec::new(),
-        };
-        let kept = n - bad.len() as u64;
-        RequirementResult {
-            requirement: requirement.in_words(&terms.choices[terms.reference].name()),
-            n,
-            kept,
-            share: requirement.share,
-            verdict: match place {
-                None => Verdict::NotJudged,
-                // Nothing was shown.
-                Some(_) if n == 0 => Verdict::Fail,
-                Some(_) if kept as f64 + 1e-9 < requirement.share * n as f64 => Verdict::Fail,
-                Some(_) => Verdict::Pass,
-            },
-            bad,
-        }
-    };
-    terms.requirements.iter().map(judge_one).collect()
-}
-
-/// The first few; the JSON has all.
-fn some_of(draws: &[String]) -> String {
-    const SOME: usize = 10;
-    match draws.len() {
-        0..=SOME => draws.join(", "),
-        n => format!("{} and {} more", draws[..SOME].join(", "), n - SOME),
-    }
-}
-
-/// Whether a sweep shows what is required of it.
-///
-/// # Errors
-/// What it does not show.
-pub fn verdict(result: &SweepResult) -> Result<(), LabError> {
-    let judged = result.requirements.iter();
-    let judged = judged.filter(|one| one.verdict != Verdict::NotJudged);
-    let failed: Vec<String> = judged
-        .clone()
-        .filter(|one| one.verdict == Verdict::Fail)
-        .map(|one| match one.n {
-            0 => format!("{}: there is no such draw, draw more", one.requirement),
-            n => format!(
-                "{}: {} of {n} do, not {}",
-                one.requirement,
-                one.kept,
-                some_of(&one.bad)
-            ),
-        })
-        .collect();
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(LabError::ExpectationsFailed {
-            scenario: result.family.clone(),
-            judged: judged.count(),
-            failed,
-        }),
     }
 }

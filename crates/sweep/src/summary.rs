@@ -1,16 +1,14 @@
 //! From the figures of all draws to what they come to.
 
 use andante_document::{Node, Value};
-use andante_job::quoted;
 use andante_scenario::choice::Choice;
 
-use super::SweepOptions;
-use super::family::Family;
-use super::measure::{BATCH, Figures, MEASURES, Measure, Outcome};
-use super::requirement::{self, Requirement};
+use super::judge;
+use super::measure::{BATCH, Figures, MEASURES, Outcome};
 use super::result::{
     Distribution, DrawResult, LoadResult, MeasureResult, SCHEMA, SweepResult, VERSION, Worst,
 };
+use super::terms::Terms;
 
 /// So many of the worst draws are named.
 const WORST: usize = 10;
@@ -23,18 +21,6 @@ const LOAD_TOP: f64 = 1.5;
 pub(super) struct Done {
     pub draw: DrawResult,
     pub outcomes: Vec<Outcome>,
-}
-
-/// What a sweep is judged by.
-pub(super) struct Terms<'a> {
-    pub family: &'a Family,
-    pub options: &'a SweepOptions,
-    pub choices: &'a [Choice],
-    /// Place of the reference.
-    pub reference: usize,
-    pub bounds: Figures,
-    pub within: Figures,
-    pub requirements: Vec<Requirement>,
 }
 
 /// Everything, summed up.
@@ -69,7 +55,7 @@ pub(super) fn sum_up(terms: &Terms<'_>, done: Vec<Done>) -> SweepResult {
             .filter_map(|at| summary.measure(at))
             .collect(),
         by_load: summary.by_load(),
-        requirements: requirement::judge(terms, &draws, &figures),
+        requirements: judge::judge(terms, &draws, &figures),
         draws,
     }
 }
@@ -197,48 +183,6 @@ impl Summary<'_> {
 /// To a thousandth: steps of a tenth do not add up to what one would write.
 fn round(ratio: f64) -> f64 {
     (ratio * 1e3).round() / 1e3
-}
-
-impl Terms<'_> {
-    /// Whether every bound holds.
-    pub fn keeps(&self, figures: &Figures) -> bool {
-        let each = MEASURES.iter().zip(figures.iter().zip(&self.bounds));
-        let keeps = |(measure, (figure, bound)): (&Measure, (&Option<f64>, &Option<f64>))| {
-            figure
-                .zip(*bound)
-                .is_none_or(|(figure, bound)| measure.keeps(figure, bound))
-        };
-        each.into_iter().all(keeps)
-    }
-
-    /// The command that runs a draw again, under the schedulers of the sweep. The CPUs of a virtual
-    /// machine share the speed of one, so that all work is that much shorter there.
-    pub fn replay(&self, draw: &DrawResult, on: &str) -> String {
-        let mut schedulers: Vec<String> = self
-            .choices
-            .iter()
-            .map(|choice| match choice {
-                Choice::Policy(kind) if on == "vm" => Choice::of_kernel(*kind).name(),
-                choice => choice.name(),
-            })
-            .collect();
-        schedulers.dedup();
-        let schedulers = schedulers.join(",");
-        let family = &self.options.family;
-        let mut words = vec![
-            "andante", "lab", "run", family, "--draw", &draw.draw, "--on", on,
-        ];
-        words.extend(["--scheduler", &schedulers]);
-        for line in &self.options.set {
-            words.extend(["--set", line]);
-        }
-        let scale = draw.work_scale / f64::from(draw.cpus);
-        let scale = format!("work_scale = {scale}");
-        if on == "vm" && draw.cpus > 1 {
-            words.extend(["--set", &scale]);
-        }
-        words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
-    }
 }
 
 /// What a variable came to.
