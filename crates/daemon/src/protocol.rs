@@ -238,6 +238,9 @@ pub struct StatusSeen {
     /// Learnt contracts that the caller may see, by threads.
     pub learnt: Vec<LearntSeen>,
 }
+    /// For so long whoever asks is told the same [ns]: to look takes a while where there are thousands of classes.
+    #[serde(default)]
+    pub stands_ns: u64,
 
 /// A learnt contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

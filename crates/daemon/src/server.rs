@@ -27,6 +27,7 @@ pub use self::door::DoorSeen;
 use self::door::{Door, Verdict};
 pub(crate) use self::peer::Peer;
 pub use self::socket::{Socket, socket_path};
+pub(crate) use self::turns::PART;
 use self::turns::Turns;
 use crate::accounts::{AccountFiles, Accounts};
 use crate::books::policies;
@@ -390,7 +391,8 @@ fn used_so_far() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-fn monotonic_ns() -> u64 {
+/// CLOCK_MONOTONIC.
+pub(crate) fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map(Duration::from)
         .map_or(0, |now| now.as_nanos() as u64)
