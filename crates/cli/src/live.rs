@@ -14,7 +14,7 @@ use crate::commands::contracts;
 /// # Errors
 /// Nobody can be asked, and the kernel's state cannot be read either.
 pub fn status() -> Result<StatusSeen> {
-    match contracts::ask(&Request::Status) {
+    match contracts::ask(&Request::Status {}) {
         Ok(Reply::Status(seen)) => Ok(*seen),
         answer => directly(answer, || {
             Ok(StatusSeen {

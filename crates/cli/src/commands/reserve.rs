@@ -140,7 +140,7 @@ impl Reserve {
 
     fn request(&self) -> Result<Request> {
         if self.list {
-            return Ok(Request::List);
+            return Ok(Request::List {});
         }
         if let Some(which) = &self.release {
             let which = which.clone();
