@@ -131,8 +131,8 @@ fn all_are(report: &Report, expected: &[(&str, &str)]) {
 
 /// From `dpkg -i` to `dpkg --purge`: in charge after it is installed, the stock scheduler at once after
 /// stop and kill, in charge again after a kill; refused with one sentence in the journal for a mistake in
-/// the configuration, and for one of a version that knew another key; given up after three ejections within five
-/// minutes; in charge after an upgrade, and gone without a trace after removal.
+/// the configuration; given up after three ejections within five minutes; in charge after an upgrade, or refused
+/// once where the configuration is of a version that knew another key; gone without a trace after removal.
 #[test]
 #[ignore = "needs the virtual machine and the packages"]
 fn the_unit_lives_as_it_says() {
@@ -152,6 +152,11 @@ fn the_unit_lives_as_it_says() {
             ("mended", "active enabled andante"),
             ("ejections_given_up", "failed disabled"),
             ("upgraded", "active enabled andante"),
+            ("upgraded_runs", "anew /usr/bin/andante"),
+            ("old_config", "failed disabled"),
+            ("old_config_restarts", "0"),
+            ("old_config_package", "installed"),
+            ("old_config_mended", "active enabled andante"),
             ("removed", "disabled"),
             ("removed_left", "0"),
             ("purged_left", "0"),
@@ -159,6 +164,11 @@ fn the_unit_lives_as_it_says() {
     );
     let said = last(&report, "bad_config_said");
     assert!(said.contains("/etc/andante.toml:2"), "{report:?}");
+    let said = last(&report, "old_config_said");
+    assert!(
+        said.contains("/etc/andante.toml:2: turn_ms: unknown key"),
+        "{report:?}"
+    );
 }
 
 /// Through sudo the program is hers, with her environment; without sudo the class is a scope of her own systemd,
