@@ -24,6 +24,7 @@ pub const MAX_WINDOW: u32 = 1 << 16;
 /// \[1\] R. West, K. Schwan, *Dynamic Window-Constrained Scheduling for Multimedia Applications*
 /// (ICMCS 1999); the aligned windows: R. West, C. Poellabauer (RTSS 2000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tolerance {
     /// x: periods that may be lost.
     pub losses: u32,

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use andante_session::{
     Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Opened, Request, Terms, VERSION, Wish,
+    differ,
 };
 use nix::unistd::{getpid, gettid};
 
@@ -62,8 +63,8 @@ impl Session {
         let mut wire = Wire::connect(&socket_path(), until)?;
         let fd = wire.as_fd().as_raw_fd();
         match wire.ask_until(&Request::Open(wish), None, until)? {
-            (Answer::Opened(opened), _) if opened.version != VERSION => Err(other_version(&opened)),
             (Answer::Opened(opened), program) => {
+                check_version(&opened)?;
                 let call = Call::choose(opened.calls);
                 Ok(Self {
                     shared: Arc::new(Shared {
@@ -136,7 +137,7 @@ impl Session {
     /// # Errors
     /// [`Error::Lost`].
     pub fn withdraw(&self) -> Result<(), Error> {
-        self.shared.done(&Request::Withdraw)
+        self.shared.done(&Request::Withdraw {})
     }
 
     /// News of the promise, if anything has; never waits: nothing, while another thread's call does.
@@ -241,15 +242,10 @@ impl Drop for Shared {
     }
 }
 
-fn other_version(opened: &Opened) -> Error {
-    Error::Refused(Fault {
-        kind: FaultKind::Version,
-        message: format!(
-            "Andante speaks version {} of its sessions, and this library version {VERSION}: install the \
-             library that belongs to it",
-            opened.version
-        ),
-    })
+fn check_version(opened: &Opened) -> Result<(), Error> {
+    let kind = FaultKind::Version;
+    let refused = |message| Err(Error::Refused(Fault { kind, message }));
+    differ(VERSION, opened.version).map_or(Ok(()), refused)
 }
 
 /// An answer to another question.

@@ -190,7 +190,7 @@ impl Thread {
     /// # Errors
     /// Nobody has subscribed; as above.
     pub fn unsubscribe(&self, socket: BorrowedFd<'_>) -> Result<(), Error> {
-        self.session.done_with(&Request::Unsubscribe, socket)
+        self.session.done_with(&Request::Unsubscribe {}, socket)
     }
 
     /// From now on the thread is told so that it has an event, in the place of how it was told before: as soon as a

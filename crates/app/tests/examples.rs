@@ -134,7 +134,7 @@ fn seen_while(
         let mut seen = Vec::new();
         while !runs.is_finished() {
             let mut client = Client::connect(&served.socket).unwrap();
-            if let Ok(Reply::Contracts(list)) = client.request(&Request::List) {
+            if let Ok(Reply::Contracts(list)) = client.request(&Request::List {}) {
                 seen.extend(list.sessions);
             }
             thread::sleep(Duration::from_millis(50));

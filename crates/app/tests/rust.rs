@@ -125,7 +125,7 @@ fn a_program_in_rust_says_all_that_there_is_to_say() {
     assert!(newer.to_string().contains("install"), "{newer}");
     late(&joined);
     let mut client = Client::connect(&served.socket).unwrap();
-    let Ok(Reply::Contracts(list)) = client.request(&Request::List) else {
+    let Ok(Reply::Contracts(list)) = client.request(&Request::List {}) else {
         panic!("the daemon does not answer");
     };
     let seen = list.sessions[0].cycles.unwrap();

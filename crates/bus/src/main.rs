@@ -26,7 +26,7 @@ mod wire;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, Parser};
 
 /// Where the daemon listens unless somebody says otherwise.
 const SOCKET: &str = "/run/andante.sock";
@@ -58,6 +58,9 @@ struct Bus {
     /// Answer as com.feralinteractive.GameMode on the session bus, for games of one user. No privilege is needed.
     #[arg(long)]
     session: bool,
+    /// Print the manual page: man andante-bus shows it where this is installed.
+    #[arg(long)]
+    man: bool,
 }
 
 const HELP: &str = "\
@@ -73,7 +76,7 @@ one waits until it gives the name up. While Andante is not loaded requests are r
 sentence. What was asked for before is said anew when it is back.
 
 Exit status:
-  0  ended by SIGTERM or ^C
+  0  ended by SIGTERM or ^C, or the page was printed
   1  the bus is gone, or failed
   2  the command line is wrong
   3  the bus does not let this user have the name
@@ -88,8 +91,18 @@ enum Status {
     NoBus = 4,
 }
 
+/// Of the manual: programs that the system starts.
+const SECTION: &str = "8";
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.bus.man {
+        let page = clap_mangen::Man::new(Cli::command()).section(SECTION);
+        return match page.render(&mut std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(Status::Failed as u8),
+        };
+    }
     let kind = match cli.bus.system {
         true => serve::Kind::System,
         false => serve::Kind::Session,
@@ -109,6 +122,21 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn the_manual_has_every_option() {
+        let mut page = Vec::new();
+        let man = clap_mangen::Man::new(super::Cli::command()).section(super::SECTION);
+        man.render(&mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.contains(".TH andante-bus 8"), "{page}");
+        for option in ["system", "session", "socket", "verbose"] {
+            assert!(
+                page.contains(&format!("\\-\\-{option}")),
+                "{option}: {page}"
+            );
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use andante_session::{Answer, Declare, FaultKind, Request, Role};
+use andante_session::{Answer, Declare, FaultKind, Request, Role, VERSION, greeted};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Notify};
 
@@ -273,6 +273,12 @@ impl Inner {
         }
         let gone = |error| gone(path, &error);
         let wire = Wire::connect(path).await.map_err(gone)?;
+        let hello = Request::Hello { version: VERSION };
+        greeted(wire.ask(&hello).await.map_err(gone)?).map_err(|fault| match fault.kind {
+            // As if nobody were there: programs go on without.
+            FaultKind::Version => Refusal::Gone(fault.message),
+            _ => Refusal::Refused(fault),
+        })?;
         for stands in &self.stands {
             for asked in stands.said_again() {
                 // What is refused now has ended, or is more than its user may have.
@@ -400,6 +406,9 @@ fn described(asked: &Declare) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     fn asked(process: i32, thread: Option<i32>) -> Declare {
@@ -459,5 +468,33 @@ mod tests {
         assert!(message.contains("systemctl start andante"), "{message}");
         assert!(spokesman.of_role(Role::Audio).await.is_empty());
         assert_eq!(spokesman.retract(own, Role::Audio).await, Ok(false));
+    }
+
+    /// It would take what is said for something else.
+    #[tokio::test]
+    async fn a_daemon_of_another_version_is_asked_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let other = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(&stream).lines();
+            lines.next().unwrap().unwrap();
+            (&stream)
+                .write_all(b"{\"hello\":{\"version\":7}}\n")
+                .unwrap();
+            lines.next().is_none()
+        });
+        let spokesman = Spokesman::new(&path, false);
+        let own = i32::try_from(std::process::id()).unwrap();
+        let Err(Refusal::Gone(message)) = spokesman.declare(asked(own, None)).await else {
+            panic!("it speaks version 7");
+        };
+        assert!(
+            message.contains("version 7: install the program"),
+            "{message}"
+        );
+        drop(spokesman);
+        assert!(other.join().unwrap(), "it was asked nevertheless");
     }
 }

@@ -1,5 +1,7 @@
 //! The scheduler of this machine, as this user may see it: asked at the socket, so that root is not needed.
 
+use std::time::Duration;
+
 use andante_daemon::{Reply, Request, StatusSeen};
 use andante_sched::explained::{self, Explained};
 use andante_sched::{Seen, StateError};
@@ -12,15 +14,21 @@ use crate::commands::contracts;
 /// # Errors
 /// Nobody can be asked, and the kernel's state cannot be read either.
 pub fn status() -> Result<StatusSeen> {
-    match contracts::ask(&Request::Status) {
+    match contracts::ask(&Request::Status {}) {
         Ok(Reply::Status(seen)) => Ok(*seen),
         answer => directly(answer, || {
             Ok(StatusSeen {
                 seen: Seen::now()?,
                 learnt: Vec::new(),
+                stands_ns: 0,
             })
         }),
     }
+}
+
+/// How long to wait for the next look, so that it is another one, given what the user asked for.
+pub fn until_next(looked: &StatusSeen, asked: Duration) -> Duration {
+    asked.max(Duration::from_nanos(looked.stands_ns))
 }
 
 /// What was learnt of a process, or of one thread; none: there is no such process.

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use andante_sched::doctor::Loaded;
+use andante_session::{VERSION, greeted};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::protocol::{Fault, Reply, Request};
 
@@ -32,9 +35,12 @@ pub enum ClientError {
     NotPermitted(PathBuf),
     /// The connection broke, or what came is not understood.
     #[error(
-        "no answer from Andante ({0}): is the one that runs of another version, or has it just ended?"
+        "no answer from Andante ({0}): it has just ended, or `sudo systemctl restart andante` mends it"
     )]
     Broken(io::Error),
+    /// The one that runs speaks another version, and what to do.
+    #[error("{0}")]
+    Version(String),
     /// The request cannot be answered.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -44,6 +50,8 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
+    /// Both are known to speak the same version.
+    greeted: bool,
 }
 
 impl Client {
@@ -64,16 +72,46 @@ impl Client {
             .map_err(ClientError::Broken)?;
         Ok(Self {
             stream: BufReader::new(stream),
+            greeted: false,
         })
     }
 
     /// Asks. The reply is never [`Reply::Error`].
     ///
     /// # Errors
-    /// [`ClientError::Fault`] for what cannot be answered, [`ClientError::Broken`].
+    /// [`ClientError::Fault`] for what cannot be answered, [`ClientError::Version`], [`ClientError::Broken`].
     pub fn request(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        let broken = |error: serde_json::Error| ClientError::Broken(error.into());
-        let mut line = serde_json::to_string(request).map_err(broken)?;
+        if !self.greeted {
+            self.greet()?;
+        }
+        match parsed(&self.exchange(request)?)? {
+            Reply::Error(fault) => Err(fault.into()),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Asks for nothing of one who would understand something else.
+    fn greet(&mut self) -> Result<(), ClientError> {
+        let hello = andante_session::Request::Hello { version: VERSION };
+        let line = self.exchange(&hello)?;
+        if let Err(fault) = greeted(parsed(&line)?) {
+            if fault.kind == andante_session::FaultKind::Version {
+                return Err(ClientError::Version(fault.message));
+            }
+            // It says why it answers nothing now.
+            let said: Reply = parsed(&line)?;
+            return Err(match said {
+                Reply::Error(fault) => fault.into(),
+                _ => ClientError::Broken(io::ErrorKind::InvalidData.into()),
+            });
+        }
+        self.greeted = true;
+        Ok(())
+    }
+
+    /// A line out, a line in.
+    fn exchange(&mut self, request: &impl Serialize) -> Result<String, ClientError> {
+        let mut line = serde_json::to_string(request).map_err(not_understood)?;
         line.push('\n');
         let mut stream = self.stream.get_ref();
         // Who is turned away is told so before it has asked, and cannot write then, but read.
@@ -85,9 +123,14 @@ impl Client {
             let end = io::Error::from(io::ErrorKind::UnexpectedEof);
             return Err(ClientError::Broken(end));
         }
-        match serde_json::from_str(&answer).map_err(broken)? {
-            Reply::Error(fault) => Err(fault.into()),
-            reply => Ok(reply),
-        }
+        Ok(answer)
     }
+}
+
+fn parsed<T: DeserializeOwned>(line: &str) -> Result<T, ClientError> {
+    serde_json::from_str(line).map_err(not_understood)
+}
+
+fn not_understood(error: serde_json::Error) -> ClientError {
+    ClientError::Broken(error.into())
 }

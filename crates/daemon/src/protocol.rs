@@ -19,7 +19,7 @@ use crate::terms::Terms;
 
 /// The request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// A contract.
     Reserve(Ask),
@@ -31,10 +31,10 @@ pub enum Request {
         which: String,
     },
     /// All contracts, and what became of them so far.
-    List,
+    List {},
     /// Classes, counters, and the learnt contracts of the caller's own threads; of all, if the caller is root or in
     /// the group.
-    Status,
+    Status {},
     /// What was learnt of a process of the caller's own, or of one of its threads, and why.
     Why {
         /// Its number.
@@ -49,6 +49,7 @@ pub enum Request {
 
 /// What contract is wanted, for whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ask {
     /// Who is to hold it.
     pub holder: Holder,
@@ -237,6 +238,9 @@ pub struct StatusSeen {
     pub seen: Seen,
     /// Learnt contracts that the caller may see, by threads.
     pub learnt: Vec<LearntSeen>,
+    /// For so long whoever asks is told the same [ns]: to look takes a while where there are thousands of classes.
+    #[serde(default)]
+    pub stands_ns: u64,
 }
 
 /// A learnt contract.
@@ -423,7 +427,7 @@ mod tests {
         };
         assert_eq!(request, Request::Reserve(ask));
         let list: Request = serde_json::from_str(r#"{"op":"list"}"#).unwrap();
-        assert_eq!(list, Request::List);
+        assert_eq!(list, Request::List {});
     }
 
     #[test]

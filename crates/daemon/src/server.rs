@@ -27,6 +27,7 @@ pub use self::door::DoorSeen;
 use self::door::{Door, Verdict};
 pub(crate) use self::peer::Peer;
 pub use self::socket::{Socket, socket_path};
+pub(crate) use self::turns::PART;
 use self::turns::Turns;
 use crate::accounts::{AccountFiles, Accounts};
 use crate::books::policies;
@@ -162,7 +163,10 @@ impl<H: Host> Daemon<H> {
                 continue;
             };
             if let Some(notice) = session.notice(&mut self.books, &live, connection.peer) {
-                connection.say(&Said::Notice { notice }, None);
+                let said = Said::Notice { notice };
+                #[cfg(test)]
+                tests::schema::reply_is_as_described(&said);
+                connection.say(&said, None);
             }
         }
     }
@@ -272,7 +276,10 @@ impl<H: Host> Daemon<H> {
         };
         if let Some(request) = sessions::parse(&line) {
             let (answer, fd) = self.answer_session(at, request, kernel);
-            self.connections[at].say(&Said::Answer(answer), fd);
+            let said = Said::Answer(answer);
+            #[cfg(test)]
+            tests::schema::is_as_described(&line, &said);
+            self.connections[at].say(&said, fd);
             return self.answered(at, used);
         }
         let mut reply = answer(&mut self.books, &self.host, kernel, &peer, &line);
@@ -284,6 +291,8 @@ impl<H: Host> Daemon<H> {
             let opened = self.connections.iter().flat_map(Connection::sessions);
             list.sessions = opened.map(Session::seen).collect();
         }
+        #[cfg(test)]
+        tests::schema::is_as_described(&line, &reply);
         self.connections[at].send(&reply);
         self.answered(at, used);
     }
@@ -365,11 +374,14 @@ fn answer(
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
-            let message = format!("the request is not understood: {error}");
+            let message = format!(
+                "the request is not understood ({error}): send one JSON object a line, as the page socket.md of the \
+                 documentation has them"
+            );
             return Reply::Error(Fault::new(FaultKind::BadRequest, message));
         }
     };
-    let of_no_process = matches!(request, Request::List | Request::Status);
+    let of_no_process = matches!(request, Request::List {} | Request::Status {});
     if !of_no_process && peer.is_in_container() {
         let message = "processes have other numbers where you are (a pid namespace of its own): \
                        ask from outside the container";
@@ -390,7 +402,8 @@ fn used_so_far() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-fn monotonic_ns() -> u64 {
+/// CLOCK_MONOTONIC.
+pub(crate) fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map(Duration::from)
         .map_or(0, |now| now.as_nanos() as u64)

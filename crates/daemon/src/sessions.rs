@@ -21,6 +21,7 @@ use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
     Answer, Calls, Cycle, Fault, FaultKind, Joined, Mapped, Opened, Request, Tell, VERSION, Wish,
+    differ,
 };
 use serde::Deserialize;
 
@@ -175,15 +176,17 @@ pub fn answer(
     answered.unwrap_or_else(|fault| (Answer::Error(fault), None))
 }
 
+/// Whether a program of this version is understood.
+///
+/// # Errors
+/// It is not; what to do.
+pub fn check_version(program: u32) -> Result<(), Fault> {
+    let refused = |message| Err(fault(FaultKind::Version, message));
+    differ(program, VERSION).map_or(Ok(()), refused)
+}
+
 fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
-    if wish.version != VERSION {
-        let message = format!(
-            "the program speaks version {} of Andante's sessions, and this daemon version {VERSION}: \
-             install the library that belongs to it",
-            wish.version
-        );
-        return Err(fault(FaultKind::Version, message));
-    }
+    check_version(wish.version)?;
     check_room(with)?;
     terms::check(&wish.cycle)?;
     let named = |name: &String| {
@@ -242,7 +245,10 @@ impl Session {
     fn answer(&mut self, request: Request, with: &mut Answering<'_>) -> Answered {
         let done = |()| (Answer::Done {}, None);
         match request {
-            Request::Open(_) | Request::Declare(_) | Request::Retract { .. } => {
+            Request::Hello { .. }
+            | Request::Open(_)
+            | Request::Declare(_)
+            | Request::Retract { .. } => {
                 unreachable!("answered before")
             }
             Request::Join { thread, cycle } => self.join(thread, cycle, with),
@@ -253,7 +259,7 @@ impl Session {
                 service,
                 bytes,
             } => self.subscribe(thread, service, bytes, with).map(done),
-            Request::Unsubscribe => unsubscribe(with).map(done),
+            Request::Unsubscribe {} => unsubscribe(with).map(done),
             Request::Tell { thread, by } => self.tell(thread, by, with),
             Request::Foreground { on } => {
                 self.set_foreground(on, with);
@@ -262,7 +268,7 @@ impl Session {
             Request::Promise { terms } => self
                 .promise_instead(&terms, with)
                 .map(|answer| (answer, None)),
-            Request::Withdraw => {
+            Request::Withdraw {} => {
                 self.withdraw(with.books, with.host, with.kernel, with.peer);
                 Ok(done(()))
             }

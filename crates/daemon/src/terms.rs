@@ -12,6 +12,7 @@ pub const LEAST_BUDGET_NS: u64 = 50_000;
 
 /// What a contract promises, whoever holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Terms {
     /// C [ns], from [`LEAST_BUDGET_NS`] up to the deadline.
     pub budget_ns: u64,

@@ -210,7 +210,7 @@ impl Books {
     }
 
     fn list(&mut self) -> List {
-        match self.answer(&Request::List) {
+        match self.answer(&Request::List {}) {
             Reply::Contracts(list) => *list,
             reply => panic!("asked for a list: {reply:?}"),
         }

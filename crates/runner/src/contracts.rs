@@ -185,7 +185,7 @@ fn request(request: &Request) -> Result<Reply, ClientError> {
 }
 
 fn account() -> Result<Account, ClientError> {
-    match request(&Request::List)? {
+    match request(&Request::List {})? {
         Reply::Contracts(list) => {
             let listed = list.contracts.into_iter();
             Ok(listed

@@ -11,9 +11,11 @@
 mod mapped;
 pub mod page;
 mod protocol;
+mod version;
 
 pub use mapped::Mapped;
 pub use protocol::{
-    Answer, Calls, Cycle, Declare, Declared, Fault, FaultKind, Granted, Joined, Notice, Offer,
-    Opened, Request, Role, Said, Tell, Terms, VERSION, Wish,
+    Answer, Calls, Cycle, Declare, Declared, Fault, FaultKind, Granted, Hello, Joined, Notice,
+    Offer, Opened, Request, Role, Said, Tell, Terms, Wish,
 };
+pub use version::{VERSION, differ, greeted};

@@ -27,17 +27,28 @@
 //! {"done":{}}
 //! ```
 //!
+//! Whoever opens no session says first which version it speaks, of this and of what is said of contracts:
+//!
+//! ```text
+//! {"op":"hello","version":1}
+//! {"hello":{"version":1}}                    or an error of the kind "version"
+//! ```
+//!
 //! Times are in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
-/// Of what is said here. A daemon that speaks another one says so in its answer to `open`.
-pub const VERSION: u32 = 1;
+use crate::version::VERSION;
 
 /// What a program asks for within a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
+    /// Which version the program speaks, before anything else is asked for; `open` says it too.
+    Hello {
+        /// [`VERSION`].
+        version: u32,
+    },
     /// A session, first of all.
     Open(Wish),
     /// One of the program's threads is to take part. The answer comes with its page.
@@ -75,7 +86,7 @@ pub enum Request {
         bytes: u32,
     },
     /// Nobody has, whenever something comes to the socket whose descriptor comes along.
-    Unsubscribe,
+    Unsubscribe {},
     /// The thread is told of its events from now on, in the place of how it was told before.
     Tell {
         /// The number that its answer to `join` gave it.
@@ -95,7 +106,7 @@ pub enum Request {
         terms: Terms,
     },
     /// The promise is needed no more.
-    Withdraw,
+    Withdraw {},
     /// Somebody waits for what threads of another process do. No session has to be opened for this.
     Declare(Declare),
     /// What was declared of a process over this connection does not stand any more.
@@ -109,7 +120,8 @@ pub enum Request {
 
 impl Request {
     /// What is asked for in them all.
-    pub const OPS: [&str; 12] = [
+    pub const OPS: [&str; 13] = [
+        "hello",
         "open",
         "join",
         "leave",
@@ -128,6 +140,7 @@ impl Request {
 /// A session for a process that does not open one itself: its threads are waited for, at no pace. It stands until
 /// the process ends, it is retracted, or the connection ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Declare {
     /// The process.
     pub process: i32,
@@ -157,6 +170,7 @@ pub enum Tell {
 
 /// The purpose of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wish {
     /// The version that the program speaks: [`VERSION`].
     pub version: u32,
@@ -212,6 +226,7 @@ impl Role {
 
 /// A piece of work that comes again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cycle {
     /// From the beginning of one to that of the next \[ns\]; none: at no pace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,6 +259,7 @@ impl Cycle {
 
 /// A promise: so much CPU time in every period, losing `losses` of every `window` periods at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Terms {
     /// C \[ns\].
     pub budget_ns: u64,
@@ -287,6 +303,8 @@ pub enum Said {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
+    /// Both speak the same version.
+    Hello(Hello),
     /// There is a session.
     Opened(Opened),
     /// The thread takes part; its page comes along.
@@ -301,6 +319,13 @@ pub enum Answer {
     Declared(Declared),
     /// The request cannot be answered.
     Error(Fault),
+}
+
+/// The daemon's version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// That it speaks.
+    pub version: u32,
 }
 
 /// A session that was opened.

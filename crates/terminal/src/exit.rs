@@ -290,6 +290,7 @@ impl From<&ClientError> for Status {
         match error {
             ClientError::NoDaemon(_) | ClientError::Historical(_) => Self::NotLoaded,
             ClientError::NotPermitted(_) => Self::NotPermitted,
+            ClientError::Version(_) => Self::OtherScheduler,
             ClientError::Broken(_) => Self::Failure,
             ClientError::Fault(fault) => match fault.kind {
                 FaultKind::BadTerms => Self::BadContracts,

@@ -264,7 +264,7 @@ impl Stage {
 }
 
 fn sessions(path: &Path) -> Vec<SessionSeen> {
-    let list = Client::connect(path).unwrap().request(&Request::List);
+    let list = Client::connect(path).unwrap().request(&Request::List {});
     match list.unwrap() {
         Reply::Contracts(list) => list.sessions,
         other => panic!("{other:?}"),

@@ -98,7 +98,7 @@ pub fn ask(request: &Request) -> Result<Reply> {
 
 /// The contracts there are; none if nobody can be asked, which is no error to those who show more.
 pub fn list() -> Option<andante_daemon::List> {
-    match ask(&Request::List) {
+    match ask(&Request::List {}) {
         Ok(Reply::Contracts(list)) => Some(*list),
         _ => None,
     }

@@ -228,6 +228,7 @@ mod tests {
                 counters: BTreeMap::from([("picks".to_owned(), 7)]),
             },
             learnt: Vec::new(),
+            stands_ns: 0,
         };
         let text = text(Some(&seen), Some(&list(1_000, 2_000_000_000)));
         for line in [

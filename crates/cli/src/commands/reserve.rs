@@ -101,7 +101,8 @@ fn quota(list: &List, uid: u32) -> String {
     let part = |held: &Listed| held.terms.budget_ns as f64 / held.terms.period_ns as f64 / cpus;
     let of = |wanted: &dyn Fn(&Listed) -> bool| -> f64 {
         let held = list.contracts.iter().filter(|held| wanted(held));
-        held.map(part).sum()
+        // A sum of nothing would be -0.
+        held.map(part).fold(0.0, std::ops::Add::add)
     };
     let per_mille = |part: u32| f64::from(part) / 1000.0;
     format!(
@@ -140,7 +141,7 @@ impl Reserve {
 
     fn request(&self) -> Result<Request> {
         if self.list {
-            return Ok(Request::List);
+            return Ok(Request::List {});
         }
         if let Some(which) = &self.release {
             let which = which.clone();

@@ -91,7 +91,10 @@ impl Status {
             return Err(refusal.into());
         }
         let (before, earlier) = (live::status()?, contracts::list());
-        thread::sleep(Duration::from_secs_f64(self.interval));
+        thread::sleep(live::until_next(
+            &before,
+            Duration::from_secs_f64(self.interval),
+        ));
         let (after, later) = (live::status()?, contracts::list());
         let (seen, learnt_before) = (before.seen.snapshot, before.learnt);
         let learnt_before = (seen.now_ns, &learnt_before[..]);
@@ -99,6 +102,7 @@ impl Status {
         let StatusSeen {
             seen,
             learnt: learnt_now,
+            ..
         } = after;
         let (after, sharing, learnt_room) = (seen.snapshot, seen.sharing, seen.learnt_room);
         let learnt = contracts::learnt_between(Some(learnt_before), (after.now_ns, &learnt_now));

@@ -14,3 +14,12 @@ try_as_ann() { # KEY COMMAND: reports what it answers, in one line, with its sta
 	said=$(as_ann "$2" 2>&1)
 	echo "REPORT $1 $? $(echo "$said" | tr -s ' \n' ' ')"
 }
+# Her systemd and her bus are there from now on, and what they have started stays when she has logged out.
+lingers() {
+	loginctl enable-linger ann
+	until_true test -S /run/user/1000/bus
+}
+# Every Debian with a desktop has rtkit. Here nobody answers for it.
+without_rtkit() {
+	dpkg --purge rtkit >/dev/null
+}

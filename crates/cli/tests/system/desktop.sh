@@ -4,13 +4,12 @@
 . /andante/common.sh
 . /andante/ann.sh
 at install
+without_rtkit
 dpkg -i /andante/packages/andante.deb
 unit installed
 
 at desktop
-# The desktop keeps running when the shell that has started it ends.
-loginctl enable-linger ann
-until_true test -S /run/user/1000/bus
+lingers
 as_ann 'systemctl --user start pipewire.service wireplumber.service'
 try_as_ann sound 'systemctl --user is-active pipewire.service'
 as_ann "pw-cli create-node adapter '{ factory.name=support.null-audio-sink node.name=speaker media.class=Audio/Sink

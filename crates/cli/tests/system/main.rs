@@ -13,11 +13,13 @@ use andante_vm::{Boot, Cache, Content, Event, InitrdFile, build_system, find_ker
 /// A machine that takes longer hangs: how fast it is depends on what else its host does, and decides nothing.
 const HANGS: Duration = Duration::from_secs(1800);
 /// What the tests need beside the packages: libraries that those depend on, and what users have.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 15] = [
     "libelf1",
     "zlib1g",
     "sudo",
     "polkitd",
+    "rtkit",
+    "gamemode",
     "pipewire",
     "pipewire-bin",
     "wireplumber",
@@ -58,7 +60,7 @@ fn in_system_told(name: &str, arguments: &[&str]) -> Report {
         .into_iter()
         .chain(arguments.iter().copied())
         .collect();
-    let files = ["common.sh", "ann.sh", &format!("{name}.sh")]
+    let files = ["common.sh", "ann.sh", "sounds.sh", &format!("{name}.sh")]
         .map(|name| file(format!("/andante/{name}"), folder.join(name), 0o644));
     let boot = Boot {
         memory_mib: 1024,
@@ -129,8 +131,8 @@ fn all_are(report: &Report, expected: &[(&str, &str)]) {
 
 /// From `dpkg -i` to `dpkg --purge`: in charge after it is installed, the stock scheduler at once after
 /// stop and kill, in charge again after a kill; refused with one sentence in the journal for a mistake in
-/// the configuration, and for one of a version that knew another key; given up after three ejections within five
-/// minutes; in charge after an upgrade, and gone without a trace after removal.
+/// the configuration; given up after three ejections within five minutes; in charge after an upgrade, or refused
+/// once where the configuration is of a version that knew another key; gone without a trace after removal.
 #[test]
 #[ignore = "needs the virtual machine and the packages"]
 fn the_unit_lives_as_it_says() {
@@ -150,6 +152,11 @@ fn the_unit_lives_as_it_says() {
             ("mended", "active enabled andante"),
             ("ejections_given_up", "failed disabled"),
             ("upgraded", "active enabled andante"),
+            ("upgraded_runs", "anew /usr/bin/andante"),
+            ("old_config", "failed disabled"),
+            ("old_config_restarts", "0"),
+            ("old_config_package", "installed"),
+            ("old_config_mended", "active enabled andante"),
             ("removed", "disabled"),
             ("removed_left", "0"),
             ("purged_left", "0"),
@@ -157,6 +164,11 @@ fn the_unit_lives_as_it_says() {
     );
     let said = last(&report, "bad_config_said");
     assert!(said.contains("/etc/andante.toml:2"), "{report:?}");
+    let said = last(&report, "old_config_said");
+    assert!(
+        said.contains("/etc/andante.toml:2: turn_ms: unknown key"),
+        "{report:?}"
+    );
 }
 
 /// Through sudo the program is hers, with her environment; without sudo the class is a scope of her own systemd,
@@ -243,4 +255,61 @@ fn pipewire_is_in_time_as_it_is() {
         ("late_256", "256 0 0"),
     ];
     all_are(&report, &kept);
+}
+
+/// What programs ask for over D-Bus in an ordinary user's session: a thread of hers, of nobody else's; PipeWire's own,
+/// through its module-rt, with which no quantum is late beside a build and loops; and a game of `gamemoderun`'s. rtkit
+/// keeps the name as long as it runs, and makes room for the package. What was asked for is there again after the
+/// scheduler was loaded anew, and gone with who asked, and with the package.
+#[test]
+#[ignore = "needs the virtual machine and the packages"]
+fn requests_are_answered() {
+    let report = in_system("bus");
+    let by = "by the word of andante-bus";
+    let (sleeper, game) = (
+        format!("sleep (PID), audio, 1 thread, {by}"),
+        format!("sleep (PID), game, 1 thread, {by}"),
+    );
+    all_are(
+        &report,
+        &[
+            ("installed", "active enabled andante"),
+            ("rtkit_goes_on", "active"),
+            ("rtkit_after", "config-files 0"),
+            ("bus_installed", "active enabled"),
+            ("asked", "method return, active"),
+            ("asked_seen", &sleeper),
+            ("asked_policy", "SCHED_OTHER"),
+            ("said_again", &sleeper),
+            ("ended", "nothing"),
+            ("gamemode", "andante-bus"),
+            ("game_seen", &game),
+            ("game_ended", "nothing"),
+            ("late", "64 0 0"),
+            ("policies", "SCHED_OTHER"),
+            ("removed", "nothing"),
+            ("removed_left", "0 0"),
+            ("others_go_on", "active enabled andante"),
+        ],
+    );
+    for (key, part) in [
+        (
+            "beside_rtkit",
+            "org.freedesktop.RealtimeKit1 is another program's",
+        ),
+        ("others", "user"),
+        ("not_its_thread", "thread"),
+        ("stopped", "systemctl start andante"),
+        ("sound_seen", by),
+        ("removed_answers", "was not provided by any .service files"),
+    ] {
+        let said = last(&report, key);
+        assert!(said.contains(part), "{key}: {report:?}");
+    }
+    for key in ["asked_json", "listed"] {
+        let found: u32 = last(&report, key).parse().expect("a count");
+        assert!(found >= 1, "{key}: {report:?}");
+    }
+    let threads = &report["policies"];
+    assert!(threads.iter().all(|one| one == "SCHED_OTHER"), "{report:?}");
 }

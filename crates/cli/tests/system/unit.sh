@@ -51,10 +51,30 @@ done
 unit ejections_given_up
 echo "REPORT ejection_said $(journalctl -u andante -o cat -n 12 --no-pager | tr '\n' ' ')"
 
+# Newer packages while it is in charge: the same but for its version.
+newer() { # SUFFIX
+	sed -i "s/^Version: .*/&$1/" /tmp/newer/DEBIAN/control
+	dpkg-deb -Znone -b /tmp/newer /tmp/newer.deb >/dev/null
+	dpkg -i /tmp/newer.deb
+}
+dpkg-deb -R $package /tmp/newer
 systemctl reset-failed andante
 systemctl start andante
-dpkg -i $package
+before=$(systemctl show -P MainPID andante)
+newer +1
 unit upgraded
+now=$(systemctl show -P MainPID andante)
+echo "REPORT upgraded_runs $([ "$now" -ne "$before" ] && echo anew) $(readlink "/proc/$now/exe")"
+# One that does not know a key any more.
+printf 'slice_us = 3000\nturn_ms = 5\n' >/etc/andante.toml
+newer +2
+unit old_config
+echo "REPORT old_config_restarts $(systemctl show -P NRestarts andante)"
+echo "REPORT old_config_package $(dpkg-query -W -f '${db:Status-Status}' andante)"
+echo "REPORT old_config_said $(journalctl -u andante -o cat -n 8 --no-pager | grep andante.toml)"
+rm /etc/andante.toml
+systemctl start andante
+unit old_config_mended
 
 dpkg -r andante
 echo "REPORT removed $(charge)"

@@ -514,7 +514,7 @@ impl World {
     }
 
     pub fn list(&mut self) -> List {
-        match self.answer(&Request::List) {
+        match self.answer(&Request::List {}) {
             Reply::Contracts(list) => *list,
             reply => panic!("{reply:?}"),
         }

@@ -206,9 +206,9 @@ impl Books {
                 }),
             Request::Release { which } => self.release(kernel, host, caller, which),
             Request::Policy { class } => policies::look(kernel, host, class),
-            Request::Status => status::status(&mut self.looked, kernel, host, caller),
+            Request::Status {} => status::status(&mut self.looked, kernel, host, caller),
             Request::Why { pid } => status::why(kernel, host, caller, *pid),
-            Request::List => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
+            Request::List {} => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
         };
         answer.unwrap_or_else(Reply::Error)
     }

@@ -122,7 +122,8 @@ impl Connection {
             Ok(read) => {
                 self.heard = Instant::now();
                 self.received.extend_from_slice(&buffer[..read]);
-                if self.received.len() > MAX_LINE && !self.has_line() {
+                let too_long = |start: &[u8]| !start.contains(&b'\n');
+                if self.received.get(..=MAX_LINE).is_some_and(too_long) {
                     let message =
                         format!("a request is longer than {MAX_LINE} bytes: end it with a line");
                     self.dismiss(Fault::new(FaultKind::BadRequest, message));

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use andante_session::{Answer, Declare, Fault, FaultKind, Request};
+use andante_session::{Answer, Declare, Fault, FaultKind, Hello, Request, VERSION};
 
 use super::connection::Connection;
 use super::peer::Peer;
@@ -25,6 +25,10 @@ impl<H: Host> Daemon<H> {
     ) -> Answered {
         let peer = self.connections[at].peer;
         match request {
+            Ok(Request::Hello { version }) => {
+                let hello = sessions::check_version(version).map(|()| Hello { version: VERSION });
+                (hello.map_or_else(Answer::Error, Answer::Hello), None)
+            }
             Ok(Request::Declare(asked)) => self.declare(at, &asked, kernel),
             Ok(Request::Retract { process, role }) => self.spoken(at, peer, kernel, |all, with| {
                 spoken::retract(all, process, role, with)

@@ -2,6 +2,7 @@
 //! Clients over a socket: what each gets while others do their worst.
 
 mod floods;
+pub mod schema;
 mod sessions;
 mod spoken;
 
@@ -50,7 +51,7 @@ fn clients_are_answered_whatever_others_do() {
         let ask = Request::Reserve(World::ask_for(Holder::Process(100), 1, 20));
         let reserved = client.request(&ask);
         let again = client.request(&ask);
-        (reserved, again, client.request(&Request::List))
+        (reserved, again, client.request(&Request::List {}))
     });
     assert!(matches!(reserved, Ok(Reply::Reserved(_))), "{reserved:?}");
     let Err(ClientError::Fault(fault)) = again else {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The part of the daemon's time that one user may use [ratio]. With a list of 32 contracts taking some 0.1 ms,
 /// that is 500 a second.
-const PART: f64 = 0.05;
+pub const PART: f64 = 0.05;
 /// What a user may use of it at once [s]: a second's part.
 const BURST_S: f64 = PART;
 

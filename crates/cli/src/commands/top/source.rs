@@ -47,6 +47,8 @@ pub trait Source {
 /// The scheduler of this machine.
 pub struct Live {
     tree: Tree,
+    /// For how long the last look stands.
+    stands: Duration,
 }
 
 impl Live {
@@ -54,13 +56,16 @@ impl Live {
     pub fn open() -> Result<Self> {
         Ok(Self {
             tree: Tree::open()?,
+            stands: Duration::ZERO,
         })
     }
 }
 
 impl Source for Live {
     fn next(&mut self) -> Result<Option<Seen>> {
-        let StatusSeen { seen, learnt } = live::status()?;
+        let looked = live::status()?;
+        self.stands = live::until_next(&looked, Duration::ZERO);
+        let StatusSeen { seen, learnt, .. } = looked;
         Ok(Some(Seen {
             snapshot: seen.snapshot,
             contracts: contracts::list(),
@@ -76,6 +81,10 @@ impl Source for Live {
 
     fn title(&self) -> String {
         "andante".into()
+    }
+
+    fn pace(&self, asked: Duration) -> Duration {
+        asked.max(self.stands)
     }
 }
 
@@ -113,6 +122,10 @@ impl<S: Source> Source for Recorder<S> {
 
     fn title(&self) -> String {
         format!("{}, recording", self.source.title())
+    }
+
+    fn pace(&self, asked: Duration) -> Duration {
+        self.source.pace(asked)
     }
 }
 

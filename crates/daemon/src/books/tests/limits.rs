@@ -531,7 +531,7 @@ fn what_was_learnt_is_seen_by_its_own_user() {
         let made = world.kernel.made[at].name.raw();
         world.kernel.learnt.insert(made, pid);
     }
-    let mut seen_by = |caller| match world.answer_to(caller, &Request::Status) {
+    let mut seen_by = |caller| match world.answer_to(caller, &Request::Status {}) {
         Reply::Status(status) => {
             assert_eq!(status.seen.counters["picks"], 7);
             let learnt = status.learnt.iter().map(|learnt| learnt.pid);

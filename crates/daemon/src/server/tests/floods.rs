@@ -323,7 +323,7 @@ fn a_refusal_reaches_the_command_in_one_sentence() {
         daemon.turn(&mut kernel, Duration::ZERO);
     }
     // The daemon has closed already what this is written to.
-    let Err(ClientError::Fault(fault)) = late.request(&Request::List) else {
+    let Err(ClientError::Fault(fault)) = late.request(&Request::List {}) else {
         panic!("it is one too many");
     };
     assert_eq!(fault.kind, FaultKind::Busy);

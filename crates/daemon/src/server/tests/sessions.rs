@@ -311,11 +311,11 @@ fn a_promise_is_its_threads_and_ends_with_the_connection() {
     program.join(OWN_THREADS[0]).unwrap();
     assert!(matches!(program.ask(&promise), Answer::Granted(_)));
     program.join(OWN_THREADS[1]).unwrap();
-    let list = |path: &std::path::Path| match Client::connect(path).unwrap().request(&Request::List)
-    {
-        Ok(Reply::Contracts(list)) => list,
-        other => panic!("{other:?}"),
-    };
+    let list =
+        |path: &std::path::Path| match Client::connect(path).unwrap().request(&Request::List {}) {
+            Ok(Reply::Contracts(list)) => list,
+            other => panic!("{other:?}"),
+        };
     let while_open = list(&served.path);
     assert_eq!(while_open.contracts.len(), 1);
     assert_eq!(while_open.sessions[0].threads, 2);
@@ -356,7 +356,7 @@ fn what_cannot_be_promised_is_answered_with_what_can() {
     assert!(matches!(more, Answer::Offer(_)), "{more:?}");
     let list = Client::connect(&served.path)
         .unwrap()
-        .request(&Request::List);
+        .request(&Request::List {});
     let Ok(Reply::Contracts(list)) = list else {
         panic!("{list:?}");
     };
