@@ -2,14 +2,16 @@
 
 use andante_result::figures::number;
 use andante_result::title::scheduler_title;
+use andante_result::units::time_text;
 use andante_result::{RunResult, SchedulerResult, Spread};
 use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, percent};
 
-/// Part of the width the axis takes; the rest is for the words after a bar.
-const AXIS_WIDTH: f64 = 0.8;
+/// A mark at most so far behind the end of a bar stands before the bar's figure, not under it [part of the
+/// width].
+const NEAR: f64 = 0.06;
 const LABEL_PX: f64 = 24.0;
 const BAR_PX: f64 = 10.0;
 const BAR_STEP_PX: f64 = 15.0;
@@ -47,7 +49,7 @@ fn laid_out<'a, 'b, T>(groups: &'b [Group<'a, T>]) -> (Vec<(f64, &'b Group<'a, T
 
 /// Where `value` of `axis` lies, for SVG attributes.
 fn place(axis: &Axis, value: f64) -> String {
-    percent(axis.at(value) * AXIS_WIDTH)
+    percent(axis.at(value))
 }
 
 /// The classes of `result` and the share each scheduler gave them [%].
@@ -100,11 +102,11 @@ fn class_bars(page: &Page, result: &RunResult) -> Markup {
             h2 { "Asked and received" }
             figure {
                 (page.legend(result.schedulers.iter()))
-                svg.bars role="img" width="100%" height=(height_px) {
+                div.room { svg.bars role="img" width="100%" height=(height_px) {
                     title { "Share of the CPUs each class asked and received" }
                     desc { "One bar per scheduler; the stroke across the bars is the share asked." }
                     @for (top_px, group) in &placed { (class_bar(page, &axis, *top_px, group)) }
-                }
+                } }
                 figcaption {
                     "CPU time received, as part of all CPU time of the machine. The stroke across the \
                      bars is the share asked: what the weights give a class while all of its siblings \
@@ -124,14 +126,19 @@ fn class_bar(page: &Page, axis: &Axis, top_px: f64, group: &Group<f64>) -> Marku
     html! {
         text.label x="0" y=(top_px + 14.0) { (group.label) }
         @for (i, (scheduler, share)) in group.bars.iter().enumerate() {
-            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX;
-            rect class=(page.colour(&scheduler.name)) x="0" y=(y)
+            rect class=(page.colour(&scheduler.name)) x="0" y=(top_px + LABEL_PX + i as f64 * BAR_STEP_PX)
                 width=(place(axis, *share)) height=(BAR_PX) {
                 title { (scheduler_title(&scheduler.name)) }
             }
-            text.value x=(place(axis, share.max(asked))) dx="6" y=(y + 9.0) { (number(*share, 2)) " %" }
         }
         line.asked x1=(place(axis, asked)) x2=(place(axis, asked)) y1=(from_px) y2=(to_px) {}
+        @for (i, (_, share)) in group.bars.iter().enumerate() {
+            @let near = axis.at(asked) - axis.at(*share) < NEAR;
+            @let end = if near { share.max(asked) } else { *share };
+            text.value x=(place(axis, end)) dx="6" y=(top_px + LABEL_PX + i as f64 * BAR_STEP_PX + 9.0) {
+                (number(*share, 2)) " %"
+            }
+        }
     }
 }
 
@@ -178,21 +185,21 @@ fn latencies(page: &Page, result: &RunResult) -> Markup {
             h2 { "Latency" }
             figure {
                 (page.legend(result.schedulers.iter()))
-                svg.bars role="img" width="100%" height=(height_px + 22.0) {
-                    title { "Latencies in microseconds, on a logarithmic scale" }
+                div.room { svg.bars role="img" width="100%" height=(height_px + 22.0) {
+                    title { "Latencies, on a logarithmic scale" }
                     desc { "From the median, a dot, over the 99th percentile, a stroke, to the longest, a ring." }
                     @for (value, name) in &axis.ticks {
                         @let x = place(&axis, *value);
                         line.grid x1=(x) x2=(x) y1="0" y2=(height_px) {}
                         @if name.starts_with('1') || axis.ticks.len() < 6 {
-                            text.tick x=(x) y=(height_px + 16.0) text-anchor="middle" { (name) }
+                            text.tick x=(x) y=(height_px + 16.0) text-anchor="middle" { (time_text(value / 1e6)) }
                         }
                     }
                     @for (top_px, group) in &placed { (ranges(page, &axis, *top_px, group)) }
-                }
+                } }
                 figcaption {
-                    "Latencies in microseconds, on a logarithmic scale: median (dot), 99th percentile \
-                     (stroke, with its value), longest (ring)."
+                    "Latencies on a logarithmic scale: median (dot), 99th percentile (stroke, with its \
+                     value), longest (ring)."
                 }
             }
         }
@@ -217,7 +224,7 @@ fn range(axis: &Axis, spread: &Spread, y: f64, colour: &str) -> Markup {
             circle.median cx=(at(spread.p50)) cy=(y) r="4" {}
             line.p99 x1=(at(spread.p99)) x2=(at(spread.p99)) y1=(y - 5.0) y2=(y + 5.0) {}
             circle.longest cx=(at(spread.max)) cy=(y) r="3.5" {}
-            text.value x=(at(spread.max)) dx="10" y=(y + 4.0) { "p99 " (number(spread.p99, 1)) }
+            text.value x=(at(spread.max)) dx="10" y=(y + 4.0) { "p99 " (time_text(spread.p99 / 1e6)) }
         }
     }
 }

@@ -5,6 +5,9 @@
 //! repeated program are taken together.
 
 use crate::cases::base_name;
+use crate::units::{
+    NO_BREAK, Scale, exact_text, seconds_of, seconds_of_measure, time_text, with_unit,
+};
 use crate::{ProgramResult, RunResult, SchedulerResult};
 
 /// Which direction of a measure is the good one.
@@ -66,9 +69,12 @@ impl Measure {
             .expect("a measure of the list")
     }
 
-    /// `value` as this measure is written, without the unit.
+    /// `value` as this measure is written alone, with its unit.
     pub fn format(&self, value: f64) -> String {
-        number(value, self.decimals)
+        match seconds_of(self.unit) {
+            Some(length_s) => time_text(value * length_s),
+            None => with_unit(&number(value, self.decimals), self.unit),
+        }
     }
 }
 
@@ -170,7 +176,7 @@ pub const MEASURES: &[Measure] = measures! {
 /// One figure of one scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Rounded, without the unit; empty if there is none.
+    /// Rounded, with its unit; empty if there is none. All times of a row are in one unit.
     pub text: String,
     /// The best of its row, where one is better than another.
     pub best: bool,
@@ -181,8 +187,6 @@ pub struct Cell {
 pub struct Row {
     /// What is shown.
     pub label: String,
-    /// Unit of the cells, empty for counts and for words.
-    pub unit: &'static str,
     /// One per scheduler.
     pub cells: Vec<Cell>,
     /// The cells say in words what went wrong.
@@ -307,7 +311,7 @@ fn class_block(columns: &[Option<&SchedulerResult>]) -> Block {
                 .map(|c| c.share_received * 100.0)
         };
         let values: Vec<_> = columns.iter().map(|s| s.and_then(received)).collect();
-        let label = format!("{path} (asked {})", number(asked * 100.0, 2));
+        let label = format!("{path} (asked {}{NO_BREAK}%)", number(asked * 100.0, 2));
         figure_row(&label, "%", Better::Neither, 2, &values)
     };
     let rows = paths.into_iter().filter_map(row).collect();
@@ -357,17 +361,23 @@ fn figure_row(
 ) -> Option<Row> {
     let known = || values.iter().flatten().copied();
     let (least, most) = (known().reduce(f64::min)?, known().reduce(f64::max)?);
+    let length_s = seconds_of(unit);
+    let scale = length_s.map(|length_s| (length_s, Scale::of(known().map(|v| v * length_s))));
+    let text = |value: f64| match scale {
+        Some((length_s, scale)) => scale.write(value * length_s),
+        None => with_unit(&number(value, decimals), unit),
+    };
     let texts: Vec<_> = values
         .iter()
-        .map(|v| v.map_or(String::new(), |v| number(v, decimals)))
+        .map(|v| v.map_or(String::new(), text))
         .collect();
     let best = match better {
-        Better::Lower => number(least, decimals),
-        Better::Higher => number(most, decimals),
+        Better::Lower => text(least),
+        Better::Higher => text(most),
         Better::Neither => String::new(),
     };
     // Nothing is best where all are equal.
-    let differ = number(least, decimals) != number(most, decimals);
+    let differ = text(least) != text(most);
     let cell = |text: String| Cell {
         best: differ && !text.is_empty() && text == best,
         text,
@@ -375,7 +385,6 @@ fn figure_row(
     let cells = texts.into_iter().map(cell).collect();
     Some(Row {
         label: label.into(),
-        unit,
         cells,
         trouble: false,
     })
@@ -390,7 +399,6 @@ fn trouble_row(label: &str, reasons: impl Iterator<Item = Option<String>>) -> Op
     let some = cells.iter().any(|cell| !cell.text.is_empty());
     some.then(|| Row {
         label: label.into(),
-        unit: "",
         cells,
         trouble: true,
     })
@@ -411,6 +419,22 @@ pub fn number(value: f64, decimals: usize) -> String {
         grouped.push(digit);
     }
     format!("{sign}{grouped}{fraction}")
+}
+
+/// What somebody asks of the measure of this name, as he gave it; a time with a unit of its size.
+pub fn bound_of_measure(measure: &str, value: f64) -> String {
+    match seconds_of_measure(measure) {
+        Some(length_s) => exact_text(value * length_s),
+        None => value.to_string(),
+    }
+}
+
+/// A figure of the measure of this name: a time with a unit of its size, others with four significant digits.
+pub fn of_measure(measure: &str, value: f64) -> String {
+    match seconds_of_measure(measure) {
+        Some(length_s) => time_text(value * length_s),
+        None => significant(value),
+    }
 }
 
 /// `value` with four significant digits, for figures whose measure is not known.

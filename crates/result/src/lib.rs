@@ -13,6 +13,7 @@ pub mod cases;
 pub mod figures;
 pub mod measures;
 pub mod title;
+pub mod units;
 pub mod why;
 
 /// The name every result file carries in `schema`.
@@ -110,6 +111,17 @@ pub struct Judgement {
     /// Why it was not judged, or could not be.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+}
+
+impl Judgement {
+    /// The figure that was compared, for people; a time with its unit.
+    pub fn measured_text(&self) -> Option<String> {
+        // A quotient of two times is none.
+        let quotient = self.expectation.contains(" over ");
+        let measure = self.measure.as_deref().filter(|_| !quotient);
+        let text = |figure| figures::of_measure(measure.unwrap_or_default(), figure);
+        self.measured.map(text)
+    }
 }
 
 /// Whether an expectation holds.

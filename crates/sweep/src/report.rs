@@ -83,7 +83,7 @@ fn distributions(result: &SweepResult) -> Markup {
                         @let measure = measure_of(one);
                         tbody {
                             tr.block {
-                                th scope="rowgroup" colspan="7" { (title(measure)) }
+                                th scope="rowgroup" colspan="7" { span.stays { (title(measure)) } }
                                 td.quiet { (bound(one)) }
                                 td.quiet { (within(one)) }
                             }
