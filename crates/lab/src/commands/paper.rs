@@ -106,8 +106,11 @@ impl List {
         }
         let width = known.iter().map(|one| one.key.len()).max().unwrap_or(0);
         for one in &known {
-            let place = paint(DIM, format!("  {} {}", one.venue, one.year));
-            output::print(&format!("{:width$}  {}{place}\n", one.key, one.title))?;
+            let line = format!(
+                "{:width$}  {}  {} {}",
+                one.key, one.title, one.venue, one.year
+            );
+            output::print(&format!("{}\n", output::cut(&line, output::width())))?;
         }
         Ok(Status::Ok)
     }
