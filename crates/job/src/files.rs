@@ -107,7 +107,10 @@ pub fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabE
         .filter_map(|case| case.name.clone())
         .collect();
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
+        // Another number is another case, and no misspelling.
+        let words = |name: &str| name.replace(|c: char| c.is_ascii_digit(), "");
         let near = closest(unknown, names.iter().map(String::as_str));
+        let near = near.filter(|near| words(near) != words(unknown));
         let hint = match (near, names.is_empty()) {
             (Some(near), _) => format!("did you mean the case `{near}`?"),
             (None, true) => "the scenario has no cases".to_owned(),
@@ -175,6 +178,8 @@ mod tests {
             near.ends_with("did you mean the case `together`?"),
             "{near}"
         );
+        let other = refused("alone2");
+        assert!(other.ends_with("its cases are: alone, together"), "{other}");
         let far = refused("noise");
         assert!(far.ends_with("its cases are: alone, together"), "{far}");
     }

@@ -535,7 +535,7 @@ mod tests {
             [
                 "x         A title",
                 "long-one  Another  (one, two,…",
-                "y         A title that is long…"
+                "y         A title that is lon…"
             ]
         );
     }

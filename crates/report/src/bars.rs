@@ -1,6 +1,6 @@
 //! Figures as lengths: the share each class asked and received, and the latencies of programs.
 
-use andante_result::figures::number;
+use andante_result::figures::{asked_in_words, number};
 use andante_result::title::scheduler_title;
 use andante_result::units::time_text;
 use andante_result::{RunResult, SchedulerResult, Spread};
@@ -61,11 +61,11 @@ fn class_groups(result: &RunResult) -> Vec<Group<'_, f64>> {
             continue;
         }
         known.push(&class.path);
-        let (path, asked) = (&class.path, class.share_asked * 100.0);
+        let (path, asked) = (&class.path, class.share_due() * 100.0);
         let label = format!(
-            "{path} · weight {} · asked {} %",
+            "{path} · weight {} · {}",
             class.weight,
-            number(asked, 2)
+            asked_in_words(class)
         );
         let received = |s: &SchedulerResult| {
             s.classes
@@ -110,7 +110,8 @@ fn class_bars(page: &Page, result: &RunResult) -> Markup {
                 figcaption {
                     "CPU time received, as part of all CPU time of the machine. The stroke across the \
                      bars is the share asked: what the weights give a class while all of its siblings \
-                     want to run. A class that wants less gets less, and leaves the rest to the others."
+                     want to run, and what its tasks can use. A class that wants less gets less, and leaves \
+                     the rest to the others."
                 }
             }
         }

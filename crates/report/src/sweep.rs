@@ -279,7 +279,7 @@ fn class_sweeps(page: &Page) -> Vec<Sweep> {
         first
             .map(|s| {
                 s.and_then(|s| class(s, path))
-                    .map(|c| c.share_asked * 100.0)
+                    .map(|c| c.share_due() * 100.0)
             })
             .collect()
     };

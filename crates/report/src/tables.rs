@@ -128,7 +128,8 @@ pub(super) fn definitions(results: &[RunResult]) -> Markup {
                 @if classes {
                     dt { "share asked" }
                     dd { "What the weights give a class while all of its siblings, and those of every \
-                          class above it, want to run." }
+                          class above it, want to run; and what its tasks can use, where that is less: one \
+                          CPU each." }
                     dt { "share received" }
                     dd { "CPU time of the class and all below it, over the CPU time of all CPUs in the \
                           measurement." }

@@ -442,9 +442,10 @@ fn latency(run: &Run) -> Vec<Highlight> {
 
 /// How far the worst class is from what its weight asks, in per cent of that.
 fn off(run: &Run) -> Option<f64> {
-    let asked = run.scheduler.classes.iter().filter(|c| c.share_asked > 0.0);
+    // More than its tasks can use is not asked of anybody.
+    let asked = run.scheduler.classes.iter().filter(|c| c.share_due() > 0.0);
     asked
-        .map(|c| (c.share_received / c.share_asked - 1.0).abs() * 100.0)
+        .map(|c| (c.share_received / c.share_due() - 1.0).abs() * 100.0)
         .reduce(f64::max)
 }
 

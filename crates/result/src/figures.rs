@@ -8,7 +8,7 @@ use crate::cases::base_name;
 use crate::units::{
     NO_BREAK, Scale, exact_text, seconds_of, seconds_of_measure, time_text, with_unit,
 };
-use crate::{ProgramResult, RunResult, SchedulerResult};
+use crate::{ClassResult, ProgramResult, RunResult, SchedulerResult};
 
 /// Which direction of a measure is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,25 +296,36 @@ fn program_block(
     }
 }
 
+/// `asked 75.00 %`, and what its tasks can use of it if that is less.
+pub fn asked_in_words(class: &ClassResult) -> String {
+    let percent = |share: f64| with_unit(&number(share * 100.0, 2), "%");
+    let asked = format!("asked {}", percent(class.share_asked));
+    match class.share_usable {
+        Some(usable) => format!("{asked}, can use {}", percent(usable)),
+        None => asked,
+    }
+}
+
 fn class_block(columns: &[Option<&SchedulerResult>]) -> Block {
-    let mut paths: Vec<(&str, f64)> = Vec::new();
+    let mut known: Vec<&ClassResult> = Vec::new();
     for class in columns.iter().flatten().flat_map(|s| &s.classes) {
-        if paths.iter().all(|(path, _)| *path != class.path) {
-            paths.push((&class.path, class.share_asked));
+        if known.iter().all(|other| other.path != class.path) {
+            known.push(class);
         }
     }
-    let row = |(path, asked): (&str, f64)| {
+    let row = |class: &ClassResult| {
+        let path = &class.path;
         let received = |s: &SchedulerResult| {
             s.classes
                 .iter()
-                .find(|c| c.path == path)
+                .find(|c| c.path == *path)
                 .map(|c| c.share_received * 100.0)
         };
         let values: Vec<_> = columns.iter().map(|s| s.and_then(received)).collect();
-        let label = format!("{path} (asked {}{NO_BREAK}%)", number(asked * 100.0, 2));
+        let label = format!("{path} ({})", asked_in_words(class));
         figure_row(&label, "%", Better::Neither, 2, &values)
     };
-    let rows = paths.into_iter().filter_map(row).collect();
+    let rows = known.into_iter().filter_map(row).collect();
     Block {
         title: "share of the CPUs".into(),
         note: "received".into(),
@@ -523,6 +534,22 @@ mod tests {
         let equal = figure_row("x", "", Better::Lower, 1, &[Some(1.01), Some(1.0)]).unwrap();
         assert!(equal.cells.iter().all(|c| !c.best));
         assert_eq!(figure_row("x", "", Better::Lower, 1, &[None]), None);
+    }
+
+    #[test]
+    fn what_is_asked_and_cannot_be_used_is_marked() {
+        let mut class = ClassResult {
+            share_asked: 0.75,
+            ..Default::default()
+        };
+        let words = |class: &ClassResult| asked_in_words(class).replace('\u{a0}', " ");
+        assert_eq!(
+            (words(&class).as_str(), class.share_due()),
+            ("asked 75.00 %", 0.75)
+        );
+        class.share_usable = Some(0.25);
+        assert_eq!(words(&class), "asked 75.00 %, can use 25.00 %");
+        assert_eq!(class.share_due(), 0.25);
     }
 
     #[test]

@@ -29,7 +29,8 @@ const STYLE: &str = "
 .sweep .plot { padding-left: 3.4rem; }
 .sweep-table { width: 100%; } .sweep-table .block th { padding-top: .9rem; font-weight: 600; }
 .sweep-table tbody th[scope=row] { padding-left: .9rem; white-space: nowrap; }
-.sweep-table td { white-space: nowrap; }
+.by-load tbody th { white-space: nowrap; }
+@media (max-width: 36rem) { .sweep-table tbody th[scope=row] { white-space: normal; max-width: 8rem; } }
 td.all { color: var(--good); } td.some { color: var(--bad); font-weight: 650; }
 .worst td.command { text-align: left; } .worst code { font: .8rem/1.4 var(--mono); white-space: pre-wrap; }
 ";
@@ -91,7 +92,7 @@ fn distributions(result: &SweepResult) -> Markup {
                         @let measure = measure_of(one);
                         tbody {
                             tr.block {
-                                th scope="rowgroup" colspan="7" { span.stays { (title(measure)) } }
+                                th scope="rowgroup" colspan="7" { span.stays { (measure.title) } }
                                 td.quiet { (bound(one)) }
                                 td.quiet { (within(one)) }
                             }
@@ -109,7 +110,7 @@ fn row(result: &SweepResult, measure: &Measure, of: &Distribution) -> Markup {
         tr {
             th scope="row" { (name(result, &of.scheduler)) }
             td { (of.n) }
-            @for figure in [of.min, of.p50, of.p90, of.p99, of.max] { td { (measure.show(figure)) } }
+            @for figure in [of.min, of.p50, of.p90, of.p99, of.max] { td { (measure.show_with_unit(figure)) } }
             (share(of.share_in_bound))
             (share(of.share_near_reference))
         }
@@ -123,7 +124,7 @@ fn by_load(result: &SweepResult) -> Markup {
             p.quiet { "The load is the CPU time that films with their drawing, keys and sound ask for, over what "
                 "the machine has; batch jobs take what is left." }
             div.scroll tabindex="0" role="region" aria-label="By load" {
-                table {
+                table.by-load {
                     thead { tr {
                         th scope="col" { "load" } th scope="col" { "draws" }
                         @for scheduler in &result.schedulers { th scope="col" { (name(result, scheduler)) } }
