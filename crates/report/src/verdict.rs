@@ -19,6 +19,9 @@ struct Highlight {
     phrase: String,
 }
 
+/// A number of more characters than this is set smaller, so that two stand side by side on a phone.
+const SHORT: usize = 6;
+
 /// Measures of a player that say whether it was in time.
 const IN_TIME: [&str; 4] = ["late", "late_share", "missed", "lateness_us.max"];
 
@@ -229,7 +232,7 @@ impl<'a> Compared<'a> {
                 scheduler_title(self.about)
             ),
         };
-        format!("In case {title}, {others}.")
+        format!("In the case “{title}”, {others}.")
     }
 }
 
@@ -270,7 +273,7 @@ fn large(page: &Page, column: &Column) -> Markup {
             @if !column.trouble.is_empty() { p.trouble { (column.trouble.join(", ")) } }
             dl { @for highlight in &column.highlights { div {
                 dt { (highlight.caption) }
-                dd {
+                dd.long[highlight.number.chars().count() > SHORT] {
                     (highlight.number)
                     @if !highlight.unit.is_empty() { span.unit { (highlight.unit) } }
                 }

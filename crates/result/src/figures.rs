@@ -5,9 +5,8 @@
 //! repeated program are taken together.
 
 use crate::cases::base_name;
-use crate::units::{
-    NO_BREAK, Scale, exact_text, seconds_of, seconds_of_measure, time_text, with_unit,
-};
+use crate::measures;
+use crate::units::{Scale, exact_text, seconds_of, seconds_of_measure, time_text, with_unit};
 use crate::{ClassResult, ProgramResult, RunResult, SchedulerResult};
 
 /// Which direction of a measure is the good one.
@@ -448,6 +447,17 @@ pub fn of_measure(measure: &str, value: f64) -> String {
     }
 }
 
+/// A figure that an expectation is about, which is told in words: a quotient of two times is none.
+pub fn of_expectation(words: &str, value: f64) -> String {
+    let mut measures = words
+        .split(' ')
+        .filter(|word| measures::kind(word).is_some());
+    match measures.next() {
+        Some(measure) if !words.contains(" over ") => of_measure(measure, value),
+        _ => significant(value),
+    }
+}
+
 /// `value` with four significant digits, for figures whose measure is not known.
 pub fn significant(value: f64) -> String {
     let magnitude = if value == 0.0 {
@@ -534,6 +544,25 @@ mod tests {
         let equal = figure_row("x", "", Better::Lower, 1, &[Some(1.01), Some(1.0)]).unwrap();
         assert!(equal.cells.iter().all(|c| !c.best));
         assert_eq!(figure_row("x", "", Better::Lower, 1, &[None]), None);
+    }
+
+    #[test]
+    fn a_figure_of_an_expectation_has_the_unit_of_its_measure() {
+        let text = |words, value| of_expectation(words, value).replace('\u{a0}', " ");
+        assert_eq!(
+            text("andante: latency_us.p99 of typing at most 10 ms", 6440.0),
+            "6.44 ms"
+        );
+        assert_eq!(
+            text("andante: all of latency_us.max of keys at most 1 s", 12.0),
+            "12 µs"
+        );
+        assert_eq!(
+            text("andante: cpu_s of a over that of b at least 0.9", 0.95),
+            "0.95"
+        );
+        assert_eq!(text("andante: late_share of film at most 0.01", 0.5), "0.5");
+        assert_eq!(text("nothing that is known", 0.5), "0.5");
     }
 
     #[test]

@@ -116,10 +116,7 @@ pub struct Judgement {
 impl Judgement {
     /// The figure that was compared, for people; a time with its unit.
     pub fn measured_text(&self) -> Option<String> {
-        // A quotient of two times is none.
-        let quotient = self.expectation.contains(" over ");
-        let measure = self.measure.as_deref().filter(|_| !quotient);
-        let text = |figure| figures::of_measure(measure.unwrap_or_default(), figure);
+        let text = |figure| figures::of_expectation(&self.expectation, figure);
         self.measured.map(text)
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use andante_paper as paper;
 use andante_paper::{KnownPaper, known_papers};
 use andante_terminal::exit::Status;
-use andante_terminal::output::{self, DIM, paint};
+use andante_terminal::output;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
