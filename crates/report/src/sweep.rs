@@ -27,6 +27,8 @@ const LONGEST_LABEL: usize = 8;
 const MOST_CLASSES: usize = 6;
 /// More cases than this that go by names are left to the tables: a chart of them would fill pages.
 const MOST_ROWS: usize = 40;
+/// So many characters of a case's name fit over its row.
+const LONGEST_NAME: usize = 38;
 /// Height of a row of dots, and of the names of its axis [px].
 const ROW_PX: f64 = 33.0;
 const AXIS_PX: f64 = 20.0;
@@ -320,7 +322,7 @@ fn rows(page: &Page, sweep: &Sweep) -> Markup {
                     }
                     @for (row, &place) in places.iter().enumerate() {
                         @let y = row as f64 * ROW_PX + 22.0;
-                        text.label x="0" y=(y - 9.5) { (page.cases.cases[place].label) }
+                        text.label x="0" y=(y - 9.5) { (cut(&page.cases.cases[place].label)) }
                         line.row x1="0" x2="100%" y1=(y) y2=(y) {}
                         @if let Some(asked) = sweep.asked.as_ref().and_then(|asked| asked[place]) {
                             line.asked x1=(at(asked)) x2=(at(asked)) y1=(y - 5.0) y2=(y + 5.0) {}
@@ -337,6 +339,14 @@ fn rows(page: &Page, sweep: &Sweep) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// A name as far as a panel has room for it.
+fn cut(name: &str) -> String {
+    match name.chars().count() {
+        0..=LONGEST_NAME => name.to_owned(),
+        _ => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
     }
 }
 

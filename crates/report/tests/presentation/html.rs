@@ -153,6 +153,30 @@ fn shares_alone_make_a_report() {
     assert!(texts(&page, ".geometry .dots").is_empty());
 }
 
+/// What a class cannot use is no part of what is asked of the scheduler: neither in words nor as a mark.
+#[test]
+fn what_cannot_be_used_is_marked() {
+    let mut tree = fixture::tree();
+    for scheduler in &mut tree.schedulers {
+        let class = &mut scheduler.classes[3];
+        (class.share_usable, class.share_received) = (Some(0.5), 0.5);
+    }
+    let page = parse(&[tree], &[]);
+    let label = &texts(&page, ".bar-label")[3];
+    assert_eq!(
+        label.replace('\u{a0}', " "),
+        "/s2 · weight 6 · asked 75.00 %, can use 50.00 %"
+    );
+    let within: f64 = texts(&page, ".column.andante dd")[0]
+        .trim_end_matches('%')
+        .parse()
+        .unwrap();
+    assert!(
+        within < 1.0,
+        "half of it is all that could be had: {within}"
+    );
+}
+
 /// A player that overruns its contract on purpose is late, and nobody asks that it be not.
 #[test]
 fn the_headline_is_of_the_players_that_are_asked_to_be_in_time() {
