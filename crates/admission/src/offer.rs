@@ -5,6 +5,9 @@
 //! is proved by the admission that comes with it. Less budget or a longer period never makes an
 //! admitted contract inadmissible: EDF's demand only falls, on whole CPUs and in windows [1].
 //!
+//! What is offered is a number that a person would type: three significant digits, rounded to the side on
+//! which it is admitted too, and asked about once more. Less than one per cent is lost by that.
+//!
 //! Only a promise is worth an offer: what DWCS's condition admits without one is not offered.
 //!
 //! \[1\] S. Baruah, A. Burns, *Sustainable Scheduling Analysis*, RTSS 2006.
@@ -15,6 +18,9 @@ use crate::system::System;
 
 /// The longest period offered, as a multiple of the one asked for.
 pub const MAX_STRETCH: u64 = 16;
+
+/// Significant digits of an offer.
+const DIGITS: u32 = 3;
 
 /// How far from what was asked offers may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +74,11 @@ fn largest_budget(
     // From the refused budget down to the least.
     let most = contract.budget_ns;
     let steps = most.saturating_sub(bounds.least_budget_ns);
-    nearest_admitted(find, steps, |less_ns| with_budget(most - less_ns))
+    let nearest = nearest_admitted(&find, steps, |less_ns| with_budget(most - less_ns))?;
+    let budget_ns = nearest.contract.budget_ns;
+    let round_ns = budget_ns - budget_ns % grain(budget_ns);
+    let within = round_ns >= bounds.least_budget_ns;
+    Some(rounded(nearest, find, with_budget(round_ns), within))
 }
 
 fn shortest_period(
@@ -90,7 +100,37 @@ fn shortest_period(
     let longest_ns = asked_ns.saturating_mul(MAX_STRETCH);
     let longest_ns = longest_ns.min(bounds.longest_period_ns);
     let most_ns = longest_ns.saturating_sub(asked_ns);
-    nearest_admitted(find, most_ns, |more_ns| with_period(asked_ns + more_ns))
+    let nearest = nearest_admitted(&find, most_ns, |more_ns| with_period(asked_ns + more_ns))?;
+    let period_ns = nearest.contract.period_ns;
+    let round_ns = period_ns.next_multiple_of(grain(period_ns));
+    let within = round_ns <= longest_ns;
+    Some(rounded(nearest, find, with_period(round_ns), within))
+}
+
+/// The last of the digits that an offer has [ns].
+fn grain(ns: u64) -> u64 {
+    let digits = ns.checked_ilog10().map_or(1, |log| log + 1);
+    10_u64.pow(digits.saturating_sub(DIGITS))
+}
+
+/// The round contract, if it is admitted as well; else the nearest one as it is.
+fn rounded(
+    nearest: Offer,
+    find: impl Fn(&Contract) -> Option<Admission>,
+    round: Contract,
+    within: bool,
+) -> Offer {
+    let admission = match within {
+        true => find(&round).filter(promises),
+        false => None,
+    };
+    match admission {
+        Some(admission) => Offer {
+            contract: round,
+            admission,
+        },
+        None => nearest,
+    }
 }
 
 /// The admitted contract of the least step, 1 to `last`, away from the refused one at step 0.

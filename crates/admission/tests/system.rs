@@ -4,8 +4,9 @@
 
 use andante_admission::experiment::Random;
 use andante_admission::{
-    Answer, AskError, Contract, ContractError, Failure, Fit, MAX_CONTRACTS, MAX_PERIOD_NS,
-    MAX_STRETCH, Machine, Order, Overload, Placement, Policy, Promise, Splitting, System, Test,
+    Answer, AskError, Contract, ContractError, Duration, Failure, Fit, MAX_CONTRACTS,
+    MAX_PERIOD_NS, MAX_STRETCH, Machine, Order, Overload, Placement, Policy, Promise, Splitting,
+    System, Test,
 };
 
 /// EDF-WM without a least piece: most tests count in single units.
@@ -114,8 +115,8 @@ fn a_refusal_names_the_test_the_instant_and_the_holders() {
     let offer = nearest.largest_budget.as_ref().unwrap();
     assert_eq!(offer.contract.budget_ns, 3_500_000);
     let offer = nearest.shortest_period.as_ref().unwrap();
-    // 4 / T = 0.35, and not a nanosecond less.
-    assert_eq!(offer.contract.period_ns, (4 * MS * 100).div_ceil(35));
+    // 4 / T = 0.35 at 11.428572 ms: the next that a person would type.
+    assert_eq!(offer.contract.period_ns, 11_500_000);
     assert_eq!(offer.contract.deadline_ns, offer.contract.period_ns);
     assert_eq!(offer.admission.placement, whole(0));
 }
@@ -135,6 +136,47 @@ fn a_refused_split_says_how_far_it_would_go() {
     assert_eq!(refusal.split, None, "what is bound to a CPU is not split");
     assert_eq!(refusal.cpus.len(), 1);
     assert_eq!(refusal.cpus[0].cpu, 1);
+}
+
+/// What is offered can be typed, and is given then; a budget below, a period above what just fits.
+#[test]
+fn offers_are_round_and_admitted() {
+    let mut random = Random::new(11);
+    let (mut budgets, mut periods) = (0, 0);
+    for _ in 0..300 {
+        let mut system = system(1, EDF_WM);
+        let period_ns = random.within(1_000_000, 90_000_000);
+        let held_ns = random.within(period_ns / 9, period_ns / 2);
+        let held = Contract::new("held", held_ns, period_ns);
+        system.admit(held).unwrap();
+        let period_ns = random.within(1_000_000, 90_000_000);
+        let wanted = Contract::new("wanted", period_ns - period_ns / 11, period_ns);
+        let answer = system.ask(&wanted).unwrap();
+        let Some(refusal) = answer.refusal() else {
+            continue;
+        };
+        let offers = [
+            &refusal.nearest.largest_budget,
+            &refusal.nearest.shortest_period,
+        ];
+        for (offer, period) in offers.into_iter().zip([false, true]) {
+            let Some(offer) = offer else { continue };
+            let ns = match period {
+                false => offer.contract.budget_ns,
+                true => offer.contract.period_ns,
+            };
+            assert_eq!(ns % 10_u64.pow(ns.ilog10() - 2), 0, "{ns} has three digits");
+            let typed = format!("{}", Duration(ns)).parse::<Duration>().unwrap();
+            assert_eq!(typed.0, ns);
+            let again = system.ask(&offer.contract).unwrap();
+            assert_eq!(again.admission(), Some(&offer.admission));
+            match period {
+                false => budgets += 1,
+                true => periods += 1,
+            }
+        }
+    }
+    assert!(budgets > 200 && periods > 200, "{budgets} and {periods}");
 }
 
 /// Random machines in small numbers: an offer is admitted when asked for, and the next better

@@ -523,16 +523,19 @@ pub fn join(path: &str, key: &str) -> String {
     }
 }
 
+/// The known name that `wrong` probably is, misspelt.
+pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let closest = known.min_by_key(|name| damerau_levenshtein(wrong, name));
+    closest.filter(|name| is_close(wrong, name))
+}
+
 /// `, did you mean …?` with the known name closest to `wrong`, else a list of what is known.
 pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
-    let closest = known
-        .iter()
-        .min_by_key(|name| damerau_levenshtein(wrong, name));
-    match closest {
-        Some(name) if is_close(wrong, name) => format!(", did you mean `{name}`?"),
-        Some(_) => format!("; known here: {}", known.join(", ")),
-        None => String::new(),
+    match closest(wrong, known.iter().copied()) {
+        Some(name) => format!(", did you mean `{name}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known here: {}", known.join(", ")),
     }
 }
 

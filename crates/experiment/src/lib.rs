@@ -15,6 +15,7 @@ use andante_job::{Carried, Job, LabError, On, RunOptions};
 use andante_judge as judge;
 use andante_judge::against;
 use andante_report as report;
+use andante_report::beside::{Beside, TRACE_FILE};
 use andante_report::trace;
 use andante_result::cases::base_name;
 use andante_result::{ProgramResult, RunResult, SCHEMA, SchedulerResult, VERSION, Verdict};
@@ -146,7 +147,7 @@ pub fn verdict(runs: &[RunResult]) -> Result<(), LabError> {
         .count();
     let failed: Vec<String> = all
         .filter(|one| one.verdict == Verdict::Fail)
-        .map(|one| match one.measured {
+        .map(|one| match one.measured_text() {
             Some(_) if one.measure.is_none() && one.reason.is_some() => {
                 let reason = one.reason.as_deref().unwrap_or_default();
                 format!("{}: {reason}", one.expectation)
@@ -229,8 +230,9 @@ fn write(scenario: &Scenario, runs: &[RunResult], out: &Path) -> Result<(), LabE
             .map_or_else(|| folder.clone(), |case| folder.join(case));
         let json = serde_json::to_vec_pretty(run).expect("results are plain data");
         write_file(&folder.join("result.json"), &json)?;
-        write_file(&folder.join("trace.perfetto-trace"), &trace::perfetto(run))?;
+        write_file(&folder.join(TRACE_FILE), &trace::perfetto(run))?;
     }
-    let report = report::html(runs, &report::Check::of(runs));
+    let beside = Beside::of(&scenario.description, runs, &folder);
+    let report = report::html_beside(runs, &report::Check::of(runs), &beside);
     write_file(&folder.join("report.html"), report.as_bytes())
 }

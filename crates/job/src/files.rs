@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use andante_document::closest;
 use andante_scenario::Scenario;
 
 use crate::{LabError, RunOptions};
@@ -74,19 +75,25 @@ pub fn find(name: &str) -> Result<PathBuf, LabError> {
     if let Some((_, file)) = known.iter().find(|(known, _)| known == name) {
         return Ok(file.clone());
     }
-    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-    let hint = if names.is_empty() {
-        "give the path of a TOML file".to_owned()
-    } else {
-        format!(
-            "give the path of a TOML file, or one of: {}",
-            names.join(", ")
-        )
-    };
+    let families = toml_files(&folders("scenarios/families"));
     Err(LabError::NoScenario {
         name: name.to_owned(),
-        hint,
+        hint: match families.iter().any(|(family, _)| family == name) {
+            true => format!(
+                "it is a family: `andante lab sweep {name}` draws from it, and `--draw 1/0` runs one draw"
+            ),
+            false => hint(name, &known, "andante lab list"),
+        },
     })
+}
+
+/// What to do where nothing is called `name`: the one of `known` that it probably is, or what lists them.
+pub fn hint(name: &str, known: &[(String, PathBuf)], lists: &str) -> String {
+    match closest(name, known.iter().map(|(known, _)| known.as_str())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "give the path of a TOML file".to_owned(),
+        None => format!("`{lists}` lists them; or give the path of a TOML file"),
+    }
 }
 
 /// Keeps the cases of these names.
@@ -100,10 +107,14 @@ pub fn keep_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), LabE
         .filter_map(|case| case.name.clone())
         .collect();
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
-        let hint = if names.is_empty() {
-            "the scenario has no cases".to_owned()
-        } else {
-            format!("its cases are: {}", names.join(", "))
+        // Another number is another case, and no misspelling.
+        let words = |name: &str| name.replace(|c: char| c.is_ascii_digit(), "");
+        let near = closest(unknown, names.iter().map(String::as_str));
+        let near = near.filter(|near| words(near) != words(unknown));
+        let hint = match (near, names.is_empty()) {
+            (Some(near), _) => format!("did you mean the case `{near}`?"),
+            (None, true) => "the scenario has no cases".to_owned(),
+            (None, false) => format!("its cases are: {}", names.join(", ")),
         };
         return Err(LabError::NoScenario {
             name: format!("{}/{unknown}", scenario.key),
@@ -145,6 +156,33 @@ pub fn andante_of(lab: &Path) -> Result<PathBuf, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_near_another_is_taken_for_it() {
+        let known =
+            ["film-loops", "film-make", "shares"].map(|name| (name.to_owned(), PathBuf::new()));
+        let of = |name: &str| hint(name, &known, "andante lab list");
+        assert_eq!(of("film-lops"), "did you mean `film-loops`?");
+        assert_eq!(of("flim-make"), "did you mean `film-make`?");
+        assert!(of("orchestra").starts_with("`andante lab list` lists them"));
+        assert_eq!(hint("x", &[], ""), "give the path of a TOML file");
+        let text = "title = 'x'\nduration_s = 1\n[programs.x]\nclass = '/'\nkind = 'loop'\n\
+                    [cases.alone]\n[cases.together]\n";
+        let mut scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+        let mut refused = |name: &str| {
+            let error = keep_cases(&mut scenario, &[name.to_owned()]);
+            error.unwrap_err().to_string()
+        };
+        let near = refused("togther");
+        assert!(
+            near.ends_with("did you mean the case `together`?"),
+            "{near}"
+        );
+        let other = refused("alone2");
+        assert!(other.ends_with("its cases are: alone, together"), "{other}");
+        let far = refused("noise");
+        assert!(far.ends_with("its cases are: alone, together"), "{far}");
+    }
 
     #[test]
     fn the_scheduler_is_found_from_the_laboratory() {

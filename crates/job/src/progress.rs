@@ -5,8 +5,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Plain lines say something at least this often.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+/// What takes less than this needs no word.
+const WORTH_A_WORD: Duration = Duration::from_secs(2);
+/// Plain lines say something about a run that goes on at least this often.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+/// Parts of the whole of which plain lines tell.
+const PARTS: usize = 10;
 
 /// What a run says about how far it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,19 +125,66 @@ impl Progress for Bars {
     fn tick(&mut self) {}
 }
 
-/// One line about all runs under way, every two seconds.
-#[derive(Default)]
+/// Plain lines, each for something that has changed: for logs, which are read later.
 struct Lines {
+    begun: Instant,
+    /// What was prepared last.
+    prepared: String,
     names: Vec<String>,
-    /// What each run under way does.
-    now: Vec<Option<String>>,
-    said: Option<Instant>,
+    /// Each run that is under way.
+    now: Vec<Option<UnderWay>>,
+}
+
+/// A run that is under way, and what has been said of it.
+#[derive(Debug, Clone, PartialEq)]
+struct UnderWay {
+    at: At,
+    duration_s: f64,
+    /// The last line, or the beginning of the run [since the laboratory began].
+    told: Duration,
+    /// What it said: the phase, and how many tenths of the measurement were over.
+    said: Option<(String, usize)>,
+}
+
+impl UnderWay {
+    /// The line that is due, if one is.
+    fn line(&mut self, now: Duration) -> Option<String> {
+        let passed = now.saturating_sub(self.told);
+        let tenths = self.at.at_s.map_or(0, |at_s| {
+            (at_s / self.duration_s.max(f64::MIN_POSITIVE) * PARTS as f64).clamp(0.0, PARTS as f64)
+                as usize
+        });
+        let is = (self.at.phase.clone(), tenths);
+        let changed = self.said.as_ref() != Some(&is);
+        if !(changed && passed >= WORTH_A_WORD || passed >= SIGN_OF_LIFE) {
+            return None;
+        }
+        let mut line = phrase(&self.at, self.duration_s);
+        if !changed && self.at.at_s.is_none() {
+            line += &format!(", still ({} s)", passed.as_secs());
+        }
+        (self.told, self.said) = (now, Some(is));
+        Some(line)
+    }
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            prepared: String::new(),
+            names: Vec::new(),
+            now: Vec::new(),
+        }
+    }
 }
 
 impl Progress for Lines {
     fn preparing(&mut self, what: &str) {
-        eprintln!("{what}");
-        self.said = Some(Instant::now());
+        if self.prepared != what {
+            eprintln!("{what}");
+            what.clone_into(&mut self.prepared);
+        }
     }
 
     fn runs(&mut self, names: &[String]) {
@@ -142,7 +193,14 @@ impl Progress for Lines {
     }
 
     fn run(&mut self, index: usize, at: &At, duration_s: f64) {
-        self.now[index] = Some(phrase(at, duration_s));
+        let told = self.begun.elapsed();
+        let run = self.now[index].get_or_insert_with(|| UnderWay {
+            at: at.clone(),
+            duration_s,
+            told,
+            said: None,
+        });
+        (run.at, run.duration_s) = (at.clone(), duration_s);
         self.tick();
     }
 
@@ -152,17 +210,12 @@ impl Progress for Lines {
     }
 
     fn tick(&mut self) {
-        if self.said.is_some_and(|said| said.elapsed() < SIGN_OF_LIFE) {
-            return;
+        let now = self.begun.elapsed();
+        for (name, run) in self.names.iter().zip(&mut self.now) {
+            if let Some(line) = run.as_mut().and_then(|run| run.line(now)) {
+                eprintln!("{name}: {line}");
+            }
         }
-        let runs = self.names.iter().zip(&self.now);
-        let under_way: Vec<_> = runs
-            .filter_map(|(name, now)| now.as_ref().map(|now| format!("{name}: {now}")))
-            .collect();
-        if !under_way.is_empty() {
-            eprintln!("{}", under_way.join("; "));
-        }
-        self.said = Some(Instant::now());
     }
 }
 
@@ -173,7 +226,18 @@ pub struct Count {
     done: usize,
     now: String,
     begun: Instant,
-    said: Option<Instant>,
+    /// When a plain line was written last, and how many were done then.
+    said: Option<(Instant, usize)>,
+}
+
+/// Whether a plain line about `done` of `all` is due, so long after the last one, of which `said` were done.
+fn is_due(passed: Duration, (said, done, all): (Option<usize>, usize, usize)) -> bool {
+    let tenth = |done: usize| done * PARTS / all.max(1);
+    let changed = match said {
+        None => true,
+        Some(said) => tenth(said) != tenth(done),
+    };
+    changed && passed >= WORTH_A_WORD || passed >= SIGN_OF_LIFE
 }
 
 impl Count {
@@ -221,16 +285,19 @@ impl Count {
 
     /// Called at least once a second, for signs of life.
     pub fn tick(&mut self) {
-        let since = self.said.unwrap_or(self.begun);
+        let (since, said) = match self.said {
+            None => (self.begun, None),
+            Some((since, done)) => (since, Some(done)),
+        };
         match &self.bar {
-            Some(bar) if bar.is_hidden() && since.elapsed() > SIGN_OF_LIFE => {
+            Some(bar) if bar.is_hidden() && since.elapsed() > WORTH_A_WORD => {
                 bar.set_draw_target(ProgressDrawTarget::stderr());
                 bar.enable_steady_tick(Duration::from_millis(500));
             }
             Some(_) => {}
-            None if since.elapsed() > SIGN_OF_LIFE => {
+            None if is_due(since.elapsed(), (said, self.done, self.all)) => {
                 eprintln!("{} of {} done; {}", self.done, self.all, self.now);
-                self.said = Some(Instant::now());
+                self.said = Some((Instant::now(), self.done));
             }
             None => {}
         }
@@ -290,6 +357,62 @@ impl Progress for Many {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The lines of a run of 100 s that is asked about every second.
+    #[test]
+    fn plain_lines_tell_of_changes_and_of_nothing_twice() {
+        let mut run = UnderWay {
+            at: At::phase("booting"),
+            duration_s: 100.0,
+            told: Duration::ZERO,
+            said: None,
+        };
+        let mut lines = Vec::new();
+        for second in 0..180_u32 {
+            if second >= 75 {
+                run.at = At {
+                    phase: "measuring".to_owned(),
+                    at_s: Some(f64::from(second) - 75.0),
+                };
+            }
+            lines.extend(run.line(Duration::from_secs(second.into())));
+        }
+        assert_eq!(lines[0], "booting");
+        assert_eq!(lines[1], "booting, still (30 s)");
+        assert_eq!(lines[3], "measuring 0.0 of 100.0 s");
+        assert_eq!(lines[4], "measuring 10.0 of 100.0 s");
+        // Three of the boot, and one for each tenth, the first and the last included.
+        assert_eq!(lines.len(), 3 + 11, "{lines:?}");
+        let mut once = lines.clone();
+        once.dedup();
+        assert_eq!(
+            once.len() + 1,
+            lines.len(),
+            "only the sign of life: {lines:?}"
+        );
+    }
+
+    #[test]
+    fn many_short_pieces_are_told_of_by_tenths() {
+        let mut said: Vec<(u64, usize)> = Vec::new();
+        let mut last = (0, None);
+        // Three a second, of a thousand.
+        for second in 0..330 {
+            let done = second as usize * 3;
+            let passed = Duration::from_secs(second - last.0);
+            if is_due(passed, (last.1, done, 1000)) {
+                said.push((second, done));
+                last = (second, Some(done));
+            }
+        }
+        assert_eq!(said[0], (2, 6));
+        let tenths = said
+            .windows(2)
+            .filter(|pair| pair[0].1 / 100 != pair[1].1 / 100);
+        assert_eq!(tenths.count(), 9);
+        assert!(said.windows(2).all(|pair| pair[1].0 - pair[0].0 <= 30));
+        assert!(said.len() <= 22, "{said:?}");
+    }
 
     #[test]
     fn phrases_tell_warm_up_measurement_and_overtime_apart() {

@@ -19,7 +19,7 @@ use andante_result::RunResult;
 use andante_scenario::{DrawId, Scenario};
 use andante_sweep::{Family, known_families, write_draw};
 use andante_terminal::exit::{self, Status};
-use andante_terminal::output::{self, DIM, paint, width};
+use andante_terminal::output::{self, BOLD, DIM, paint, width};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -152,14 +152,17 @@ struct Run {
     out: PathBuf,
 }
 
-/// List the scenarios that come with Andante, or its families.
+/// List the scenarios that come with Andante, and its families, in a line each.
+///
+/// A line is cut where the terminal ends; --json prints all there is, of the scenarios or, with --families, of
+/// the families.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   andante lab list --families
   andante lab list --json | jq '.[].name'")]
 struct List {
-    /// The families for `andante lab sweep`.
+    /// Only the families, for `andante lab sweep`.
     #[arg(long)]
     families: bool,
     /// Print the data as JSON.
@@ -314,6 +317,7 @@ impl Run {
     ) -> Result<Status> {
         if self.json {
             output::print_json(&results)?;
+            output::note(&format!("the files are in {}", self.out.display()));
         }
         verdicts.into_iter().collect::<Result<Vec<()>, _>>()?;
         Ok(Status::Ok)
@@ -428,55 +432,111 @@ impl RecordFrames {
 
 impl List {
     fn run(self) -> Result<Status> {
-        let mut listed = Vec::new();
-        let (families, scenarios) = match self.families {
-            true => (known_families(), Vec::new()),
-            false => (Vec::new(), known_scenarios()),
-        };
-        for (name, file) in families {
-            let title = Family::load(&file.display().to_string(), &[])?.title;
-            listed.push(Listed {
-                name,
-                title,
-                file,
-                cases: Vec::new(),
-            });
+        let families = listed_families()?;
+        if self.families {
+            return match self.json {
+                true => output::print_json(&families),
+                false => output::print(&lines(&families, width())),
+            }
+            .map(|()| Status::Ok);
         }
-        for (name, file) in scenarios {
-            let scenario = Scenario::load(&file, &[]).map_err(andante_job::LabError::from)?;
-            let cases = scenario
-                .cases
-                .into_iter()
-                .filter_map(|case| case.name)
-                .collect();
-            listed.push(Listed {
-                name,
-                title: scenario.title,
-                file,
-                cases,
-            });
-        }
+        let scenarios = listed_scenarios()?;
         if self.json {
-            output::print_json(&listed)?;
+            output::print_json(&scenarios)?;
             return Ok(Status::Ok);
         }
-        let width = listed
-            .iter()
-            .map(|one| one.name.chars().count())
-            .max()
-            .unwrap_or(0);
-        for one in &listed {
-            let cases = match one.cases.len() {
-                0 => String::new(),
-                _ => paint(DIM, format!("  ({})", one.cases.join(", "))),
-            };
-            output::print(&format!("{:width$}  {}{cases}\n", one.name, one.title))?;
+        if scenarios.is_empty() && families.is_empty() {
+            output::note("no scenarios lie here, above this program, or where it is installed");
+        }
+        output::print(&lines(&scenarios, width()))?;
+        if !families.is_empty() {
+            let title = paint(BOLD, "Families, for `andante lab sweep`");
+            output::print(&format!("\n{title}\n{}", lines(&families, width())))?;
         }
         Ok(Status::Ok)
     }
 }
 
+fn listed_families() -> Result<Vec<Listed>> {
+    let listed = |(name, file): (String, PathBuf)| {
+        let title = Family::load(&file.display().to_string(), &[])?.title;
+        Ok(Listed {
+            name,
+            title,
+            file,
+            cases: Vec::new(),
+        })
+    };
+    known_families().into_iter().map(listed).collect()
+}
+
+fn listed_scenarios() -> Result<Vec<Listed>> {
+    let listed = |(name, file): (String, PathBuf)| {
+        let scenario = Scenario::load(&file, &[]).map_err(andante_job::LabError::from)?;
+        let cases = scenario.cases.into_iter().filter_map(|case| case.name);
+        Ok(Listed {
+            name,
+            title: scenario.title,
+            file,
+            cases: cases.collect(),
+        })
+    };
+    known_scenarios().into_iter().map(listed).collect()
+}
+
+/// A line for each, of at most `width` columns: what does not fit is in `--json`.
+fn lines(listed: &[Listed], width: usize) -> String {
+    let names = listed.iter().map(|one| one.name.chars().count());
+    let longest = names.max().unwrap_or(0);
+    let line = |one: &Listed| {
+        let title = format!("{:longest$}  {}", one.name, one.title);
+        let cases = match one.cases.len() {
+            0 => String::new(),
+            _ => format!("  ({})", one.cases.join(", ")),
+        };
+        let whole = format!("{title}{cases}");
+        let kept = output::cut(&whole, width);
+        match kept.strip_prefix(&title) {
+            Some(cases) => format!("{title}{}\n", paint(DIM, cases)),
+            None => format!("{kept}\n"),
+        }
+    };
+    listed.iter().map(line).collect()
+}
+
 /// The status of a main function that returns a number.
 fn ended(code: i32) -> Status {
     Status::Program(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_one_line_that_fits() {
+        let listed = |name: &str, title: &str, cases: &[&str]| Listed {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            file: PathBuf::new(),
+            cases: cases.iter().map(|case| (*case).to_owned()).collect(),
+        };
+        let all = [
+            listed("x", "A title", &[]),
+            listed("long-one", "Another", &["one", "two", "three", "four"]),
+            listed("y", "A title that is longer than the line", &["case"]),
+        ];
+        let text = lines(&all, 30);
+        let plain = text
+            .replace(&DIM.to_string(), "")
+            .replace(&format!("{DIM:#}"), "");
+        assert_eq!(
+            plain.lines().collect::<Vec<_>>(),
+            [
+                "x         A title",
+                "long-one  Another  (one, two,…",
+                "y         A title that is lon…"
+            ]
+        );
+    }
 }

@@ -22,6 +22,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use andante_document::DocumentError;
+use andante_document::closest;
 use andante_job::LabError;
 use andante_job::files::{folders, write_file};
 use andante_job::progress::Count;
@@ -176,12 +177,12 @@ pub fn folder_of(name: &str) -> Result<PathBuf, LabError> {
         .map(|name| name.to_string_lossy().into_owned())
         .collect();
     keys.sort();
-    let hint = match keys.is_empty() {
-        true => "give the path of a folder with a paper.toml".to_owned(),
-        false => format!(
-            "give all, the path of a folder with a paper.toml, or one of: {}",
-            keys.join(", ")
-        ),
+    let hint = match closest(name, keys.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if keys.is_empty() => "give the path of a folder with a paper.toml".to_owned(),
+        None => "`andante paper list` lists them; or give all, or the path of a folder with a \
+                 paper.toml"
+            .to_owned(),
     };
     Err(LabError::NoPaper {
         name: name.to_owned(),

@@ -295,6 +295,12 @@ fn qlinux_holds_in_every_figure_and_brings_the_same_again() {
     assert_eq!(papers, run(&[folder.to_owned()]).unwrap());
     let error = run(&["qlinux99".to_owned()]).unwrap_err();
     assert!(matches!(error, LabError::NoPaper { .. }), "{error}");
+    // Wherever the tests are run there may be no papers around.
+    let text = error.to_string();
+    assert!(
+        text.contains("did you mean `qlinux00`") || text.contains("give the path"),
+        "{text}"
+    );
 }
 
 #[test]

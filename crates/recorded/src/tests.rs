@@ -340,7 +340,7 @@ fn a_wrong_declaration_names_file_line_and_key() {
         (
             "scenario = '@'",
             "scenario = '@'\ncases = ['hevy']",
-            "docs/figures.toml:7: figures.film.cases: there is no scenario `two/hevy`; its cases are: light, heavy, alone",
+            "docs/figures.toml:7: figures.film.cases: there is no scenario `two/hevy`; did you mean the case `heavy`?",
         ),
         (
             "scenario = '@'",

@@ -1,26 +1,27 @@
 //! Figures as lengths: the share each class asked and received, and the latencies of programs.
 
-use andante_result::figures::number;
+use andante_result::figures::{asked_in_words, number};
 use andante_result::title::scheduler_title;
+use andante_result::units::time_text;
 use andante_result::{RunResult, SchedulerResult, Spread};
 use maud::{Markup, html};
 
 use super::Page;
 use super::svg::{Axis, percent};
 
-/// Part of the width the axis takes; the rest is for the words after a bar.
-const AXIS_WIDTH: f64 = 0.8;
-const LABEL_PX: f64 = 24.0;
+/// A mark at most so far behind the end of a bar stands before the bar's figure, not under it [part of the
+/// width].
+const NEAR: f64 = 0.06;
 const BAR_PX: f64 = 10.0;
 const BAR_STEP_PX: f64 = 15.0;
-const GROUP_GAP_PX: f64 = 12.0;
 
 /// Asked against received for every class, and the latencies; each only if there are any.
 pub(super) fn section(page: &Page, result: &RunResult) -> Markup {
     html! { (class_bars(page, result)) (latencies(page, result)) }
 }
 
-/// Something measured under each scheduler, drawn under one heading.
+/// Something measured under each scheduler, drawn below its own label. That is no part of the picture: a
+/// long one goes on in a second line.
 struct Group<'a, T> {
     label: String,
     /// The share asked, where shares are measured [%].
@@ -30,24 +31,24 @@ struct Group<'a, T> {
 
 impl<T> Group<'_, T> {
     fn height_px(&self) -> f64 {
-        LABEL_PX + self.bars.len() as f64 * BAR_STEP_PX + GROUP_GAP_PX
+        self.bars.len() as f64 * BAR_STEP_PX
     }
-}
 
-/// The groups, each with the place where it begins [px], and the height of them all [px].
-fn laid_out<'a, 'b, T>(groups: &'b [Group<'a, T>]) -> (Vec<(f64, &'b Group<'a, T>)>, f64) {
-    let mut top_px = 0.0;
-    let mut placed = Vec::new();
-    for group in groups {
-        placed.push((top_px, group));
-        top_px += group.height_px();
+    /// The group with `bars` drawn; `says` is what the picture shows of it.
+    fn draw(&self, says: &str, bars: Markup) -> Markup {
+        html! {
+            div.bar-label { (self.label) }
+            svg.bars role="img" width="100%" height=(self.height_px()) {
+                title { (says) ": " (self.label) }
+                (bars)
+            }
+        }
     }
-    (placed, top_px)
 }
 
 /// Where `value` of `axis` lies, for SVG attributes.
 fn place(axis: &Axis, value: f64) -> String {
-    percent(axis.at(value) * AXIS_WIDTH)
+    percent(axis.at(value))
 }
 
 /// The classes of `result` and the share each scheduler gave them [%].
@@ -59,11 +60,11 @@ fn class_groups(result: &RunResult) -> Vec<Group<'_, f64>> {
             continue;
         }
         known.push(&class.path);
-        let (path, asked) = (&class.path, class.share_asked * 100.0);
+        let (path, asked) = (&class.path, class.share_due() * 100.0);
         let label = format!(
-            "{path} · weight {} · asked {} %",
+            "{path} · weight {} · {}",
             class.weight,
-            number(asked, 2)
+            asked_in_words(class)
         );
         let received = |s: &SchedulerResult| {
             s.classes
@@ -94,44 +95,42 @@ fn class_bars(page: &Page, result: &RunResult) -> Markup {
         .iter()
         .flat_map(|g| g.bars.iter().map(|bar| bar.1).chain(g.asked));
     let axis = Axis::linear(0.0, values.fold(1.0, f64::max), 5);
-    let (placed, height_px) = laid_out(&groups);
     html! {
         section {
             h2 { "Asked and received" }
             figure {
                 (page.legend(result.schedulers.iter()))
-                svg.bars role="img" width="100%" height=(height_px) {
-                    title { "Share of the CPUs each class asked and received" }
-                    desc { "One bar per scheduler; the stroke across the bars is the share asked." }
-                    @for (top_px, group) in &placed { (class_bar(page, &axis, *top_px, group)) }
-                }
+                div.room { @for group in &groups {
+                    (group.draw("Share of the CPUs received", class_bar(page, &axis, group)))
+                } }
                 figcaption {
                     "CPU time received, as part of all CPU time of the machine. The stroke across the \
                      bars is the share asked: what the weights give a class while all of its siblings \
-                     want to run. A class that wants less gets less, and leaves the rest to the others."
+                     want to run, and what its tasks can use. A class that wants less gets less, and leaves \
+                     the rest to the others."
                 }
             }
         }
     }
 }
 
-fn class_bar(page: &Page, axis: &Axis, top_px: f64, group: &Group<f64>) -> Markup {
+fn class_bar(page: &Page, axis: &Axis, group: &Group<f64>) -> Markup {
     let asked = group.asked.unwrap_or(0.0);
-    let (from_px, to_px) = (
-        top_px + LABEL_PX - 3.0,
-        top_px + group.height_px() - GROUP_GAP_PX - 2.0,
-    );
+    let bar_px = |i: usize| i as f64 * BAR_STEP_PX;
+    let to_px = group.height_px() - BAR_STEP_PX + BAR_PX + 3.0;
     html! {
-        text.label x="0" y=(top_px + 14.0) { (group.label) }
         @for (i, (scheduler, share)) in group.bars.iter().enumerate() {
-            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX;
-            rect class=(page.colour(&scheduler.name)) x="0" y=(y)
+            rect class=(page.colour(&scheduler.name)) x="0" y=(bar_px(i))
                 width=(place(axis, *share)) height=(BAR_PX) {
                 title { (scheduler_title(&scheduler.name)) }
             }
-            text.value x=(place(axis, share.max(asked))) dx="6" y=(y + 9.0) { (number(*share, 2)) " %" }
         }
-        line.asked x1=(place(axis, asked)) x2=(place(axis, asked)) y1=(from_px) y2=(to_px) {}
+        line.asked x1=(place(axis, asked)) x2=(place(axis, asked)) y1="-3" y2=(to_px) {}
+        @for (i, (_, share)) in group.bars.iter().enumerate() {
+            @let near = axis.at(asked) - axis.at(*share) < NEAR;
+            @let end = if near { share.max(asked) } else { *share };
+            text.value x=(place(axis, end)) dx="6" y=(bar_px(i) + 9.0) { (number(*share, 2)) " %" }
+        }
     }
 }
 
@@ -172,38 +171,45 @@ fn latencies(page: &Page, result: &RunResult) -> Markup {
     // From the power of ten below the least median, so that no dot lies on the edge.
     let low = 10f64.powf((low / 1.5).log10().floor());
     let axis = Axis::log(low, spreads().map(|s| s.max).fold(low * 10.0, f64::max));
-    let (placed, height_px) = laid_out(&groups);
     html! {
         section {
             h2 { "Latency" }
             figure {
                 (page.legend(result.schedulers.iter()))
-                svg.bars role="img" width="100%" height=(height_px + 22.0) {
-                    title { "Latencies in microseconds, on a logarithmic scale" }
-                    desc { "From the median, a dot, over the 99th percentile, a stroke, to the longest, a ring." }
-                    @for (value, name) in &axis.ticks {
-                        @let x = place(&axis, *value);
-                        line.grid x1=(x) x2=(x) y1="0" y2=(height_px) {}
-                        @if name.starts_with('1') || axis.ticks.len() < 6 {
-                            text.tick x=(x) y=(height_px + 16.0) text-anchor="middle" { (name) }
-                        }
+                div.room {
+                    @for group in &groups {
+                        (group.draw("Latency from the median to the longest", ranges(page, &axis, group)))
                     }
-                    @for (top_px, group) in &placed { (ranges(page, &axis, *top_px, group)) }
+                    svg.bars width="100%" height="22" aria-hidden="true" { (names_of(&axis)) }
                 }
                 figcaption {
-                    "Latencies in microseconds, on a logarithmic scale: median (dot), 99th percentile \
-                     (stroke, with its value), longest (ring)."
+                    "Latencies on a logarithmic scale: median (dot), 99th percentile (stroke, with its \
+                     value), longest (ring)."
                 }
             }
         }
     }
 }
 
-fn ranges(page: &Page, axis: &Axis, top_px: f64, group: &Group<Spread>) -> Markup {
+/// The times below a logarithmic axis [µs].
+fn names_of(axis: &Axis) -> Markup {
     html! {
-        text.label x="0" y=(top_px + 14.0) { (group.label) }
+        @for (value, name) in &axis.ticks {
+            @if name.starts_with('1') || axis.ticks.len() < 6 {
+                text.tick x=(place(axis, *value)) y="16" text-anchor="middle" { (time_text(value / 1e6)) }
+            }
+        }
+    }
+}
+
+fn ranges(page: &Page, axis: &Axis, group: &Group<Spread>) -> Markup {
+    html! {
+        @for (value, _) in &axis.ticks {
+            @let x = place(axis, *value);
+            line.grid x1=(x) x2=(x) y1="0" y2=(group.height_px()) {}
+        }
         @for (i, (scheduler, spread)) in group.bars.iter().enumerate() {
-            @let y = top_px + LABEL_PX + i as f64 * BAR_STEP_PX + 5.0;
+            @let y = (i as f64 + 0.5) * BAR_STEP_PX;
             (range(axis, spread, y, &page.colour(&scheduler.name)))
         }
     }
@@ -217,7 +223,7 @@ fn range(axis: &Axis, spread: &Spread, y: f64, colour: &str) -> Markup {
             circle.median cx=(at(spread.p50)) cy=(y) r="4" {}
             line.p99 x1=(at(spread.p99)) x2=(at(spread.p99)) y1=(y - 5.0) y2=(y + 5.0) {}
             circle.longest cx=(at(spread.max)) cy=(y) r="3.5" {}
-            text.value x=(at(spread.max)) dx="10" y=(y + 4.0) { "p99 " (number(spread.p99, 1)) }
+            text.value x=(at(spread.max)) dx="10" y=(y + 4.0) { "p99 " (time_text(spread.p99 / 1e6)) }
         }
     }
 }

@@ -3,8 +3,9 @@
 use andante_job::{LabError, RunOptions};
 use andante_judge::quotients;
 use andante_result::cases::scheduler_names;
-use andante_result::figures::{machine_line, significant};
+use andante_result::figures::{bound_of_measure, machine_line, of_measure, significant};
 use andante_result::title::scheduler_title;
+use andante_result::units::NO_BREAK;
 use andante_result::{RunResult, SchedulerResult};
 use andante_scenario::{Bound, Expectation, Figure, Subject};
 use comfy_table::{Attribute, Cell, CellAlignment, Color};
@@ -79,7 +80,7 @@ fn row(case: &str, expectation: &Expectation, run: &RunResult, schedulers: &[Str
         Some(instances) => format!("{whose}{} ({instances})", figure.measure),
         None => format!("{whose}{}", figure.measure),
     };
-    let left = [case.to_owned(), what, bound(expectation.bound)].map(Cell::new);
+    let left = [case.to_owned(), what, bound(expectation)].map(Cell::new);
     let cell = |name: &String| {
         let scheduler = run.schedulers.iter().find(|one| one.name == *name);
         let (text, holds) =
@@ -95,12 +96,16 @@ fn row(case: &str, expectation: &Expectation, run: &RunResult, schedulers: &[Str
         .collect()
 }
 
-fn bound(bound: Bound) -> String {
-    match bound {
-        Bound::Min(min) => format!("≥ {}", significant(min)),
-        Bound::Max(max) => format!("≤ {}", significant(max)),
-        Bound::Near { of, within } => {
-            format!("{} ± {} %", significant(of), significant(within * 100.0))
+fn bound(expectation: &Expectation) -> String {
+    let of = |value: f64| match &expectation.over {
+        Some(_) => significant(value),
+        None => bound_of_measure(&expectation.figure.measure, value).replace(NO_BREAK, " "),
+    };
+    match expectation.bound {
+        Bound::Min(min) => format!("≥ {}", of(min)),
+        Bound::Max(max) => format!("≤ {}", of(max)),
+        Bound::Near { of: aim, within } => {
+            format!("{} ± {} %", of(aim), significant(within * 100.0))
         }
     }
 }
@@ -129,7 +134,13 @@ fn read(expectation: &Expectation, run: &RunResult, scheduler: &SchedulerResult)
     );
     let figures = figures.into_iter().flatten().map(|(_, figure)| figure);
     match figures.reduce(|one, other| worse(expectation.bound, one, other)) {
-        Some(worst) => (significant(worst), expectation.bound.holds(worst)),
+        Some(worst) => {
+            let text = match &expectation.over {
+                Some(_) => significant(worst),
+                None => of_measure(&expectation.figure.measure, worst).replace(NO_BREAK, " "),
+            };
+            (text, expectation.bound.holds(worst))
+        }
         None => ("none".to_owned(), false),
     }
 }
@@ -175,14 +186,15 @@ mod tests {
         let lines = distinct(scenario.expectations.iter());
         assert_eq!(lines.len(), 1, "what differs by scheduler is one line");
         let read = |index: usize| read(lines[0], &run, &run.schedulers[index]);
-        assert_eq!(read(0), ("12".to_owned(), false));
+        assert_eq!(read(0), ("12 µs".to_owned(), false));
         assert_eq!(read(1), ("ejected".to_owned(), false));
-        assert_eq!(
-            bound(Bound::Near {
-                of: 0.5,
-                within: 0.01
-            }),
-            "0.5 ± 1 %"
-        );
+        assert_eq!(bound(lines[0]), "≤ 10 µs");
+        let mut share = lines[0].clone();
+        share.figure.measure = "late_share".to_owned();
+        share.bound = Bound::Near {
+            of: 0.5,
+            within: 0.01,
+        };
+        assert_eq!(bound(&share), "0.5 ± 1 %");
     }
 }

@@ -214,7 +214,7 @@ fn facts(player: &ProgramResult) -> String {
     say("frames shown", |n| format!("{n} shown"));
     say("frames late", |n| format!("{n} late"));
     say("frames dropped", |n| format!("{n} dropped"));
-    say("longest freeze", |ms| format!("longest freeze {ms} ms"));
+    say("longest freeze", |time| format!("longest freeze {time}"));
     facts.join(", ")
 }
 

@@ -4,10 +4,12 @@
 //! The figures and their rounding come from [`andante_result::figures`]; nothing is computed here that the
 //! result does not hold. In the report, `verdict` says first what came out, `frames`, `shares` and `bars`
 //! show it, `quality` sets programs beside others against the same alone, `sweep` shows how it goes over many
-//! cases, and `tables` lists every figure, what was expected, and what each measure means. No script and no
-//! address outside the file: it opens offline, prints, and follows the reader's choice of light or dark.
+//! cases, and `tables` lists every figure, what was expected, and what each measure means; [`beside`] has the
+//! scenario's own words and names the files of the run. No script, and no address but theirs, which are
+//! relative: the page opens offline, prints, and follows the reader's choice of light or dark.
 
 mod bars;
+pub mod beside;
 pub mod brief;
 pub mod contour;
 mod frames;
@@ -20,8 +22,9 @@ mod tables;
 pub mod trace;
 mod verdict;
 
+use crate::beside::Beside;
 use andante_result::cases::{Cases, scheduler_names};
-use andante_result::figures::{machine_line, significant};
+use andante_result::figures::machine_line;
 use andante_result::title::scheduler_title;
 use andante_result::{Judgement, RunResult, SchedulerResult, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -53,9 +56,9 @@ impl Check {
         let check = |(what, judgement): (String, &Judgement)| Self {
             what,
             wanted: judgement.expectation.clone(),
-            measured: match (&judgement.reason, judgement.measured) {
-                (Some(reason), _) => reason.clone(),
-                (None, measured) => measured.map_or_else(String::new, significant),
+            measured: match &judgement.reason {
+                Some(reason) => reason.clone(),
+                None => judgement.measured_text().unwrap_or_default(),
             },
             passed: judgement.verdict == Verdict::Pass,
         };
@@ -98,6 +101,11 @@ pub fn colour_of(name: &str, schedulers: &[String]) -> String {
 ///
 /// Every name in it is escaped. `checks` may be empty, and so may `results`.
 pub fn html(results: &[RunResult], checks: &[Check]) -> String {
+    html_beside(results, checks, &Beside::default())
+}
+
+/// The same with the scenario's own words, and with the files that lie beside it.
+pub fn html_beside(results: &[RunResult], checks: &[Check], beside: &Beside) -> String {
     let schedulers = scheduler_names(results);
     let cases = Cases::of(results);
     let page = Page {
@@ -115,12 +123,14 @@ pub fn html(results: &[RunResult], checks: &[Check]) -> String {
         main {
             @if results.is_empty() { p.lead { "This run brought no results." } }
             (verdict::overall(&page))
+            (beside::description(beside))
             (tables::checks(checks))
             (quality::section(&page))
             (sweep::section(&page))
             @for (index, result) in results.iter().enumerate() { (page.case(index, result)) }
             @if !results.is_empty() {
                 (tables::definitions(results))
+                (beside::files(beside))
                 (tables::reproduction(results))
             }
         }

@@ -216,7 +216,7 @@ fn borders(stack: &Stack) -> Vec<Vec<f64>> {
 fn asked_borders(stack: &Stack) -> Vec<f64> {
     let leaves = stack.layers.iter().filter(|layer| !layer.inner);
     let sums = leaves.scan(0.0, |sum, layer| {
-        *sum += layer.class.share_asked * 100.0;
+        *sum += layer.class.share_due() * 100.0;
         Some(*sum)
     });
     // The border above the last class is the edge of the plot.

@@ -4,6 +4,7 @@ use andante_result::RunResult;
 use andante_result::cases::{Cases, scheduler_names};
 use andante_result::figures::{Detail, Row, blocks, machine_line};
 use andante_result::title::scheduler_title;
+use andante_result::units::NO_BREAK;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, Width,
     presets,
@@ -92,7 +93,8 @@ impl Drawn {
             }
             None => format!("{}\n", line.trim_end()),
         });
-        lines.collect()
+        let text: String = lines.collect();
+        text.replace(NO_BREAK, " ")
     }
 
     /// Width that a column needs: the first for its labels, the others for words and figures.
@@ -102,7 +104,7 @@ impl Drawn {
             0 => cell.content().chars().count(),
             _ => {
                 let content = cell.content();
-                let words = content.split_whitespace().map(|word| word.chars().count());
+                let words = content.split([' ', '\n']).map(|word| word.chars().count());
                 words.max().unwrap_or(0)
             }
         });
@@ -141,11 +143,6 @@ fn header(schedulers: &[String]) -> Vec<Cell> {
 }
 
 fn cells(row: &Row) -> Vec<Cell> {
-    let unit = if row.unit.is_empty() {
-        String::new()
-    } else {
-        format!(" [{}]", row.unit)
-    };
     let figure = |figure: &andante_result::figures::Cell| {
         let cell = Cell::new(&figure.text).set_alignment(CellAlignment::Right);
         match (figure.best, row.trouble) {
@@ -154,7 +151,7 @@ fn cells(row: &Row) -> Vec<Cell> {
             _ => cell,
         }
     };
-    let label = Cell::new(format!("  {}{unit}", row.label));
+    let label = Cell::new(format!("  {}", row.label));
     std::iter::once(label)
         .chain(row.cells.iter().map(figure))
         .collect()

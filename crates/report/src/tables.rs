@@ -91,11 +91,11 @@ fn table(page: &Page, blocks: &[Block], caption: &str) -> Markup {
                 @for block in blocks {
                     tbody {
                         tr.block { th scope="rowgroup" colspan=(page.schedulers.len() + 1) {
-                            (block.title) " " span.note { (block.note) }
+                            span.stays { (block.title) " " span.note { (block.note) } }
                         } }
                         @for row in &block.rows {
                             tr class=[row.trouble.then_some("trouble")] {
-                                th scope="row" { (row.label) @if !row.unit.is_empty() { " [" (row.unit) "]" } }
+                                th scope="row" { (row.label) }
                                 @for cell in &row.cells { td class=[cell.best.then_some("best")] { (cell.text) } }
                             }
                         }
@@ -122,14 +122,15 @@ pub(super) fn definitions(results: &[RunResult]) -> Markup {
             h2 { "What is measured" }
             dl.definitions {
                 @for measure in MEASURES.iter().filter(|m| m.of(&programs).is_some()) {
-                    dt { (measure.name) @if !measure.unit.is_empty() { " [" (measure.unit) "]" } }
+                    dt { (measure.name) }
                     dd { (measure.meaning) }
                 }
                 @if classes {
-                    dt { "share asked [%]" }
+                    dt { "share asked" }
                     dd { "What the weights give a class while all of its siblings, and those of every \
-                          class above it, want to run." }
-                    dt { "share received [%]" }
+                          class above it, want to run; and what its tasks can use, where that is less: one \
+                          CPU each." }
+                    dt { "share received" }
                     dd { "CPU time of the class and all below it, over the CPU time of all CPUs in the \
                           measurement." }
                 }

@@ -5,7 +5,9 @@
 //! repeated program are taken together.
 
 use crate::cases::base_name;
-use crate::{ProgramResult, RunResult, SchedulerResult};
+use crate::measures;
+use crate::units::{Scale, exact_text, seconds_of, seconds_of_measure, time_text, with_unit};
+use crate::{ClassResult, ProgramResult, RunResult, SchedulerResult};
 
 /// Which direction of a measure is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +68,12 @@ impl Measure {
             .expect("a measure of the list")
     }
 
-    /// `value` as this measure is written, without the unit.
+    /// `value` as this measure is written alone, with its unit.
     pub fn format(&self, value: f64) -> String {
-        number(value, self.decimals)
+        match seconds_of(self.unit) {
+            Some(length_s) => time_text(value * length_s),
+            None => with_unit(&number(value, self.decimals), self.unit),
+        }
     }
 }
 
@@ -170,7 +175,7 @@ pub const MEASURES: &[Measure] = measures! {
 /// One figure of one scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Rounded, without the unit; empty if there is none.
+    /// Rounded, with its unit; empty if there is none. All times of a row are in one unit.
     pub text: String,
     /// The best of its row, where one is better than another.
     pub best: bool,
@@ -181,8 +186,6 @@ pub struct Cell {
 pub struct Row {
     /// What is shown.
     pub label: String,
-    /// Unit of the cells, empty for counts and for words.
-    pub unit: &'static str,
     /// One per scheduler.
     pub cells: Vec<Cell>,
     /// The cells say in words what went wrong.
@@ -292,25 +295,36 @@ fn program_block(
     }
 }
 
+/// `asked 75.00 %`, and what its tasks can use of it if that is less.
+pub fn asked_in_words(class: &ClassResult) -> String {
+    let percent = |share: f64| with_unit(&number(share * 100.0, 2), "%");
+    let asked = format!("asked {}", percent(class.share_asked));
+    match class.share_usable {
+        Some(usable) => format!("{asked}, can use {}", percent(usable)),
+        None => asked,
+    }
+}
+
 fn class_block(columns: &[Option<&SchedulerResult>]) -> Block {
-    let mut paths: Vec<(&str, f64)> = Vec::new();
+    let mut known: Vec<&ClassResult> = Vec::new();
     for class in columns.iter().flatten().flat_map(|s| &s.classes) {
-        if paths.iter().all(|(path, _)| *path != class.path) {
-            paths.push((&class.path, class.share_asked));
+        if known.iter().all(|other| other.path != class.path) {
+            known.push(class);
         }
     }
-    let row = |(path, asked): (&str, f64)| {
+    let row = |class: &ClassResult| {
+        let path = &class.path;
         let received = |s: &SchedulerResult| {
             s.classes
                 .iter()
-                .find(|c| c.path == path)
+                .find(|c| c.path == *path)
                 .map(|c| c.share_received * 100.0)
         };
         let values: Vec<_> = columns.iter().map(|s| s.and_then(received)).collect();
-        let label = format!("{path} (asked {})", number(asked * 100.0, 2));
+        let label = format!("{path} ({})", asked_in_words(class));
         figure_row(&label, "%", Better::Neither, 2, &values)
     };
-    let rows = paths.into_iter().filter_map(row).collect();
+    let rows = known.into_iter().filter_map(row).collect();
     Block {
         title: "share of the CPUs".into(),
         note: "received".into(),
@@ -357,17 +371,23 @@ fn figure_row(
 ) -> Option<Row> {
     let known = || values.iter().flatten().copied();
     let (least, most) = (known().reduce(f64::min)?, known().reduce(f64::max)?);
+    let length_s = seconds_of(unit);
+    let scale = length_s.map(|length_s| (length_s, Scale::of(known().map(|v| v * length_s))));
+    let text = |value: f64| match scale {
+        Some((length_s, scale)) => scale.write(value * length_s),
+        None => with_unit(&number(value, decimals), unit),
+    };
     let texts: Vec<_> = values
         .iter()
-        .map(|v| v.map_or(String::new(), |v| number(v, decimals)))
+        .map(|v| v.map_or(String::new(), text))
         .collect();
     let best = match better {
-        Better::Lower => number(least, decimals),
-        Better::Higher => number(most, decimals),
+        Better::Lower => text(least),
+        Better::Higher => text(most),
         Better::Neither => String::new(),
     };
     // Nothing is best where all are equal.
-    let differ = number(least, decimals) != number(most, decimals);
+    let differ = text(least) != text(most);
     let cell = |text: String| Cell {
         best: differ && !text.is_empty() && text == best,
         text,
@@ -375,7 +395,6 @@ fn figure_row(
     let cells = texts.into_iter().map(cell).collect();
     Some(Row {
         label: label.into(),
-        unit,
         cells,
         trouble: false,
     })
@@ -390,7 +409,6 @@ fn trouble_row(label: &str, reasons: impl Iterator<Item = Option<String>>) -> Op
     let some = cells.iter().any(|cell| !cell.text.is_empty());
     some.then(|| Row {
         label: label.into(),
-        unit: "",
         cells,
         trouble: true,
     })
@@ -411,6 +429,33 @@ pub fn number(value: f64, decimals: usize) -> String {
         grouped.push(digit);
     }
     format!("{sign}{grouped}{fraction}")
+}
+
+/// What somebody asks of the measure of this name, as he gave it; a time with a unit of its size.
+pub fn bound_of_measure(measure: &str, value: f64) -> String {
+    match seconds_of_measure(measure) {
+        Some(length_s) => exact_text(value * length_s),
+        None => value.to_string(),
+    }
+}
+
+/// A figure of the measure of this name: a time with a unit of its size, others with four significant digits.
+pub fn of_measure(measure: &str, value: f64) -> String {
+    match seconds_of_measure(measure) {
+        Some(length_s) => time_text(value * length_s),
+        None => significant(value),
+    }
+}
+
+/// A figure that an expectation is about, which is told in words: a quotient of two times is none.
+pub fn of_expectation(words: &str, value: f64) -> String {
+    let mut measures = words
+        .split(' ')
+        .filter(|word| measures::kind(word).is_some());
+    match measures.next() {
+        Some(measure) if !words.contains(" over ") => of_measure(measure, value),
+        _ => significant(value),
+    }
 }
 
 /// `value` with four significant digits, for figures whose measure is not known.
@@ -499,6 +544,41 @@ mod tests {
         let equal = figure_row("x", "", Better::Lower, 1, &[Some(1.01), Some(1.0)]).unwrap();
         assert!(equal.cells.iter().all(|c| !c.best));
         assert_eq!(figure_row("x", "", Better::Lower, 1, &[None]), None);
+    }
+
+    #[test]
+    fn a_figure_of_an_expectation_has_the_unit_of_its_measure() {
+        let text = |words, value| of_expectation(words, value).replace('\u{a0}', " ");
+        assert_eq!(
+            text("andante: latency_us.p99 of typing at most 10 ms", 6440.0),
+            "6.44 ms"
+        );
+        assert_eq!(
+            text("andante: all of latency_us.max of keys at most 1 s", 12.0),
+            "12 µs"
+        );
+        assert_eq!(
+            text("andante: cpu_s of a over that of b at least 0.9", 0.95),
+            "0.95"
+        );
+        assert_eq!(text("andante: late_share of film at most 0.01", 0.5), "0.5");
+        assert_eq!(text("nothing that is known", 0.5), "0.5");
+    }
+
+    #[test]
+    fn what_is_asked_and_cannot_be_used_is_marked() {
+        let mut class = ClassResult {
+            share_asked: 0.75,
+            ..Default::default()
+        };
+        let words = |class: &ClassResult| asked_in_words(class).replace('\u{a0}', " ");
+        assert_eq!(
+            (words(&class).as_str(), class.share_due()),
+            ("asked 75.00 %", 0.75)
+        );
+        class.share_usable = Some(0.25);
+        assert_eq!(words(&class), "asked 75.00 %, can use 25.00 %");
+        assert_eq!(class.share_due(), 0.25);
     }
 
     #[test]

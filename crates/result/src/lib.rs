@@ -13,6 +13,7 @@ pub mod cases;
 pub mod figures;
 pub mod measures;
 pub mod title;
+pub mod units;
 pub mod why;
 
 /// The name every result file carries in `schema`.
@@ -112,6 +113,14 @@ pub struct Judgement {
     pub reason: Option<String>,
 }
 
+impl Judgement {
+    /// The figure that was compared, for people; a time with its unit.
+    pub fn measured_text(&self) -> Option<String> {
+        let text = |figure| figures::of_expectation(&self.expectation, figure);
+        self.measured.map(text)
+    }
+}
+
 /// Whether an expectation holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -178,12 +187,22 @@ pub struct ClassResult {
     pub weight: u32,
     /// What the weights give it while all of its siblings want to run [ratio].
     pub share_asked: f64,
+    /// What its tasks can use at most, one CPU each, where that is less than `share_asked` [ratio].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub share_usable: Option<f64>,
     /// CPU time received over all CPU time of the machine in the measurement [ratio].
     pub share_received: f64,
     /// CPU time received in the measurement, descendants included [ns].
     pub cpu_ns: u64,
     /// The same at every instant of `sample_ns`, cumulative [ns].
     pub samples: Vec<u64>,
+}
+
+impl ClassResult {
+    /// What the weights give it, as far as its tasks can use it [ratio].
+    pub fn share_due(&self) -> f64 {
+        self.share_asked.min(self.share_usable.unwrap_or(1.0))
+    }
 }
 
 /// One instance of one program.
@@ -231,10 +250,11 @@ pub struct ProgramResult {
     pub iterations: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].
     pub cpu_ns: u64,
-    /// Under a contract: jobs that ended, or periods that counted.
+    /// Under a contract: jobs that ended, or periods that counted; absent of a task that never slept, and so
+    /// had no job that ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub deadlines: Option<u64>,
-    /// Of those too late, or unserved.
+    /// Of those too late, or unserved; absent where there were none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missed: Option<u64>,
     /// Misses that the contract's window did not allow.

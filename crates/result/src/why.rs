@@ -412,7 +412,7 @@ impl Explanation {
                 let (at_ms, ms) = (run.start_ns as f64 / 1e6, run.length_ns as f64 / 1e6);
                 let _ = writeln!(
                     text,
-                    "{at_ms:>12.3}  CPU {}  {:width$}  {ms:>9.3} ms  {rule}",
+                    "{at_ms:>12.3} ms  CPU {}  {:width$}  {ms:>9.3} ms  {rule}",
                     run.cpu, run.comm
                 );
             }
@@ -488,7 +488,14 @@ mod tests {
         assert_eq!(ran, [("build", 9.0), ("film", 3.0)]);
         assert_eq!(why.others, [2], "the dropped one");
         assert_eq!(why.idle_ms, 0.0);
-        assert!(why.text(true).contains("by rule: share"));
+        let text = why.text(true);
+        assert!(text.contains("by rule: share"));
+        // No instant without its unit.
+        assert!(
+            text.contains("released at 10.000 ms, due at 20.000 ms, shown at 22.000 ms"),
+            "{text}"
+        );
+        assert!(text.contains("      10.000 ms  CPU 0  build"), "{text}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResu
                 path: class.path.clone(),
                 weight: class.weight,
                 share_asked: workload.share_asked(&class.path),
+                share_usable: workload.share_usable(&class.path, online_cpus()),
                 share_received: cpu_ns as f64 / machine_ns,
                 cpu_ns,
                 samples: samples.clone(),

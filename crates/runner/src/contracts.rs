@@ -128,8 +128,9 @@ impl Contracts {
             false => Kept::default(),
         };
         let passed = |of: fn(&Kept) -> u64| Some(of(end).saturating_sub(of(&begin)));
-        result.deadlines = passed(|kept| kept.deadlines);
-        result.missed = passed(|kept| kept.misses);
+        // One that never sleeps has no jobs, and so has missed none.
+        result.deadlines = passed(|kept| kept.deadlines).filter(|count| *count > 0);
+        result.missed = passed(|kept| kept.misses).filter(|_| result.deadlines.is_some());
         result.violations = passed(|kept| kept.violations);
         result.exhaustions = passed(|kept| kept.exhaustions);
     }
@@ -284,6 +285,7 @@ mod tests {
         let kept = |service_ns, misses| Kept {
             service_ns,
             misses,
+            deadlines: 2 * misses,
             ..Kept::default()
         };
         let account = |film| HashMap::from([("film".to_owned(), film)]);
@@ -301,6 +303,8 @@ mod tests {
         };
         assert_eq!(missed(kept(5, 2), kept(9, 3)), Some(1));
         assert_eq!(missed(kept(5, 2), kept(3, 1)), Some(1), "it was moved");
+        // A loop ends no job: it has kept no deadline, and missed none.
+        assert_eq!(missed(kept(5, 0), kept(9, 0)), None);
         let mut other = ProgramResult::default();
         Contracts::default().add_to(&mut other);
         assert_eq!(other.missed, None);

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use andante_document::closest;
 use andante_sched::Policy;
 use andante_sim::PolicyKind;
 
@@ -39,17 +40,12 @@ pub enum Choice {
 
 /// A scheduler that is neither known by name nor a program.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "there is no scheduler `{name}`: give {known}; in the simulator {simulated}; or the path of a program \
-     that loads one"
-)]
+#[error("there is no scheduler `{name}`{hint}")]
 pub struct NoScheduler {
     /// As asked for.
     pub name: String,
-    /// The names of those that a kernel has.
-    pub known: String,
-    /// The names of those that only the simulator has.
-    pub simulated: String,
+    /// The one that it probably is, or those that there are.
+    pub hint: String,
 }
 
 /// The historical policies of a kernel, as results call them.
@@ -117,9 +113,21 @@ impl Choice {
             Ok(file) if file.is_file() => Ok(Self::Program(file)),
             _ => Err(NoScheduler {
                 name: name.to_owned(),
-                known: Self::OF_KERNEL.join(", "),
-                simulated: Self::only_simulated().join(", "),
+                hint: Self::hint(name),
             }),
+        }
+    }
+
+    fn hint(name: &str) -> String {
+        let simulated = Self::only_simulated();
+        let known = Self::OF_KERNEL.into_iter().chain(simulated.iter().copied());
+        match closest(name, known) {
+            Some(near) => format!(", did you mean `{near}`?"),
+            None => format!(
+                ": give {}; in the simulator {}; or the path of a program that loads one",
+                Self::OF_KERNEL.join(", "),
+                simulated.join(", ")
+            ),
         }
     }
 

@@ -21,7 +21,9 @@
 use std::fmt;
 
 use andante_document::{DocumentError, Node, Origin, Section, Value, suggest};
+use andante_result::figures::bound_of_measure;
 use andante_result::measures::{self, MeasureKind};
+use andante_result::units::NO_BREAK;
 
 use super::{Case, Instances, Scenario};
 use crate::choice::Choice;
@@ -142,12 +144,14 @@ impl Bound {
     }
 }
 
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Bound {
+    /// In words, of a figure of this measure: times have their unit.
+    fn of_measure(self, measure: &str) -> String {
+        let of = |value| bound_of_measure(measure, value).replace(NO_BREAK, " ");
         match self {
-            Self::Min(min) => write!(f, "at least {min}"),
-            Self::Max(max) => write!(f, "at most {max}"),
-            Self::Near { of, within } => write!(f, "within {} % of {of}", within * 100.0),
+            Self::Min(min) => format!("at least {}", of(min)),
+            Self::Max(max) => format!("at most {}", of(max)),
+            Self::Near { of: aim, within } => format!("within {} % of {}", within * 100.0, of(aim)),
         }
     }
 }
@@ -180,7 +184,12 @@ impl fmt::Display for Expectation {
                 over = over.described_beside(&self.figure)
             )?;
         }
-        write!(f, " {}", self.bound)
+        // A quotient of two times is none.
+        let measure = match self.over {
+            Some(_) => "",
+            None => &self.figure.measure,
+        };
+        write!(f, " {}", self.bound.of_measure(measure))
     }
 }
 

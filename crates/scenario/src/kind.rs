@@ -187,6 +187,38 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// How many CPUs one instance can use at once; none: as many as there are, or nobody can say.
+    pub fn cpus_at_once(&self) -> Option<u32> {
+        let and_server =
+            |display: &Display| 1 + u32::from(display.work_ms > 0.0 && display.server.is_none());
+        match self {
+            Self::Player { display, .. } | Self::Typist { display, .. } => {
+                Some(and_server(display))
+            }
+            Self::Audio { .. }
+            | Self::Server
+            | Self::Client { .. }
+            | Self::Sink { .. }
+            | Self::Loop
+            | Self::Disk { .. }
+            | Self::Dhrystone
+            | Self::Waker { .. } => Some(1),
+            // Two that take turns, mostly.
+            Self::Game { .. } | Self::Batch { .. } | Self::Pingpong { .. } => Some(2),
+            Self::Crowd { .. }
+            | Self::Mpv { .. }
+            | Self::Xvfb { .. }
+            | Self::Jack { .. }
+            | Self::JackClient { .. }
+            | Self::FilmServer { .. }
+            | Self::FilmPlayer { .. }
+            | Self::Make { .. }
+            | Self::Command { .. } => None,
+        }
+    }
+}
+
 /// The display server of a program, a process of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Display {

@@ -198,6 +198,31 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// What the programs of the class `path` and all below it can use of a machine of so many CPUs, where that
+    /// is less than its weight asks for [ratio]: a task is on one CPU at a time. None: it is not less, or
+    /// nobody can say.
+    pub fn share_usable(&self, path: &str, cpus: u32) -> Option<f64> {
+        // A server works with the share of its client's class then, whose programs may not be all it has.
+        let serves = |program: &Program| matches!(program.kind, Kind::Server | Kind::Xvfb { .. });
+        if self.binding && self.programs.iter().any(serves) {
+            return None;
+        }
+        let below = |program: &&Program| {
+            let rest = program.class.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut usable = 0;
+        for program in self.programs.iter().filter(below) {
+            let places = program.affinity.as_ref().map_or(cpus, |on| on.len() as u32);
+            let at_once = program.kind.cpus_at_once().unwrap_or(cpus);
+            usable += places.min(program.count.saturating_mul(at_once));
+        }
+        let share = f64::from(usable) / f64::from(cpus.max(1));
+        (share < self.share_asked(path)).then_some(share)
+    }
+}
+
 impl Scenario {
     /// Reads the scenario in `path`, with `overrides` (lines of TOML, e.g. `duration_s = 60`)
     /// laid over it.

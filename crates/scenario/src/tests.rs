@@ -391,3 +391,32 @@ fn whoever_can_opens_a_session_where_the_scenario_says_so() {
     let error = error.unwrap_err().to_string();
     assert!(error.ends_with("no program here opens any"), "{error}");
 }
+
+/// One task is on one CPU at a time, whatever weight its class has.
+#[test]
+fn a_class_cannot_use_more_cpus_than_it_has_tasks() {
+    let text = "title = 'x'\nduration_s = 1\ncpus = 4\n[classes]\n'/a' = 300\n'/b' = 100\n'/a/c' = 100\n\
+                [programs.one]\nclass = '/a/c'\nkind = 'loop'\n\
+                [programs.many]\nclass = '/b'\nkind = 'make'\n";
+    let workload = |lines: &[String]| {
+        let scenario = Scenario::parse("x.toml", text, lines).unwrap();
+        scenario.cases[0].workload.clone()
+    };
+    let of = |lines: &[&str], path: &str| {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        workload(&lines).share_usable(path, 4)
+    };
+    assert_eq!(of(&[], "/a"), Some(0.25));
+    assert_eq!(of(&[], "/a/c"), Some(0.25));
+    assert_eq!(of(&[], "/b"), None, "make may use all");
+    assert_eq!(of(&["programs.one.count = 2"], "/a"), Some(0.5));
+    assert_eq!(of(&["programs.one.count = 3"], "/a"), None);
+    assert_eq!(
+        of(
+            &["programs.one.count = 3", "programs.one.affinity = [1]"],
+            "/a"
+        ),
+        Some(0.25)
+    );
+    assert_eq!(of(&["programs.one.count = 0"], "/a"), Some(0.0));
+}

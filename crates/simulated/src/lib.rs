@@ -173,8 +173,11 @@ fn since((now, before): (Outcome, Outcome)) -> Outcome {
 /// Adds what became of its contract to a program's figures.
 fn with_contract((mut result, kept): (ProgramResult, Outcome)) -> ProgramResult {
     if let Some((kept, delivered)) = kept {
-        result.deadlines = Some(kept.deadlines);
-        result.missed = Some(kept.misses);
+        // One that never sleeps has no jobs, and so has missed none.
+        if kept.deadlines > 0 {
+            result.deadlines = Some(kept.deadlines);
+            result.missed = Some(kept.misses);
+        }
         result.violations = Some(kept.violations);
         result.exhaustions = Some(kept.exhaustions);
         if delivered.raised > 0 {

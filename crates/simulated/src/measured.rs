@@ -59,6 +59,7 @@ impl Measured {
             path: path.to_owned(),
             weight: class.expect("asked for a class of the workload").weight,
             share_asked: workload.share_asked(path),
+            share_usable: workload.share_usable(path, workload.cpus),
             share_received: cpu_ns as f64
                 / ((self.end_ns - self.begin_ns) * Ns::from(workload.cpus)) as f64,
             cpu_ns,

@@ -78,6 +78,8 @@ pub struct Family {
     pub file: PathBuf,
     /// One line for people.
     pub title: String,
+    /// Whatever else to know; may be empty.
+    pub description: String,
     /// What a draw must keep to be a good one.
     pub(crate) bounds: Figures,
     /// What a sweep must show.
@@ -161,13 +163,16 @@ impl Family {
             Some(node) => requirement::read_all(&node, REQUIRE)?,
         };
         distribution::check_all(&document, "")?;
-        let title = Section::new(&document, "")?.need("title")?;
+        let mut root = Section::new(&document, "")?;
+        let title = root.need("title")?;
+        let description = root.get("description")?.unwrap_or_default();
         Ok(Self {
             key: Path::new(file)
                 .file_stem()
                 .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
             file: PathBuf::from(file),
             title,
+            description,
             bounds,
             requirements,
             document,
@@ -321,16 +326,8 @@ pub(crate) fn write(drawn: &Drawn, family: &Family, folder: &Path) -> Result<Pat
 }
 
 fn no_family(name: &str, known: &[(String, PathBuf)]) -> LabError {
-    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-    let hint = match names.is_empty() {
-        true => "give the path of a TOML file".to_owned(),
-        false => format!(
-            "give the path of a TOML file, or one of: {}",
-            names.join(", ")
-        ),
-    };
     LabError::NoFamily {
         name: name.to_owned(),
-        hint,
+        hint: andante_job::files::hint(name, known, "andante lab list --families"),
     }
 }

@@ -308,7 +308,10 @@ fn write(
 ) -> Result<(), LabError> {
     let json = serde_json::to_vec_pretty(result).expect("results are plain data");
     write_file(&folder.join("sweep.json"), &json)?;
-    write_file(&folder.join("report.html"), html(result).as_bytes())?;
+    write_file(
+        &folder.join("report.html"),
+        html(result, &family.description).as_bytes(),
+    )?;
     let all = result
         .measures
         .iter()

@@ -89,6 +89,11 @@ impl Measure {
         number(figure * self.scale, self.decimals)
     }
 
+    /// A figure with its unit.
+    pub fn show_with_unit(&self, figure: f64) -> String {
+        format!("{} {}", self.show(figure), self.unit)
+    }
+
     /// By how much `figure` is worse than `other`; below 0: better.
     pub fn worse(&self, figure: f64, other: f64) -> f64 {
         match self.more {

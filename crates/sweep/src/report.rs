@@ -1,5 +1,6 @@
 //! A sweep as one HTML file: distributions, every draw by its load, and the worst draws.
 
+use andante_report::beside::{address, prose};
 use andante_report::svg::{Axis, Plot};
 use andante_report::{colour_of, document};
 use andante_result::title::scheduler_title;
@@ -28,13 +29,14 @@ const STYLE: &str = "
 .sweep .plot { padding-left: 3.4rem; }
 .sweep-table { width: 100%; } .sweep-table .block th { padding-top: .9rem; font-weight: 600; }
 .sweep-table tbody th[scope=row] { padding-left: .9rem; white-space: nowrap; }
-.sweep-table td { white-space: nowrap; }
+.by-load tbody th { white-space: nowrap; }
+@media (max-width: 36rem) { .sweep-table tbody th[scope=row] { white-space: normal; max-width: 8rem; } }
 td.all { color: var(--good); } td.some { color: var(--bad); font-weight: 650; }
 .worst td.command { text-align: left; } .worst code { font: .8rem/1.4 var(--mono); white-space: pre-wrap; }
 ";
 
-/// The report as a whole document.
-pub fn html(result: &SweepResult) -> String {
+/// The report as a whole document; `description` is what the family says of itself.
+pub fn html(result: &SweepResult, description: &str) -> String {
     let body = html! {
         header {
             p.kicker { "Andante laboratory · sweep of " (result.family) }
@@ -43,11 +45,18 @@ pub fn html(result: &SweepResult) -> String {
             @if !result.set.is_empty() { p.machine { "with " (result.set.join("; ")) } }
         }
         main {
+            @if !description.trim().is_empty() {
+                section.description { h2 { "What was drawn" } (prose(description)) }
+            }
             (distributions(result))
             (by_load(result))
             (plots(result))
             (worst(result))
             (definitions(result))
+            section {
+                h2 { "Files of this sweep" }
+                p { a href="sweep.json" { "sweep.json" } " has every draw with its figures." }
+            }
         }
     };
     document(&result.title, STYLE, body).into_string()
@@ -83,7 +92,7 @@ fn distributions(result: &SweepResult) -> Markup {
                         @let measure = measure_of(one);
                         tbody {
                             tr.block {
-                                th scope="rowgroup" colspan="7" { (title(measure)) }
+                                th scope="rowgroup" colspan="7" { span.stays { (measure.title) } }
                                 td.quiet { (bound(one)) }
                                 td.quiet { (within(one)) }
                             }
@@ -101,7 +110,7 @@ fn row(result: &SweepResult, measure: &Measure, of: &Distribution) -> Markup {
         tr {
             th scope="row" { (name(result, &of.scheduler)) }
             td { (of.n) }
-            @for figure in [of.min, of.p50, of.p90, of.p99, of.max] { td { (measure.show(figure)) } }
+            @for figure in [of.min, of.p50, of.p90, of.p99, of.max] { td { (measure.show_with_unit(figure)) } }
             (share(of.share_in_bound))
             (share(of.share_near_reference))
         }
@@ -115,7 +124,7 @@ fn by_load(result: &SweepResult) -> Markup {
             p.quiet { "The load is the CPU time that films with their drawing, keys and sound ask for, over what "
                 "the machine has; batch jobs take what is left." }
             div.scroll tabindex="0" role="region" aria-label="By load" {
-                table {
+                table.by-load {
                     thead { tr {
                         th scope="col" { "load" } th scope="col" { "draws" }
                         @for scheduler in &result.schedulers { th scope="col" { (name(result, scheduler)) } }
@@ -140,13 +149,46 @@ fn plots(result: &SweepResult) -> Markup {
             @for one in &result.measures {
                 figure {
                     h3 { (title(measure_of(one))) }
-                    div.panels.small.sweep {
-                        @for of in shown(result, one) { (panel(result, one, &of.scheduler)) }
+                    @match all_or_nothing(result, one) {
+                        Some(words) => ul.said { @for line in words { li { (line) } } },
+                        None => div.panels.small.sweep {
+                            @for of in shown(result, one) { (panel(result, one, &of.scheduler)) }
+                        },
                     }
                 }
             }
         }
     }
+}
+
+/// In words, where no draw has another figure than none or all (a share of 0 or 1): dots along two edges are
+/// no picture.
+fn all_or_nothing(result: &SweepResult, one: &MeasureResult) -> Option<Vec<String>> {
+    let measure = measure_of(one);
+    let all = measure.scale;
+    let line = |of: &Distribution| {
+        let at = result.place_of(&of.scheduler)?;
+        let figures: Vec<f64> = points(&result.draws, measure, at)
+            .into_iter()
+            .map(|(_, figure)| figure)
+            .collect();
+        let full = figures.iter().filter(|figure| **figure == all).count();
+        let rest = figures
+            .iter()
+            .all(|figure| *figure == 0.0 || *figure == all);
+        rest.then(|| {
+            format!(
+                "{}: {} in {} of {} draws, {} in {full}",
+                scheduler_title(&of.scheduler),
+                measure.show_with_unit(0.0),
+                figures.len() - full,
+                figures.len(),
+                measure.show_with_unit(1.0)
+            )
+        })
+    };
+    let share = measure.unit == "%";
+    share.then(|| shown(result, one).map(line).collect())?
 }
 
 /// Whose points are worth showing: a ratio to the reference says nothing about that itself.
@@ -266,9 +308,9 @@ fn worst(result: &SweepResult) -> Markup {
                 @for of in one.schedulers.iter().filter(|of| !of.worst.is_empty()) {
                     @let bad = bad(one, of).len();
                     details {
-                        summary { (title(measure_of(one))) ", " (scheduler_title(&of.scheduler))
+                        summary { (measure_of(one).title) ", " (scheduler_title(&of.scheduler))
                             @if bad == 0 { ": none of them is bad" } }
-                        (worst_table(measure_of(one), &of.worst))
+                        (worst_table(&result.family, measure_of(one), &of.worst))
                     }
                 }
             }
@@ -276,16 +318,17 @@ fn worst(result: &SweepResult) -> Markup {
     }
 }
 
-fn worst_table(measure: &Measure, worst: &[Worst]) -> Markup {
+fn worst_table(family: &str, measure: &Measure, worst: &[Worst]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="The worst draws" {
             table.worst {
                 thead { tr { @for head in ["draw", "load", "figure", "reference", ""] { th scope="col" { (head) } } } }
                 tbody { @for one in worst { tr {
-                    th scope="row" { (one.draw) }
+                    @let file = format!("draws/{family}-{}.toml", one.draw.replace('/', "-"));
+                    th scope="row" { a href=(address(&file)) { (one.draw) } }
                     td { (format!("{:.2}", one.load)) }
-                    td { (measure.show(one.figure)) }
-                    td { (one.reference.map_or_else(String::new, |figure| measure.show(figure))) }
+                    td { (measure.show_with_unit(one.figure)) }
+                    td { (one.reference.map_or_else(String::new, |figure| measure.show_with_unit(figure))) }
                     td.command { code { (one.on_sim) br; (one.on_vm) } }
                 } } }
             }

@@ -92,19 +92,26 @@ pub(super) fn title(measure: &Measure) -> String {
     format!("{} [{}]", measure.title, measure.unit)
 }
 
-/// What is asked of a draw, e.g. `≤ 10`; `` if nothing is.
+/// What is asked of a draw, e.g. `≤ 10 ms`; `` if nothing is.
 pub(super) fn bound(result: &MeasureResult) -> String {
     let measure = measure_of(result);
     let word = if measure.more { "≥" } else { "≤" };
-    let shown = |bound| format!("{word} {}", significant(bound * measure.scale));
+    let shown = |bound| {
+        format!(
+            "{word} {} {}",
+            significant(bound * measure.scale),
+            measure.unit
+        )
+    };
     result.bound.map_or_else(String::new, shown)
 }
 
-/// What is as good as the reference, e.g. `+2`.
+/// What is as good as the reference, e.g. `+2 ms`.
 pub(super) fn within(result: &MeasureResult) -> String {
     let measure = measure_of(result);
     let sign = if measure.more { "−" } else { "+" };
-    format!("{sign}{}", significant(result.within * measure.scale))
+    let within = significant(result.within * measure.scale);
+    format!("{sign}{within} {}", measure.unit)
 }
 
 /// A part of the draws; all is only all of them.
@@ -236,15 +243,15 @@ fn worst(result: &SweepResult) -> String {
         let measure = measure_of(one);
         for (number, worst) in bad(one, scheduler).into_iter().enumerate() {
             if number == 0 {
-                text += &format!("\n{}, the worst under {}\n", title(measure), subject);
+                text += &format!("\n{}, the worst under {}\n", measure.title, subject);
             }
             let reference = worst.reference.map_or_else(String::new, |reference| {
-                format!(", reference {},", measure.show(reference))
+                format!(", reference {},", measure.show_with_unit(reference))
             });
             text += &format!(
                 "  {}: {}{reference} at load {:.2}\n    {}\n",
                 worst.draw,
-                measure.show(worst.figure),
+                measure.show_with_unit(worst.figure),
                 worst.load,
                 worst.on_sim
             );

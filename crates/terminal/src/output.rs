@@ -97,6 +97,17 @@ pub fn width() -> usize {
         .into()
 }
 
+/// A line of at most `width` columns; what is more is cut, which is shown.
+pub fn cut(line: &str, width: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(width) {
+        None => Cow::Borrowed(line),
+        Some(_) => {
+            let kept: String = line.chars().take(width.saturating_sub(1)).collect();
+            Cow::Owned(format!("{}…", kept.trim_end()))
+        }
+    }
+}
+
 /// Reports why the command failed.
 pub fn error(error: &anyhow::Error) {
     tell(Level::Error, BAD, &format!("{error:#}"));
@@ -159,6 +170,14 @@ mod tests {
         assert_eq!(bar(0.5, 4), "██");
         assert_eq!(bar(1.0 / 32.0, 4), "▏");
         assert_eq!(bar(7.0, 4), "████", "more than everything is everything");
+    }
+
+    #[test]
+    fn lines_are_cut_where_the_terminal_ends() {
+        assert_eq!(cut("größe", 5), "größe");
+        assert_eq!(cut("größe m", 6), "größe…");
+        assert_eq!(cut("größer", 5), "größ…");
+        assert_eq!(cut("x", 0), "…");
     }
 
     #[test]

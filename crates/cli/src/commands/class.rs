@@ -264,11 +264,35 @@ impl Show {
             "{}{threaded}\n  weight       {weight}\n  policy       {policy}\n  share asked  {}\n  tasks        {}\n  \
              children     {}\n  CPU time     {}\n",
             paint(BOLD, &info.path),
-            percent(class.share_asked).trim_start(),
+            asked(&class, online_cpus()),
             info.tasks,
             info.children,
             seconds(info.cpu_us * 1000),
         ))
+    }
+}
+
+/// CPUs that tasks may be put on.
+fn online_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the weights give the class, and what its tasks can use of that if it is less: one CPU each.
+fn asked(class: &Described, cpus: usize) -> String {
+    let asked = percent(class.share_asked).trim_start().to_owned();
+    let usable = class.info.tasks as f64 / cpus as f64;
+    let leaf = class.info.children == 0 && class.info.tasks > 0;
+    match leaf && usable < class.share_asked {
+        false => asked,
+        true => {
+            let most = percent(usable);
+            let plural = if class.info.tasks == 1 { "" } else { "s" };
+            format!(
+                "{asked}, at most {} with {} task{plural} on {cpus} CPUs",
+                most.trim_start(),
+                class.info.tasks
+            )
+        }
     }
 }
 
@@ -375,4 +399,41 @@ fn render(classes: &[Described]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tasks_of_a_class_cannot_use_is_said() {
+        let class = |tasks, children| Described {
+            info: ClassInfo {
+                path: ClassPath::parse("/film").unwrap(),
+                weight: Some(300),
+                policy: None,
+                tasks,
+                children,
+                cpu_us: 0,
+                threaded: false,
+            },
+            share_asked: 0.75,
+        };
+        assert_eq!(asked(&class(1, 0), 1), "75.0 %");
+        assert_eq!(asked(&class(3, 0), 4), "75.0 %");
+        assert_eq!(asked(&class(0, 0), 4), "75.0 %", "it may get some");
+        assert_eq!(
+            asked(&class(1, 2), 4),
+            "75.0 %",
+            "those below have tasks too"
+        );
+        assert_eq!(
+            asked(&class(2, 0), 4),
+            "75.0 %, at most 50.0 % with 2 tasks on 4 CPUs"
+        );
+        assert_eq!(
+            asked(&class(1, 0), 4),
+            "75.0 %, at most 25.0 % with 1 task on 4 CPUs"
+        );
+    }
 }

@@ -29,7 +29,8 @@ const BAR_WIDTH: usize = 20;
 /// (cpu.max) that is shown in CPUs, with the part of the interval that the class was throttled for, since
 /// it had used it up; --json has the counts of cpu.stat too. What contracts were promised
 /// and USED are shares of one CPU. JOBS are those that ended, from waking to sleeping; MISSED those
-/// of them that were late; EXHAUSTED counts budgets that were used up.
+/// of them that were late; a dash stands where a task has run and never slept, and so has none; EXHAUSTED
+/// counts budgets that were used up.
 ///
 /// No privilege is needed. Learnt contracts are shown of one's own threads; of all to root and the group andante.
 #[derive(Args)]

@@ -2,7 +2,8 @@
 
 use andante_report::table::empty_table;
 use andante_result::Verdict;
-use andante_result::figures::significant;
+use andante_result::figures::of_expectation;
+use andante_result::units::NO_BREAK;
 use comfy_table::{Attribute, Cell, CellAlignment, Color};
 
 use super::result::{CaseResult, Distribution, PerturbedResult};
@@ -44,9 +45,14 @@ fn row(one: &Distribution) -> Vec<Cell> {
     let mut cells = vec![Cell::new(&one.expectation), held];
     if let Some(figures) = &one.figures {
         let shown = [figures.min, figures.p50, figures.p90, figures.max];
-        cells.extend(shown.map(|figure| right(significant(figure))));
+        cells.extend(shown.map(|figure| right(figure_of(one, figure))));
     }
     cells
+}
+
+/// With its unit.
+fn figure_of(one: &Distribution, figure: f64) -> String {
+    of_expectation(&one.expectation, figure).replace(NO_BREAK, " ")
 }
 
 /// What failed, with the commands that show it.
@@ -61,7 +67,8 @@ fn remarks(result: &PerturbedResult) -> String {
                 .map_or_else(String::new, |case| format!("{case}: "));
             lines += &format!("\n{name}{}\n", one.expectation);
             for worst in &one.worst {
-                lines += &format!("  {}  {}\n", significant(worst.measured), worst.command);
+                let measured = figure_of(one, worst.measured);
+                lines += &format!("  {measured}  {}\n", worst.command);
             }
         }
         lines += &exceptions(case);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use andante_paper as paper;
 use andante_paper::{KnownPaper, known_papers};
 use andante_terminal::exit::Status;
-use andante_terminal::output::{self, DIM, paint};
+use andante_terminal::output;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -106,8 +106,11 @@ impl List {
         }
         let width = known.iter().map(|one| one.key.len()).max().unwrap_or(0);
         for one in &known {
-            let place = paint(DIM, format!("  {} {}", one.venue, one.year));
-            output::print(&format!("{:width$}  {}{place}\n", one.key, one.title))?;
+            let line = format!(
+                "{:width$}  {}  {} {}",
+                one.key, one.title, one.venue, one.year
+            );
+            output::print(&format!("{}\n", output::cut(&line, output::width())))?;
         }
         Ok(Status::Ok)
     }

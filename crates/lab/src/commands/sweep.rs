@@ -102,8 +102,13 @@ impl Sweep {
             results.push(result);
         }
         match (&results[..], self.json) {
-            ([result], true) => output::print_json(result)?,
-            (results, true) => output::print_json(&results)?,
+            (results, true) => {
+                match results {
+                    [result] => output::print_json(result)?,
+                    results => output::print_json(&results)?,
+                }
+                output::note(&format!("the files are in {}", self.out.display()));
+            }
             ([_], false) => {}
             (results, false) => output::print(&format!("\n{}", sweep::families(results, true)))?,
         }

@@ -186,6 +186,7 @@ pub fn awkward() -> RunResult {
     scheduler.name = "scx_<i>&".into();
     scheduler.ejected = Some("runnable task stall (<mpv>[42] failed to run for 30 s)".into());
     scheduler.classes[0].path = "/<film>".into();
+    scheduler.classes[0].share_usable = Some(0.25);
     scheduler.programs[0].name = "</svg><b>".into();
     scheduler.programs[0].failed = Some("exited with status 1 & \"no\" word".into());
     scheduler.programs[0].latency_us = Spread::of(&[1.0, 2.0, 900.0]);

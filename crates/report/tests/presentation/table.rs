@@ -12,20 +12,20 @@ fn a_film_as_a_table() {
 A film beside make -j8
 virtual machine, virtual time · Linux 7.2.13+deb14-cloud-amd64 · 1 CPU · 1024 MiB · 14 s
 
-                             Andante  stock scheduler, same weights
+                            Andante  stock scheduler, same weights
  film  mpv in /film
-   frames shown                  360                            325
-   frames late                     0                             83
-   frames dropped                  0                             35
-   frames not in time [%]       0.00                          32.78
-   longest freeze [ms]          34.5                          236.3
-   frame rate [/s]             30.00                          27.07
-   frame time, p99 [ms]        34.39                         201.39
+   frames shown                 360                            325
+   frames late                    0                             83
+   frames dropped                 0                             35
+   frames not in time        0.00 %                        32.78 %
+   longest freeze          34.46 ms                      236.31 ms
+   frame rate              30.00 /s                       27.07 /s
+   frame time, p99         34.39 ms                      201.39 ms
  make  in /build
-   iterations                     41                             44
+   iterations                    41                             44
  share of the CPUs  received
-   /film (asked 50.00) [%]     35.27                          28.27
-   /build (asked 50.00) [%]    64.63                          71.63
+   /film (asked 50.00 %)    35.27 %                        28.27 %
+   /build (asked 50.00 %)   64.63 %                        71.63 %
 ";
     assert_eq!(render(&[film], 100, false), expected);
 }
@@ -74,7 +74,7 @@ fn words_and_labels_stay_whole_beside_many_schedulers() {
     let table = render(&[film], 100, false);
     for whole in [
         " film  mpv in /film\n",
-        "  frames not in time [%]   ",
+        "  frames not in time   ",
         "SCHED_DEADLINE",
     ] {
         assert!(table.contains(whole), "{table}");

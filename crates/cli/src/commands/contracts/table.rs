@@ -148,8 +148,8 @@ impl LearntRow {
                 ),
                 learnt.kept.cpu.to_string(),
                 used(*share_used, &learnt.kept),
-                learnt.kept.deadlines.to_string(),
-                learnt.kept.misses.to_string(),
+                ended(&learnt.kept, learnt.kept.deadlines),
+                ended(&learnt.kept, learnt.kept.misses),
                 learnt.kept.exhaustions.to_string(),
             ],
             unplaced: false,
@@ -201,6 +201,14 @@ fn rounded(ns: u64) -> String {
     Duration(ns - ns % unit).to_string().replace(' ', "")
 }
 
+/// A count of jobs; none of a task that has run and never slept, so that no job of it has ended.
+fn ended(kept: &Kept, count: u64) -> String {
+    match kept.deadlines == 0 && kept.service_ns > 0 {
+        true => "–".to_owned(),
+        false => count.to_string(),
+    }
+}
+
 /// What it used between the looks, or else in sum.
 fn used(share: Option<f64>, kept: &Kept) -> String {
     match share {
@@ -218,8 +226,8 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         promised(row),
         place(contract, &kept),
         used(row.share_used, &kept),
-        kept.deadlines.to_string(),
-        kept.misses.to_string(),
+        ended(&kept, kept.deadlines),
+        ended(&kept, kept.misses),
         kept.exhaustions.to_string(),
     ]
 }
@@ -324,6 +332,19 @@ pub mod tests {
             lines[1].contains("mpv (7)  9ms/30ms = 30.0 %  2    25.0 %    30       1"),
             "{text}"
         );
+    }
+
+    /// A loop ends no job, and so has missed none: a 0 would say that it kept every deadline.
+    #[test]
+    fn what_never_sleeps_has_no_jobs() {
+        let mut kept = Kept {
+            service_ns: 1,
+            ..Kept::default()
+        };
+        assert_eq!(ended(&kept, kept.misses), "–");
+        kept.deadlines = 2;
+        assert_eq!(ended(&kept, kept.misses), "0");
+        assert_eq!(ended(&Kept::default(), 0), "0", "it has not run yet");
     }
 
     #[test]
