@@ -62,6 +62,30 @@ fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
 }
 
 #[test]
+fn the_list_has_a_line_for_each_and_the_families_apart() {
+    let list = lab_here(&["list"]).success();
+    let text = String::from_utf8(list.get_output().stdout.clone()).unwrap();
+    let (scenarios, families) = text.split_once("\nFamilies").unwrap();
+    let json = lab_here(&["list", "--json"]).success();
+    let json: serde_json::Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    let json = json.as_array().unwrap();
+    assert_eq!(scenarios.lines().count(), json.len());
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    // A long line is cut, and whole in the data.
+    let cut = scenarios
+        .lines()
+        .find(|line| line.starts_with("alicherry "))
+        .unwrap();
+    assert!(cut.ends_with('…'), "{cut}");
+    let whole = json.iter().find(|one| one["name"] == "alicherry").unwrap();
+    assert!(whole["cases"].as_array().unwrap().len() > 30);
+    assert!(families.contains("\nkeys ") && !scenarios.contains("\nkeys "));
+}
+
+#[test]
 fn of_a_scenario_only_the_cases_that_are_named_are_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
@@ -72,6 +96,19 @@ fn of_a_scenario_only_the_cases_that_are_named_are_run() {
     depth("depth-1,depth-16").success();
     let run = |case: &str| folder.path().join("qlinux-5-depth").join(case).exists();
     assert!(run("depth-1") && run("depth-16") && !run("depth-4"));
+    // The report leads to what lies beside it, and to nothing else.
+    let left = folder.path().join("qlinux-5-depth");
+    let report = std::fs::read_to_string(left.join("report.html")).unwrap();
+    let links: Vec<&str> = report
+        .split("href=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert_eq!(links.len(), 4, "{links:?}");
+    assert!(
+        links.iter().all(|link| left.join(link).is_file()),
+        "{links:?}"
+    );
     depth("depth-1,depth-3")
         .code(18)
         .stderr(contains("qlinux-5-depth/depth-3").and(contains("depth-8, depth-16")));

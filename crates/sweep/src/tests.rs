@@ -370,6 +370,12 @@ fn a_sweep_from_the_family_to_its_report() {
     );
     let report = std::fs::read_to_string(left.join("report.html")).unwrap();
     assert!(report.contains("--draw 1/") && report.contains("class=\"cloud\""));
+    let links = report.split("href=\"").skip(1);
+    let links: Vec<&str> = links.filter_map(|rest| rest.split('"').next()).collect();
+    assert!(links.contains(&"sweep.json") && links.len() > 10);
+    for link in links {
+        assert!(left.join(link).is_file(), "{link} leads nowhere");
+    }
     let text = text(&result, false);
     assert!(
         text.contains("12 draws of seed 1") && text.contains("frames not in time [%]"),

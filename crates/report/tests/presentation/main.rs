@@ -3,5 +3,6 @@
 
 mod fixture;
 mod html;
+mod layout;
 mod table;
 mod trace;
