@@ -82,7 +82,7 @@ fn player(page: &Page, result: &RunResult, name: &str) -> Markup {
     let x = Axis::linear_exact(0.0, length_s, 6);
     let y = Axis::log((frame_ms / 4.0).max(0.1), top_ms);
     html! {
-        section {
+        section.frames {
             h2 { "Every frame of " (name) }
             figure {
                 p.y-label { "time since the frame before [ms], logarithmic" }
