@@ -64,6 +64,14 @@ pub fn folders(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// What to do where nothing is found that comes with Andante, as where only its programs were installed.
+pub fn none_here(what: &str) -> String {
+    format!(
+        "give the path of {what}; those that come with Andante are found from within its source, and where `make install` \
+         or the package andante-lab has put them"
+    )
+}
+
 /// The file of a scenario given by path or by name.
 pub fn find(name: &str) -> Result<PathBuf, LabError> {
     let path = PathBuf::from(name);
@@ -76,7 +84,7 @@ pub fn find(name: &str) -> Result<PathBuf, LabError> {
     }
     let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
     let hint = if names.is_empty() {
-        "give the path of a TOML file".to_owned()
+        none_here("a TOML file")
     } else {
         format!(
             "give the path of a TOML file, or one of: {}",

@@ -11,14 +11,14 @@ use std::path::PathBuf;
 
 use andante_costs::CostsOptions;
 use andante_experiment::perturb::{self, PerturbOptions};
-use andante_job::files::known_scenarios;
+use andante_job::files::{known_scenarios, none_here};
 use andante_job::progress::{self, Many, Progress};
 use andante_job::{On, RunOptions};
 use andante_report::table;
 use andante_result::RunResult;
 use andante_scenario::{DrawId, Scenario};
 use andante_sweep::{Family, known_families, write_draw};
-use andante_terminal::exit::{self, Status};
+use andante_terminal::exit::{self, Refusal, Status};
 use andante_terminal::output::{self, DIM, paint, width};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -460,6 +460,14 @@ impl List {
             output::print_json(&listed)?;
             return Ok(Status::Ok);
         }
+        if listed.is_empty() {
+            let what = if self.families {
+                "families"
+            } else {
+                "scenarios"
+            };
+            return Err(none_listed(what, "a TOML file").into());
+        }
         let width = listed
             .iter()
             .map(|one| one.name.chars().count())
@@ -474,6 +482,12 @@ impl List {
         }
         Ok(Status::Ok)
     }
+}
+
+/// A list of nothing helps nobody.
+fn none_listed(what: &str, file: &str) -> Refusal {
+    let message = format!("there are no {what} here: {}", none_here(file));
+    Refusal::new(Status::BadScenario, message)
 }
 
 /// The status of a main function that returns a number.

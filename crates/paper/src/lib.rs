@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use andante_document::DocumentError;
 use andante_job::LabError;
-use andante_job::files::{folders, write_file};
+use andante_job::files::{folders, none_here, write_file};
 use andante_job::progress::Count;
 
 use document::Paper;
@@ -177,7 +177,7 @@ pub fn folder_of(name: &str) -> Result<PathBuf, LabError> {
         .collect();
     keys.sort();
     let hint = match keys.is_empty() {
-        true => "give the path of a folder with a paper.toml".to_owned(),
+        true => none_here("a folder with a paper.toml"),
         false => format!(
             "give all, the path of a folder with a paper.toml, or one of: {}",
             keys.join(", ")

@@ -54,7 +54,7 @@ use std::path::{Path, PathBuf};
 
 use andante_document::{DocumentError, FromNode, Node, Section, Value};
 use andante_job::LabError;
-use andante_job::files::{folders, toml_files};
+use andante_job::files::{folders, none_here, toml_files};
 use andante_scenario as scenario;
 use andante_scenario::{DrawId, Scenario, base};
 
@@ -323,7 +323,7 @@ pub(crate) fn write(drawn: &Drawn, family: &Family, folder: &Path) -> Result<Pat
 fn no_family(name: &str, known: &[(String, PathBuf)]) -> LabError {
     let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
     let hint = match names.is_empty() {
-        true => "give the path of a TOML file".to_owned(),
+        true => none_here("a TOML file"),
         false => format!(
             "give the path of a TOML file, or one of: {}",
             names.join(", ")
