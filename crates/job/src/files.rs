@@ -65,6 +65,14 @@ pub fn folders(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// What to do where nothing is found that comes with Andante, as where only its programs were installed.
+pub fn none_here(what: &str) -> String {
+    format!(
+        "give the path of {what}; those that come with Andante are found from within its source, and where `make install` \
+         or the package andante-lab has put them"
+    )
+}
+
 /// The file of a scenario given by path or by name.
 pub fn find(name: &str) -> Result<PathBuf, LabError> {
     let path = PathBuf::from(name);
@@ -91,7 +99,7 @@ pub fn find(name: &str) -> Result<PathBuf, LabError> {
 pub fn hint(name: &str, known: &[(String, PathBuf)], lists: &str) -> String {
     match closest(name, known.iter().map(|(known, _)| known.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "give the path of a TOML file".to_owned(),
+        None if known.is_empty() => none_here("a TOML file"),
         None => format!("`{lists}` lists them; or give the path of a TOML file"),
     }
 }

@@ -84,7 +84,11 @@ asked game_ended "$game"
 at sound
 sounds
 pipewire=$(pgrep -o -x pipewire)
-until_said_of "$pipewire"
+# It asks for a nice value first.
+plays() {
+	said_of "$pipewire" | grep -q audio
+}
+until_true plays
 asked sound_seen "$pipewire"
 builds_beside
 quantum 64
