@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(of("film-lops"), "did you mean `film-loops`?");
         assert_eq!(of("flim-make"), "did you mean `film-make`?");
         assert!(of("orchestra").starts_with("`andante lab list` lists them"));
-        assert_eq!(hint("x", &[], ""), "give the path of a TOML file");
+        assert!(hint("x", &[], "").starts_with("give the path of a TOML file"));
         let text = "title = 'x'\nduration_s = 1\n[programs.x]\nclass = '/'\nkind = 'loop'\n\
                     [cases.alone]\n[cases.together]\n";
         let mut scenario = Scenario::parse("x.toml", text, &[]).unwrap();
