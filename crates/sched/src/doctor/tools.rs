@@ -50,6 +50,15 @@ const TOOLS: &[Tool] = &[
         package: Package::of_all("mpv"),
     },
     Tool {
+        program: "Xvfb",
+        purpose: "is the display of the film",
+        package: Package {
+            debian: "xvfb",
+            arch: "xorg-server-xvfb",
+            fedora: "xorg-x11-server-Xvfb",
+        },
+    },
+    Tool {
         program: "gcc",
         purpose: "compiles beside the film",
         package: Package::of_all("gcc"),
