@@ -65,7 +65,7 @@ pub fn folders(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What to do where nothing is found that comes with Andante, as where only its programs were installed.
+/// The way out where nothing is found that comes with Andante, as where only its programs were installed.
 pub fn none_here(what: &str) -> String {
     format!(
         "give the path of {what}; those that come with Andante are found from within its source, and where `make install` \
@@ -95,7 +95,7 @@ pub fn find(name: &str) -> Result<PathBuf, LabError> {
     })
 }
 
-/// What to do where nothing is called `name`: the one of `known` that it probably is, or what lists them.
+/// The way out where nothing is called `name`: the one of `known` that it probably is, or what lists them.
 pub fn hint(name: &str, known: &[(String, PathBuf)], lists: &str) -> String {
     match closest(name, known.iter().map(|(known, _)| known.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What programs ask for over D-Bus, answered by the installed andante-bus for an ordinary user, see main.rs.
+# Requests of programs over D-Bus, answered by the installed andante-bus for an ordinary user, see main.rs.
 . /andante/common.sh
 . /andante/ann.sh
 . /andante/sounds.sh

@@ -1,4 +1,4 @@
-//! What the laboratory needs on this machine: a kernel to boot, and the programs that it starts.
+//! The laboratory's needs on this machine: a kernel to boot, and the programs that it starts.
 
 use std::env;
 use std::fs;
