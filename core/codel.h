@@ -52,16 +52,21 @@ struct an_codel {
 /* The root of n, rounded down. */
 an_inline u64 an_square_root(u64 n)
 {
-	u64 root = 0, bit = 1ULL << 62;
+	u32 shift = 64;
+	u64 root = 0;
 
-	an_while(bit) {
+	/* A digit of the root in each turn; opaque, or the verifier goes both ways in each. */
+	an_while(shift) {
+		u64 bit;
+
+		shift = an_opaque(shift - 2);
+		bit = 1ULL << (shift & 63);
 		if (n >= root + bit) {
 			n -= root + bit;
 			root = (root >> 1) + bit;
 		} else {
 			root >>= 1;
 		}
-		bit >>= 2;
 	}
 	return root;
 }

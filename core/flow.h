@@ -94,7 +94,7 @@ an_inline void an_flows_init(struct an_flows *s)
 
 	an_while(bucket < AN_MAX_PACKETS) {
 		s->buckets[an_bounded(bucket, AN_MAX_PACKETS)] = AN_NONE;
-		bucket++;
+		bucket = an_opaque(bucket + 1);
 	}
 	s->packet_free = AN_NONE;
 	s->packet_unused = s->flow_unused = 1;

@@ -95,6 +95,29 @@ an_inline void an_crowd_init(struct an_packets *q, u32 leaf)
 	*an_packet_counts(q, leaf) = (struct an_packet_counts){0};
 }
 
+/* Four of the largest packets that a kernel makes: less would be one connection's. */
+#define AN_HELD_MIN (4u * 65536)
+
+/* More than all memory, which is less than half of this: whatever waits is shed. */
+#define AN_ALL_HELD (1u << 31)
+
+/*
+ * What a link's packets may hold: as much as it sends in CoDel's interval, so that a sender at the
+ * usual long round trip away can fill it; twice, for a packet takes about twice its bytes. Of a
+ * link of unknown rate what the packets that there is room for take.
+ */
+an_inline u32 an_packets_held_max(u64 rate, u32 largest)
+{
+	u64 all = 2ULL * largest * AN_MAX_PACKETS;
+	u64 held = rate / (AN_SECOND_NS / AN_CODEL_INTERVAL_NS) * 2;
+
+	if (!rate || held > all)
+		held = all;
+	if (held > AN_ALL_HELD / 2)
+		held = AN_ALL_HELD / 2;
+	return held < AN_HELD_MIN ? AN_HELD_MIN : held;
+}
+
 /*
  * No class but the root's, no packet. The link's rate is in bytes a second, or 0: somebody else
  * holds packets back, and asks for the next one when it may go. What was here before is forgotten;
@@ -106,7 +129,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 
 	an_while(i < AN_MAX_NODES) {
 		*an_node(&q->tree, i) = (struct an_node){0};
-		i++;
+		i = an_opaque(i + 1);
 	}
 	an_tree_init(&q->tree, largest, 1);
 	an_flows_init(&q->flows);
@@ -114,7 +137,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 	i = 0;
 	an_while(i < AN_BANDS) {
 		q->bands[an_bounded(i, AN_BANDS)] = AN_NONE;
-		i++;
+		i = an_opaque(i + 1);
 	}
 	q->link = (struct an_link){.rate = rate};
 	q->used_bands = q->held = q->waiting = 0;
@@ -238,13 +261,23 @@ an_outline u32 an_packets_shed(struct an_packets *q, u32 held)
 
 /* ---- packets come ---- */
 
+/* A packet comes. */
+struct an_arrival {
+	u64 now_ns;
+	u32 leaf;  /* of its class */
+	u32 hash;  /* of its flow */
+	u32 bytes; /* on the link */
+	u32 held;  /* in memory [bytes] */
+	bool may_mark;
+};
+
 /*
- * A packet of that flow of a leaf's class. Returns its index, by which it will be named when it
- * goes or is dropped; AN_NONE: there is no room even now (an_packets_shed()), it is dropped.
+ * Returns its index, by which it will be named when it goes or is dropped; AN_NONE: there is no
+ * room even now (an_packets_shed()), it is dropped.
  */
-an_outline u32 an_packets_arrive(struct an_packets *q, u32 leaf, u32 hash, u32 bytes, u32 held,
-				 bool may_mark, u64 now_ns)
+an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
 {
+	u32 leaf = a->leaf, held = a->held;
 	struct an_crowd *c = an_crowd(q, leaf);
 	struct an_packet *p;
 	struct an_flow *f;
@@ -254,16 +287,17 @@ an_outline u32 an_packets_arrive(struct an_packets *q, u32 leaf, u32 hash, u32 b
 		an_packet_counts(q, leaf)->crowded++;
 		return AN_NONE;
 	}
-	flow = an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, hash, c->vtime);
+	flow = an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, a->hash,
+			    c->vtime);
 	f = an_flow(&q->flows, flow);
 	if (!f->packets) {
 		f->start = an_tag_max(f->start, c->vtime);
 		an_flow_enter(&q->flows, c, flow);
 	}
-	index = an_packet_append(&q->flows, flow, bytes, held);
+	index = an_packet_append(&q->flows, flow, a->bytes, held);
 	p = an_packet(&q->flows, index);
-	p->arrived_ns = now_ns;
-	p->may_mark = may_mark;
+	p->arrived_ns = a->now_ns;
+	p->may_mark = a->may_mark;
 	q->waiting++;
 	an_crowd_holds(q, leaf, held);
 	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)

@@ -8,6 +8,7 @@
 #include "../packets.h"
 
 struct an_packets q;
+struct an_arrival arrival;
 u32 leaf, hash, bytes, held, packet, fate;
 u64 now_ns;
 
@@ -23,7 +24,7 @@ PROGRAM int call_packets(void *context)
 {
 	(void)context;
 	packet = an_packets_shed(&q, held);
-	packet = an_packets_arrive(&q, leaf, hash, bytes, held, true, now_ns);
+	packet = an_packets_arrive(&q, &arrival);
 	fate = an_packets_next(&q, now_ns, &packet);
 	return 0;
 }

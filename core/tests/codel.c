@@ -139,6 +139,18 @@ TEST(a_link_carries_the_remainder)
 	CHECK_EQ(l.next_ns, 1005 * AN_SECOND_NS);
 }
 
+/* After a pause, or late, it may catch up by the slack, and no more. */
+TEST(a_link_has_its_slack)
+{
+	struct an_link l = {.rate = 1250000};
+
+	an_link_send(&l, 5 * AN_SECOND_NS, 1250);
+	CHECK(an_link_is_free(&l, 5 * AN_SECOND_NS));
+	an_link_send(&l, 5 * AN_SECOND_NS, 1250);
+	CHECK(!an_link_is_free(&l, 5 * AN_SECOND_NS));
+	CHECK_EQ(l.next_ns, 5 * AN_SECOND_NS + MS);
+}
+
 TEST(a_link_without_a_rate_is_free)
 {
 	struct an_link l = {0};

@@ -75,9 +75,21 @@ TEST(a_flow_that_wakes_is_next)
 		arrive(AN_ROOT_LEAF, 1, 1000, false);
 	for (u32 n = 0; n < 50; n++)
 		sending(AN_SENT);
-	arrive(AN_ROOT_LEAF, 2, 1000, false);
+	for (u32 n = 0; n < 20; n++)
+		arrive(AN_ROOT_LEAF, 2, 1000, false);
+	for (u32 n = 0; n < 20; n++)
+		CHECK_EQ(sending(AN_SENT).hash, n % 2 ? 1 : 2);
+}
+
+/* When nothing waits, v is the largest tag that any flow has reached: all are alike again. */
+TEST(flows_are_alike_after_a_pause)
+{
+	begin_packets(0, 1000000);
+	arrive(AN_ROOT_LEAF, 1, 1000, false);
 	sending(AN_SENT);
-	CHECK_EQ(last.hash, 2);
+	arrive(AN_ROOT_LEAF, 2, 1000, false);
+	arrive(AN_ROOT_LEAF, 1, 1000, false);
+	CHECK_EQ(sending(AN_SENT).hash, 1); /* whose index is lower */
 }
 
 /* Who sends little by little does not get ahead by coming and going: its tag is remembered. */
@@ -87,10 +99,10 @@ TEST(an_idle_flow_keeps_its_tag)
 
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 1000; n++) {
+		if (last.hash == 2 || !n) /* the first to come: ties are its own */
+			arrive(AN_ROOT_LEAF, 2, 1000, false);
 		if (packets_of(AN_ROOT_LEAF) < 3)
 			arrive(AN_ROOT_LEAF, 1, 1000, false);
-		if (last.hash == 2 || !n)
-			arrive(AN_ROOT_LEAF, 2, 1000, false);
 		sending(AN_SENT);
 		sent[last.hash] += last.bytes;
 	}
@@ -147,11 +159,32 @@ TEST(more_packets_than_there_is_room_for)
 	sending(AN_WAITS);
 }
 
+/* Twice what the link sends in 100 ms, within bounds. */
+TEST(memory_is_of_the_links_rate)
+{
+	CHECK_EQ(an_packets_held_max(12500000, 1514), 2500000);
+	CHECK_EQ(an_packets_held_max(1, 1514), AN_HELD_MIN);
+	CHECK_EQ(an_packets_held_max(0, 1514), 2 * 1514 * AN_MAX_PACKETS);
+	CHECK_EQ(an_packets_held_max(~0ULL, ~0u), AN_ALL_HELD / 2);
+}
+
+TEST(all_that_waits_can_be_shed)
+{
+	begin_packets(0, 1000000);
+	for (u32 n = 0; n < 100; n++)
+		arrive(AN_ROOT_LEAF, n % 7, 1000, false);
+	for (u32 n = 0; n < 100; n++)
+		CHECK(an_packets_shed(&q, AN_ALL_HELD));
+	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD), AN_NONE);
+	CHECK_EQ(q.held, 0);
+	CHECK(refused(AN_ALL_HELD));
+}
+
 /* More than all memory: it is dropped, and so is whatever was in its way; the rest goes on. */
 TEST(a_packet_too_large_is_refused)
 {
 	begin_packets(0, 20000);
-	CHECK_EQ(an_packets_arrive(&q, AN_ROOT_LEAF, 1, 64000, 64000, false, 0), AN_NONE);
+	CHECK(refused(64000));
 	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 1);
 	arrive(AN_ROOT_LEAF, 1, 1000, false);
 	sending(AN_SENT);
@@ -233,7 +266,7 @@ TEST(a_leaf_used_again_begins_anew)
 	CHECK_EQ(class_below(AN_ROOT_LEAF, 100), leaf);
 	CHECK_EQ(counts(leaf)->packets, 0);
 	arrive(leaf, 7, 500, false);
-	sending(AN_SENT);
-	CHECK_EQ(last.bytes, 500);
+	arrive(leaf, 8, 500, false);
+	CHECK_EQ(sending(AN_SENT).hash, 7); /* not charged for what the other class sent */
 	CHECK_EQ(counts(leaf)->bytes, 500);
 }

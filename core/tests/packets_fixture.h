@@ -89,14 +89,23 @@ static inline struct record *gone(u32 index)
 
 static inline void arrive(u32 leaf, u32 hash, u32 bytes, bool may_mark)
 {
+	struct an_arrival a = {now_ns, leaf, hash, bytes, bytes, may_mark};
 	u32 index;
 
 	while ((index = an_packets_shed(&q, bytes)))
 		bytes_lost += gone(index)->bytes;
-	index = an_packets_arrive(&q, leaf, hash, bytes, bytes, may_mark, now_ns);
+	index = an_packets_arrive(&q, &a);
 	CHECK(index && !records[index].waits);
 	records[index] = (struct record){leaf, hash, bytes, arrivals++, true};
 	bytes_in += bytes;
+}
+
+/* There is no room for it, and nothing has been shed. */
+static inline bool refused(u32 held)
+{
+	struct an_arrival a = {now_ns, AN_ROOT_LEAF, 1, held, held, false};
+
+	return an_packets_arrive(&q, &a) == AN_NONE;
 }
 
 static inline enum an_fate next(void)
