@@ -29,4 +29,5 @@ in_class a packets send 10.0.0.2 3009 1400 0 3 &
 sleep 1
 ip link del out
 sleep 1
-echo "REPORT alive 1"
+# Says the kernel that anything was wrong?
+echo "REPORT warnings $(dmesg | grep -cE 'WARNING|BUG|refcount|unregister_netdevice')"

@@ -101,13 +101,13 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const struct port *p, const char *name)
+static void report(const struct port *p, const char *name, bool tcp)
 {
 	u64 n = p->packets < MAX_DELAYS ? p->packets : MAX_DELAYS;
 
 	qsort((void *)p->delays_ns, n, sizeof(u64), compare);
 	printf("REPORT bytes_%s %llu\n", name, p->bytes);
-	if (n)
+	if (n && !tcp)
 		printf("REPORT p50_us_%s %llu\nREPORT p99_us_%s %llu\n", name,
 		       p->delays_ns[n / 2] / 1000, name, p->delays_ns[n * 99 / 100] / 1000);
 }
@@ -163,7 +163,7 @@ static void sink(char **words, int count)
 		}
 	}
 	for (int i = 0; i < count; i++)
-		report(&ports[i], words[i]);
+		report(&ports[i], words[i], tcp);
 }
 
 int main(int count, char **words)
