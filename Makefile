@@ -97,7 +97,9 @@ build:
 install uninstall:
 	$(MAKE) -s -C dist $@
 
-deb: build
+deb:
+	dist/setup.sh deb
+	$(COMPILE)
 	$(COMPILE) -p libandante -p andante-bus
 	$(MAKE) -s -C dist deb
 

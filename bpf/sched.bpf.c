@@ -224,6 +224,7 @@ s32 BPF_PROG(andante_init)
 	u32 cpu = 0;
 	s32 err;
 
+	pages_described();
 	err = trees_create();
 	if (err)
 		return err;

@@ -40,6 +40,16 @@ struct {
 	__type(value, struct thread_page);
 } thread_pages SEC(".maps");
 
+/* The kernel keeps a page only of a type that the object describes. clang 19 describes a structure
+ * by its name alone if nothing but a member of another one points to it; whose type is asked for is
+ * described. */
+static __always_inline void pages_described(void)
+{
+#ifdef __bpf__
+	asm volatile("" ::"r"(__builtin_btf_type_id(*(struct andante_page *)0, 0)));
+#endif
+}
+
 static __always_inline struct andante_page *session_page(struct task_struct *p)
 {
 	struct thread_page *of = bpf_task_storage_get(&thread_pages, p, 0, 0);

@@ -2,7 +2,8 @@
 # Installs the Debian or Ubuntu packages that Andante needs, if any is missing.
 #
 #   dist/setup.sh run     to build it and run the laboratory
-#   dist/setup.sh test    the same, and what the tests need
+#   dist/setup.sh deb     to build it and make packages
+#   dist/setup.sh test    all of that, and what the tests need
 #   dist/setup.sh list    names what is needed to run what has been built, tests too, and installs nothing
 set -eu
 
@@ -30,17 +31,19 @@ installed() {
 }
 
 needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
-	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg"
-# mmdebstrap and what follows it make packages and a system to install them in. The last four are for the scenario
-# `distributed`, and for libandante's examples of that name.
-for_tests="stress-ng xvfb jackd2 g++ python3 dbus gamemode
-	mmdebstrap fakeroot dpkg-dev debhelper
+	qemu-system-x86 busybox-static e2fsprogs mpv ffmpeg xvfb"
+for_packages="dpkg-dev debhelper"
+# mmdebstrap and fakeroot make a system to install the packages in. The last four are for the scenario `distributed`,
+# and for libandante's examples of that name.
+for_tests="stress-ng jackd2 g++ python3 dbus gamemode
+	mmdebstrap fakeroot $for_packages
 	iproute2 libavcodec-dev libavformat-dev libavutil-dev"
 if [ "${1:-run}" = list ]; then
 	echo $needs $for_tests
 	exit 0
 fi
 command -v "clang-$clang" >/dev/null || needs="$needs clang-$clang"
+[ "${1:-run}" != deb ] || needs="$needs $for_packages"
 if [ "${1:-run}" = test ]; then
 	needs="$needs $for_tests"
 	# The sanitizers of the core's tests, and the format check; both do without where apt has none.

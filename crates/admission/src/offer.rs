@@ -5,7 +5,7 @@
 //! is proved by the admission that comes with it. Less budget or a longer period never makes an
 //! admitted contract inadmissible: EDF's demand only falls, on whole CPUs and in windows [1].
 //!
-//! What is offered is a number that a person would type: three significant digits, rounded to the side on
+//! An offer is a number that a person would type: three significant digits, rounded to the side on
 //! which it is admitted too, and asked about once more. Less than one per cent is lost by that.
 //!
 //! Only a promise is worth an offer: what DWCS's condition admits without one is not offered.

@@ -138,7 +138,7 @@ fn a_refused_split_says_how_far_it_would_go() {
     assert_eq!(refusal.cpus[0].cpu, 1);
 }
 
-/// What is offered can be typed, and is given then; a budget below, a period above what just fits.
+/// An offer can be typed, and is given then: a budget below, a period above the one that just fits.
 #[test]
 fn offers_are_round_and_admitted() {
     let mut random = Random::new(11);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use andante_session::{
-    Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Opened, Request, Terms, VERSION, Wish,
-    differ,
+    Answer, Cycle, Fault, FaultKind, Granted, Notice, Offer, Request, Terms, VERSION, Wish,
+    understood,
 };
 use nix::unistd::{getpid, gettid};
 
@@ -64,7 +64,7 @@ impl Session {
         let fd = wire.as_fd().as_raw_fd();
         match wire.ask_until(&Request::Open(wish), None, until)? {
             (Answer::Opened(opened), program) => {
-                check_version(&opened)?;
+                understood(VERSION, opened.version).map_err(Error::Refused)?;
                 let call = Call::choose(opened.calls);
                 Ok(Self {
                     shared: Arc::new(Shared {
@@ -240,12 +240,6 @@ impl Drop for Shared {
             wire.unwrap_or_else(PoisonError::into_inner).close();
         }
     }
-}
-
-fn check_version(opened: &Opened) -> Result<(), Error> {
-    let kind = FaultKind::Version;
-    let refused = |message| Err(Error::Refused(Fault { kind, message }));
-    differ(VERSION, opened.version).map_or(Ok(()), refused)
 }
 
 /// An answer to another question.

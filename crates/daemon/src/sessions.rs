@@ -21,7 +21,7 @@ use andante_sched::session::{Source, ToldBy, eventfd_of};
 use andante_session::page::SERVICES;
 use andante_session::{
     Answer, Calls, Cycle, Fault, FaultKind, Joined, Mapped, Opened, Request, Tell, VERSION, Wish,
-    differ,
+    understood,
 };
 use serde::Deserialize;
 
@@ -176,17 +176,8 @@ pub fn answer(
     answered.unwrap_or_else(|fault| (Answer::Error(fault), None))
 }
 
-/// Whether a program of this version is understood.
-///
-/// # Errors
-/// It is not; what to do.
-pub fn check_version(program: u32) -> Result<(), Fault> {
-    let refused = |message| Err(fault(FaultKind::Version, message));
-    differ(program, VERSION).map_or(Ok(()), refused)
-}
-
 fn open(wish: Wish, with: &mut Answering<'_>) -> Result<Session, Fault> {
-    check_version(wish.version)?;
+    understood(wish.version, VERSION)?;
     check_room(with)?;
     terms::check(&wish.cycle)?;
     let named = |name: &String| {

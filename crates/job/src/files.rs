@@ -65,6 +65,14 @@ pub fn folders(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The way out where nothing is found that comes with Andante, as where only its programs were installed.
+pub fn none_here(what: &str) -> String {
+    format!(
+        "give the path of {what}; those that come with Andante are found from within its source, and where `make install` \
+         or the package andante-lab has put them"
+    )
+}
+
 /// The file of a scenario given by path or by name.
 pub fn find(name: &str) -> Result<PathBuf, LabError> {
     let path = PathBuf::from(name);
@@ -87,11 +95,11 @@ pub fn find(name: &str) -> Result<PathBuf, LabError> {
     })
 }
 
-/// What to do where nothing is called `name`: the one of `known` that it probably is, or what lists them.
+/// The way out where nothing is called `name`: the one of `known` that it probably is, or what lists them.
 pub fn hint(name: &str, known: &[(String, PathBuf)], lists: &str) -> String {
     match closest(name, known.iter().map(|(known, _)| known.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "give the path of a TOML file".to_owned(),
+        None if known.is_empty() => none_here("a TOML file"),
         None => format!("`{lists}` lists them; or give the path of a TOML file"),
     }
 }
@@ -165,7 +173,7 @@ mod tests {
         assert_eq!(of("film-lops"), "did you mean `film-loops`?");
         assert_eq!(of("flim-make"), "did you mean `film-make`?");
         assert!(of("orchestra").starts_with("`andante lab list` lists them"));
-        assert_eq!(hint("x", &[], ""), "give the path of a TOML file");
+        assert!(hint("x", &[], "").starts_with("give the path of a TOML file"));
         let text = "title = 'x'\nduration_s = 1\n[programs.x]\nclass = '/'\nkind = 'loop'\n\
                     [cases.alone]\n[cases.together]\n";
         let mut scenario = Scenario::parse("x.toml", text, &[]).unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What takes less than this needs no word.
+/// A phase that takes less than this needs no word.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
 /// Plain lines say something about a run that goes on at least this often.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
@@ -128,7 +128,7 @@ impl Progress for Bars {
 /// Plain lines, each for something that has changed: for logs, which are read later.
 struct Lines {
     begun: Instant,
-    /// What was prepared last.
+    /// The preparation that was told of last.
     prepared: String,
     names: Vec<String>,
     /// Each run that is under way.
@@ -142,7 +142,7 @@ struct UnderWay {
     duration_s: f64,
     /// The last line, or the beginning of the run [since the laboratory began].
     told: Duration,
-    /// What it said: the phase, and how many tenths of the measurement were over.
+    /// That line's content: the phase, and how many tenths of the measurement were over.
     said: Option<(String, usize)>,
 }
 

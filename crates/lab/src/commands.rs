@@ -11,14 +11,14 @@ use std::path::PathBuf;
 
 use andante_costs::CostsOptions;
 use andante_experiment::perturb::{self, PerturbOptions};
-use andante_job::files::known_scenarios;
+use andante_job::files::{known_scenarios, none_here};
 use andante_job::progress::{self, Many, Progress};
 use andante_job::{On, RunOptions};
 use andante_report::table;
 use andante_result::RunResult;
 use andante_scenario::{DrawId, Scenario};
 use andante_sweep::{Family, known_families, write_draw};
-use andante_terminal::exit::{self, Status};
+use andante_terminal::exit::{self, Refusal, Status};
 use andante_terminal::output::{self, BOLD, DIM, paint, width};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -434,6 +434,9 @@ impl List {
     fn run(self) -> Result<Status> {
         let families = listed_families()?;
         if self.families {
+            if families.is_empty() {
+                return Err(none_listed("families", "a TOML file").into());
+            }
             return match self.json {
                 true => output::print_json(&families),
                 false => output::print(&lines(&families, width())),
@@ -446,7 +449,7 @@ impl List {
             return Ok(Status::Ok);
         }
         if scenarios.is_empty() && families.is_empty() {
-            output::note("no scenarios lie here, above this program, or where it is installed");
+            return Err(none_listed("scenarios", "a TOML file").into());
         }
         output::print(&lines(&scenarios, width()))?;
         if !families.is_empty() {
@@ -502,6 +505,12 @@ fn lines(listed: &[Listed], width: usize) -> String {
         }
     };
     listed.iter().map(line).collect()
+}
+
+/// A list of nothing helps nobody.
+fn none_listed(what: &str, file: &str) -> Refusal {
+    let message = format!("there are no {what} here: {}", none_here(file));
+    Refusal::new(Status::BadScenario, message)
 }
 
 /// The status of a main function that returns a number.

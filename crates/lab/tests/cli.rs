@@ -61,6 +61,35 @@ fn a_scenario_that_does_not_exist_or_has_a_wrong_type_is_refused() {
     refused.stderr(contains("wrong.toml:2").and(contains("duration_s")));
 }
 
+/// As `cargo install` leaves it: the program, and nothing that comes with it.
+#[test]
+fn without_what_comes_with_it_says_where_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = assert_cmd::cargo::cargo_bin("andante-lab");
+    let alone = folder.path().join("andante-lab");
+    // By another process: this one may be starting programs at the same time.
+    let copied = std::process::Command::new("cp")
+        .arg(program)
+        .arg(&alone)
+        .status();
+    assert!(copied.unwrap().success());
+    for arguments in [
+        &["list"][..],
+        &["list", "--families"],
+        &["paper", "list"],
+        &["run", "shares"],
+        &["sweep", "keys"],
+        &["paper", "qlinux00"],
+    ] {
+        let mut command = Command::new(&alone);
+        let refused = command.current_dir(&folder).args(arguments).assert();
+        refused
+            .code(18)
+            .stdout(is_empty())
+            .stderr(contains("make install").and(contains("the package andante-lab")));
+    }
+}
+
 #[test]
 fn the_list_has_a_line_for_each_and_the_families_apart() {
     let list = lab_here(&["list"]).success();

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use andante_document::DocumentError;
 use andante_document::closest;
 use andante_job::LabError;
-use andante_job::files::{folders, write_file};
+use andante_job::files::{folders, none_here, write_file};
 use andante_job::progress::Count;
 
 use document::Paper;
@@ -179,7 +179,7 @@ pub fn folder_of(name: &str) -> Result<PathBuf, LabError> {
     keys.sort();
     let hint = match closest(name, keys.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if keys.is_empty() => "give the path of a folder with a paper.toml".to_owned(),
+        None if keys.is_empty() => none_here("a folder with a paper.toml"),
         None => "`andante paper list` lists them; or give all, or the path of a folder with a \
                  paper.toml"
             .to_owned(),

@@ -1,4 +1,4 @@
-//! What goes with a report: what the scenario says of itself, and the files that lie beside the page.
+//! All that goes with a report: the scenario's words about itself, and the files that lie beside the page.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use maud::{Markup, html};
 /// More cases than this have their files behind a fold.
 const MOST_CASES: usize = 6;
 
-/// What is known of a run besides its results.
+/// All that is known of a run besides its results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// What the scenario says of itself, in paragraphs with an empty line between; may be empty.
+    /// The scenario's words about itself, in paragraphs with an empty line between; may be empty.
     pub description: String,
     /// Files, by case.
     pub cases: Vec<CaseFiles>,
@@ -22,7 +22,7 @@ pub struct Beside {
 pub struct CaseFiles {
     /// Its name; empty where the scenario has no cases.
     pub case: String,
-    /// What each is, and where it lies from the report's own folder.
+    /// Each one's title, and where it lies from the report's own folder.
     pub files: Vec<(String, String)>,
 }
 
@@ -101,7 +101,7 @@ fn dedented(paragraph: &str) -> String {
     lines.join("\n")
 }
 
-/// What stands between backticks is code.
+/// Text between backticks is code.
 fn marked(paragraph: &str) -> Markup {
     let closed = paragraph.matches('`').count().is_multiple_of(2);
     html! {

@@ -35,7 +35,7 @@ const AXIS_PX: f64 = 20.0;
 
 /// One figure over all cases: a curve per scheduler, or dots where the cases have no order.
 struct Sweep {
-    /// What is measured, without a unit.
+    /// The figure's name, without a unit.
     title: String,
     /// (scheduler, its figure in each case).
     curves: Vec<(String, Vec<Option<f64>>)>,

@@ -173,7 +173,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// What decides of a scheduler in a case, more being worse; nothing to compare is worst.
+    /// The figures that decide of a scheduler in a case, more being worse; nothing to compare is worst.
     fn badness(&self, place: usize, name: &str) -> [f64; 2] {
         let run = runs_of(&self.page.results[place]).find(|run| run.scheduler.name == name);
         run.map_or([f64::NEG_INFINITY; 2], |run| self.subject.badness(&run))
@@ -298,7 +298,7 @@ fn subject(results: &[RunResult]) -> Option<Subject> {
 }
 
 impl Subject {
-    /// What is said of a run.
+    /// The figures that are said of a run.
     fn highlights(self, run: &Run) -> Vec<Highlight> {
         match self {
             Subject::Film => film(run),
@@ -462,7 +462,7 @@ fn shares(off: f64) -> Highlight {
     }
 }
 
-/// What all programs did together.
+/// The work of all programs together.
 fn done(run: &Run) -> Option<f64> {
     Measure::named("iterations").of(&run.programs().iter().collect::<Vec<_>>())
 }

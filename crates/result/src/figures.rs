@@ -431,7 +431,7 @@ pub fn number(value: f64, decimals: usize) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// What somebody asks of the measure of this name, as he gave it; a time with a unit of its size.
+/// A bound of the measure of this name, as it was given; a time with a unit of its size.
 pub fn bound_of_measure(measure: &str, value: f64) -> String {
     match seconds_of_measure(measure) {
         Some(length_s) => exact_text(value * length_s),

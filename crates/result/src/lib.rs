@@ -187,7 +187,7 @@ pub struct ClassResult {
     pub weight: u32,
     /// What the weights give it while all of its siblings want to run [ratio].
     pub share_asked: f64,
-    /// What its tasks can use at most, one CPU each, where that is less than `share_asked` [ratio].
+    /// The share that its tasks can use at most, one CPU each, where that is less than `share_asked` [ratio].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub share_usable: Option<f64>,
     /// CPU time received over all CPU time of the machine in the measurement [ratio].
@@ -199,7 +199,7 @@ pub struct ClassResult {
 }
 
 impl ClassResult {
-    /// What the weights give it, as far as its tasks can use it [ratio].
+    /// The share that the weights give it, as far as its tasks can use it [ratio].
     pub fn share_due(&self) -> f64 {
         self.share_asked.min(self.share_usable.unwrap_or(1.0))
     }

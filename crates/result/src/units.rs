@@ -45,7 +45,7 @@ impl Scale {
                 decimals: 0,
             };
         }
-        // What would be written as a thousand of a unit is one of the next.
+        // A time that would be written as a thousand of a unit is one of the next.
         let rounds_up = 1.0 - 0.5 * 10f64.powi(-digits);
         let whole = |&&(_, length_s): &&(&str, f64)| least_s >= length_s * rounds_up;
         let fits = |&&(_, length_s): &&(&str, f64)| most_s / length_s < MOST_OF_A_UNIT;
@@ -73,7 +73,7 @@ impl Scale {
         with_unit(&self.number(time_s), self.unit)
     }
 
-    /// What a time [s] is multiplied by to be one of this unit.
+    /// The factor from a time [s] to this unit.
     pub fn per_s(&self) -> f64 {
         1.0 / self.length_s
     }
@@ -96,11 +96,15 @@ pub fn time(time_s: f64) -> (String, &'static str) {
 /// The same as one text, without zeros at its end: `10 ms`.
 pub fn time_text(time_s: f64) -> String {
     let (number, unit) = time(time_s);
-    let number = match number.contains('.') {
+    with_unit(without_zeros(&number), unit)
+}
+
+/// A number without zeros at the end of its decimals.
+fn without_zeros(number: &str) -> &str {
+    match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => &number,
-    };
-    with_unit(number, unit)
+        false => number,
+    }
 }
 
 /// A time [s] that somebody has given, to the digits that it was given with.
@@ -108,10 +112,7 @@ pub fn exact_text(time_s: f64) -> String {
     let scale = Scale::with_digits(std::iter::once(time_s), ALONE);
     // Six decimals: what a float adds lies far behind.
     let number = number(time_s / scale.length_s, 6);
-    with_unit(
-        number.trim_end_matches('0').trim_end_matches('.'),
-        scale.unit,
-    )
+    with_unit(without_zeros(&number), scale.unit)
 }
 
 /// The length of the unit called so [s]; none: it is none of time.

@@ -46,7 +46,7 @@ pub struct Explanation {
     pub shown_ms: Option<f64>,
     /// When its history ends: with its being shown, or when it was given up.
     pub end_ms: f64,
-    /// Who ran from its release until then, the longest first.
+    /// The tasks that ran from its release until then, the longest first.
     pub ran: Vec<Ran>,
     /// Time in which a CPU ran nobody, summed over the CPUs [ms].
     pub idle_ms: f64,

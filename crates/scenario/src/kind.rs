@@ -206,15 +206,7 @@ impl Kind {
             | Self::Waker { .. } => Some(1),
             // Two that take turns, mostly.
             Self::Game { .. } | Self::Batch { .. } | Self::Pingpong { .. } => Some(2),
-            Self::Crowd { .. }
-            | Self::Mpv { .. }
-            | Self::Xvfb { .. }
-            | Self::Jack { .. }
-            | Self::JackClient { .. }
-            | Self::FilmServer { .. }
-            | Self::FilmPlayer { .. }
-            | Self::Make { .. }
-            | Self::Command { .. } => None,
+            _ => None,
         }
     }
 }

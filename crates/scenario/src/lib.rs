@@ -199,7 +199,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// What the programs of the class `path` and all below it can use of a machine of so many CPUs, where that
+    /// The part that the programs of the class `path` and all below it can use of a machine of so many CPUs, where that
     /// is less than its weight asks for [ratio]: a task is on one CPU at a time. None: it is not less, or
     /// nobody can say.
     pub fn share_usable(&self, path: &str, cpus: u32) -> Option<f64> {

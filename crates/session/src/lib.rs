@@ -18,4 +18,4 @@ pub use protocol::{
     Answer, Calls, Cycle, Declare, Declared, Fault, FaultKind, Granted, Hello, Joined, Notice,
     Offer, Opened, Request, Role, Said, Tell, Terms, Wish,
 };
-pub use version::{VERSION, differ, greeted};
+pub use version::{VERSION, greeted, understood};

@@ -27,7 +27,7 @@
 //! {"done":{}}
 //! ```
 //!
-//! Whoever opens no session says first which version it speaks, of this and of what is said of contracts:
+//! A program that opens no session says first which version it speaks, of this and of what is said of contracts:
 //!
 //! ```text
 //! {"op":"hello","version":1}

@@ -4,14 +4,17 @@
 use crate::{Answer, Fault, FaultKind};
 
 /// Of all that is said at the socket. It rises when something that was understood is not any more, or means something
-/// else. What is added beside it changes nothing: a program passes over what it does not know in an answer, and a
+/// else. An addition beside it changes nothing: a program passes over what it does not know in an answer, and a
 /// daemon refuses a request that it does not know.
 pub const VERSION: u32 = 1;
 
-/// Why a program of one version and a daemon of another do not understand each other, with the mend; none: they do.
-pub fn differ(program: u32, daemon: u32) -> Option<String> {
+/// Whether a program of one version and a daemon of another understand each other.
+///
+/// # Errors
+/// They do not: which of them is to be brought up to date, and how.
+pub fn understood(program: u32, daemon: u32) -> Result<(), Fault> {
     let mend = match program.cmp(&daemon) {
-        std::cmp::Ordering::Equal => return None,
+        std::cmp::Ordering::Equal => return Ok(()),
         std::cmp::Ordering::Less => {
             "install the program, or the libandante that it uses, in the version that belongs to it"
         }
@@ -19,10 +22,15 @@ pub fn differ(program: u32, daemon: u32) -> Option<String> {
             "start the Andante that is installed, with `sudo systemctl restart andante`"
         }
     };
-    Some(format!(
+    other_version(format!(
         "this program speaks version {program} of the socket's protocol, and the Andante that runs speaks version \
          {daemon}: {mend}"
     ))
+}
+
+fn other_version(message: String) -> Result<(), Fault> {
+    let kind = FaultKind::Version;
+    Err(Fault { kind, message })
 }
 
 /// Whether the daemon that has answered this to `hello` speaks the program's version.
@@ -30,15 +38,11 @@ pub fn differ(program: u32, daemon: u32) -> Option<String> {
 /// # Errors
 /// It speaks another, and what to do; or why it does not say.
 pub fn greeted(answer: Answer) -> Result<(), Fault> {
-    let other = |message| {
-        let kind = FaultKind::Version;
-        Err(Fault { kind, message })
-    };
     match answer {
-        Answer::Hello(hello) => differ(VERSION, hello.version).map_or(Ok(()), other),
+        Answer::Hello(hello) => understood(VERSION, hello.version),
         Answer::Error(fault) if fault.kind != FaultKind::BadRequest => Err(fault),
         // It does not know the word.
-        _ => other(format!(
+        _ => other_version(format!(
             "the Andante that runs is older than this program, which speaks version {VERSION} of the socket's \
              protocol: start the one that is installed, with `sudo systemctl restart andante`"
         )),
@@ -52,10 +56,11 @@ mod tests {
 
     #[test]
     fn whoever_is_older_is_to_be_installed_anew() {
-        assert_eq!(differ(2, 2), None);
-        let older = differ(1, 2).unwrap();
+        assert!(understood(2, 2).is_ok());
+        let message = |program, daemon| understood(program, daemon).unwrap_err().message;
+        let older = message(1, 2);
         assert!(older.contains("version 1 of") && older.contains("libandante"));
-        let newer = differ(2, 1).unwrap();
+        let newer = message(2, 1);
         assert!(newer.contains("speaks version 1: start") && newer.contains("restart andante"));
     }
 

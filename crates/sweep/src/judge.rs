@@ -61,7 +61,7 @@ fn some_of(draws: &[String]) -> String {
 /// Whether a sweep shows what is required of it.
 ///
 /// # Errors
-/// What it does not show.
+/// It does not: [`LabError::ExpectationsFailed`] with each requirement that failed.
 pub fn verdict(result: &SweepResult) -> Result<(), LabError> {
     let judged = result.requirements.iter();
     let judged = judged.filter(|one| one.verdict != Verdict::NotJudged);

@@ -92,7 +92,7 @@ pub(super) fn title(measure: &Measure) -> String {
     format!("{} [{}]", measure.title, measure.unit)
 }
 
-/// What is asked of a draw, e.g. `≤ 10 ms`; `` if nothing is.
+/// The bound of a draw, e.g. `≤ 10 ms`; `` if nothing is.
 pub(super) fn bound(result: &MeasureResult) -> String {
     let measure = measure_of(result);
     let word = if measure.more { "≥" } else { "≤" };
@@ -106,7 +106,7 @@ pub(super) fn bound(result: &MeasureResult) -> String {
     result.bound.map_or_else(String::new, shown)
 }
 
-/// What is as good as the reference, e.g. `+2 ms`.
+/// The margin within which a draw is as good as the reference, e.g. `+2 ms`.
 pub(super) fn within(result: &MeasureResult) -> String {
     let measure = measure_of(result);
     let sign = if measure.more { "−" } else { "+" };

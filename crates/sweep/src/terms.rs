@@ -1,4 +1,4 @@
-//! What a sweep is judged by, and how a draw of it is run again.
+//! The terms by which a sweep is judged, and how a draw of it is run again.
 
 use andante_job::{LabError, quoted};
 use andante_scenario::choice::Choice;
@@ -9,7 +9,7 @@ use super::measure::{Figures, MEASURES, Measure};
 use super::requirement::Requirement;
 use super::result::DrawResult;
 
-/// What a sweep is judged by.
+/// The terms by which a sweep is judged.
 pub(super) struct Terms<'a> {
     pub family: &'a Family,
     pub options: &'a SweepOptions,
@@ -62,7 +62,7 @@ impl Terms<'_> {
         words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
     }
 
-    /// What went wrong, with the command that runs it again.
+    /// The error, with the command that runs the draw again.
     pub fn wrap(&self, error: LabError, drawn: &Drawn, choice: &Choice) -> LabError {
         let draw = drawn.id.to_string();
         LabError::Draw {

@@ -1,4 +1,4 @@
-//! What is said to the journal says how bad it is: each line begins with `<N>`, a level of sd-daemon(3).
+//! Lines for the journal say how bad they are: each begins with `<N>`, a level of sd-daemon(3).
 
 use std::fs;
 use std::os::linux::fs::MetadataExt;

@@ -277,7 +277,7 @@ fn online_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What the weights give the class, and what its tasks can use of that if it is less: one CPU each.
+/// The share that the weights give the class, and the part of it that its tasks can use if that is less: one CPU each.
 fn asked(class: &Described, cpus: usize) -> String {
     let asked = percent(class.share_asked).trim_start().to_owned();
     let usable = class.info.tasks as f64 / cpus as f64;

@@ -80,6 +80,9 @@ impl Why {
 /// The result in a folder that a run left: that of its only case, where it has cases.
 fn in_folder(folder: &Path) -> Result<PathBuf, Refusal> {
     let result = folder.join("result.json");
+    if result.is_file() {
+        return Ok(result);
+    }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let cases = entries.map(|entry| entry.path());
     let mut cases: Vec<PathBuf> = cases
@@ -87,7 +90,6 @@ fn in_folder(folder: &Path) -> Result<PathBuf, Refusal> {
         .collect();
     cases.sort();
     match cases.as_slice() {
-        _ if result.is_file() => Ok(result),
         [] => Ok(result),
         [case] => Ok(case.join("result.json")),
         several => {

@@ -94,7 +94,7 @@ fn those_who_ask_for_contracts_are_told_the_truth() {
             ("too_many_losses", 24, "5/1"),
             ("too_long", 24, "4.294967295 s at most"),
             ("beyond", 23, "would be admitted: 8 ms every 10 ms"),
-            ("beyond_exec", 23, "would be admitted: 9 ms every 11.25 ms"),
+            ("beyond_exec", 23, "would be admitted: 9 ms every 11.3 ms"),
             ("no_process", 14, "no process 99999"),
             ("no_thread", 14, "no thread 99999"),
             ("kernel_thread", 15, "(kthreadd) is a kernel thread"),

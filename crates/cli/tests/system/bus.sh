@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What programs ask for over D-Bus, answered by the installed andante-bus for an ordinary user, see main.rs.
+# Requests of programs over D-Bus, answered by the installed andante-bus for an ordinary user, see main.rs.
 . /andante/common.sh
 . /andante/ann.sh
 . /andante/sounds.sh
@@ -84,7 +84,11 @@ asked game_ended "$game"
 at sound
 sounds
 pipewire=$(pgrep -o -x pipewire)
-until_said_of "$pipewire"
+# It asks for a nice value first.
+plays() {
+	said_of "$pipewire" | grep -q audio
+}
+until_true plays
 asked sound_seen "$pipewire"
 builds_beside
 quantum 64

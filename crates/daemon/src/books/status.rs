@@ -20,11 +20,11 @@ pub struct Looked {
     last: Option<(u64, Look)>,
 }
 
-/// What was seen, at one instant.
+/// All that was seen, at one instant.
 type Look = (Seen, Vec<Contract>);
 
 impl Looked {
-    /// What there is to be seen, and how long others are told the same [ns]. The clock is CLOCK_MONOTONIC.
+    /// All that there is to be seen, and how long others are told the same [ns]. The clock is CLOCK_MONOTONIC.
     fn look(
         &mut self,
         anew: bool,

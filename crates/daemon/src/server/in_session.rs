@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use andante_session::{Answer, Declare, Fault, FaultKind, Hello, Request, VERSION};
+use andante_session::{Answer, Declare, Fault, FaultKind, Hello, Request, VERSION, understood};
 
 use super::connection::Connection;
 use super::peer::Peer;
@@ -26,7 +26,7 @@ impl<H: Host> Daemon<H> {
         let peer = self.connections[at].peer;
         match request {
             Ok(Request::Hello { version }) => {
-                let hello = sessions::check_version(version).map(|()| Hello { version: VERSION });
+                let hello = understood(version, VERSION).map(|()| Hello { version: VERSION });
                 (hello.map_or_else(Answer::Error, Answer::Hello), None)
             }
             Ok(Request::Declare(asked)) => self.declare(at, &asked, kernel),

@@ -102,7 +102,7 @@ impl List {
             return Ok(Status::Ok);
         }
         if known.is_empty() {
-            output::note("no papers lie here, above this program, or in /usr/share/andante");
+            return Err(super::none_listed("papers", "a folder with a paper.toml").into());
         }
         let width = known.iter().map(|one| one.key.len()).max().unwrap_or(0);
         for one in &known {

@@ -153,7 +153,7 @@ fn shares_alone_make_a_report() {
     assert!(texts(&page, ".geometry .dots").is_empty());
 }
 
-/// What a class cannot use is no part of what is asked of the scheduler: neither in words nor as a mark.
+/// A share that a class cannot use is not asked of the scheduler: neither in words nor as a mark.
 #[test]
 fn what_cannot_be_used_is_marked() {
     let mut tree = fixture::tree();
@@ -286,7 +286,7 @@ fn the_headline_compares_one_case_that_all_ran() {
         lead.starts_with("Andante: 7 of 360 frames not shown, "),
         "{lead}"
     );
-    // What was due and never came is missing as well as what was dropped.
+    // Frames that were due and never came are missing as well as dropped ones.
     assert!(lead.contains(": 10 of 360 frames not shown, "), "{lead}");
     assert!(
         lead.ends_with(", the worst for Andante of 3 with a film that all schedulers ran."),

@@ -15,7 +15,7 @@ pub enum Distribution {
     Other,
 }
 
-/// What a package is called by each family.
+/// The names of a package, by family.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Package {
     pub debian: &'static str,

@@ -17,7 +17,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 /// The facts that decide whether the scheduler can be loaded.
 #[derive(Debug)]
 pub struct Facts {
-    /// Whose packages there are, for the mends.
+    /// The distribution, whose packages the mends name.
     pub distribution: Distribution,
     /// `uname -r`.
     pub release: String,

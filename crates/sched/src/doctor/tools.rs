@@ -1,4 +1,4 @@
-//! What the laboratory needs on this machine: a kernel to boot, and the programs that it starts.
+//! The laboratory's needs on this machine: a kernel to boot, and the programs that it starts.
 
 use std::env;
 use std::fs;
@@ -48,6 +48,15 @@ const TOOLS: &[Tool] = &[
         program: "mpv",
         purpose: "plays the film",
         package: Package::of_all("mpv"),
+    },
+    Tool {
+        program: "Xvfb",
+        purpose: "is the display of the film",
+        package: Package {
+            debian: "xvfb",
+            arch: "xorg-server-xvfb",
+            fedora: "xorg-x11-server-Xvfb",
+        },
     },
     Tool {
         program: "gcc",

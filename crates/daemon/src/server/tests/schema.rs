@@ -110,7 +110,7 @@ fn the_page_has_what_the_schema_has() {
     assert!(schema["title"].as_str().unwrap().ends_with(&version));
 }
 
-/// What no daemon of a test says.
+/// Lines that no daemon of a test says.
 #[test]
 fn rare_answers_are_as_described() {
     let limits = vec![
@@ -193,7 +193,7 @@ fn rare_answers_are_as_described() {
     reply_is_as_described(&Reply::Refused(Box::new(Refused { limits, refusal })));
 }
 
-/// Who speaks otherwise is told so, and what to do.
+/// A program that speaks otherwise is told so, and what to do.
 #[test]
 fn what_is_not_understood_is_refused() {
     let long = format!("{{\"op\":\"list\"{}}}", " ".repeat(16 << 10));
