@@ -84,6 +84,7 @@ struct kernfs_node {
 
 struct cgroup_subsys_state {
 	unsigned int flags;
+	struct cgroup_subsys_state *parent;
 };
 
 struct cgroup {
@@ -93,9 +94,14 @@ struct cgroup {
 	struct cgroup_subsys_state *subsys[1];
 };
 
+struct scx_task_group {
+	u32 weight; /* cpu.weight, whoever schedules */
+};
+
 /* Begins with the cgroup's state of the cpu controller. */
 struct task_group {
 	int idle;
+	struct scx_task_group scx;
 };
 
 struct sched_entity {
@@ -160,7 +166,9 @@ struct file {
 struct inode;
 
 struct sk_buff {
+	struct sock *sk; /* whose it is; NULL: it is forwarded, or the kernel's own */
 	unsigned int len;
+	unsigned int truesize; /* what it takes in memory */
 };
 
 struct sk_buff_head {
@@ -168,7 +176,18 @@ struct sk_buff_head {
 	u32 qlen;
 };
 
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct sock_common {
+	volatile unsigned char skc_state;
+	struct sock *skc_listener; /* of a connection that is asked for */
+};
+
 struct sock {
+	struct sock_common __sk_common;
+	struct sock_cgroup_data sk_cgrp_data;
 	struct sk_buff_head sk_receive_queue;
 	struct pid *sk_peer_pid;
 };

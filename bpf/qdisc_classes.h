@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The class of a packet, and its weight. Part of qdisc.bpf.c.
+ *
+ * A packet is of the class of the cgroup that its socket is in: the nearest one, upwards, that has
+ * the cpu controller, as for the CPU. A link knows the classes that have sent something by it, and
+ * what is above them. Forwarded packets and the kernel's own are of the root's class.
+ *
+ * Weights are the kernel's own (cpu.weight, cpu.idle), or those that user space gave. The kernel
+ * tells nobody when one changes while no sched_ext scheduler is in charge; so they are read, where
+ * it keeps them for one, as packets come: of a class and of all above it, at most once in a tick.
+ */
+#ifndef ANDANTE_BPF_QDISC_CLASSES_H
+#define ANDANTE_BPF_QDISC_CLASSES_H
+
+#include "qdisc.h"
+
+/* The kernel's own schedulers take a weight within a tick; of the slowest usual clock (250 Hz). */
+#define AN_LOOK_NS 4000000ULL
+
+/* ---- cgroups; memory of the kernel's that is read, not followed ---- */
+
+static __always_inline struct task_group *cgroup_group(const struct cgroup *cgrp)
+{
+	struct task_group *group = NULL;
+	u64 at = bpf_core_field_offset(cgrp->subsys) +
+		 an_kconst(cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+
+	bpf_probe_read_kernel(&group, sizeof(group), (const char *)cgrp + at);
+	return group;
+}
+
+/* A cgroup begins with its own state, so that its parent's is its parent. NULL of the root. */
+static __always_inline struct cgroup *cgroup_above(const struct cgroup *cgrp)
+{
+	return (struct cgroup *)BPF_CORE_READ(cgrp, self.parent);
+}
+
+static __always_inline u64 cgroup_id(const struct cgroup *cgrp)
+{
+	return BPF_CORE_READ(cgrp, kn, id);
+}
+
+/* The nearest that has the cpu controller; the root if none has. */
+an_global u64 class_cgroup(u64 address)
+{
+	struct cgroup *cgrp = (struct cgroup *)address, *above = NULL;
+
+	an_while(cgrp && !cgroup_group(cgrp) && (above = cgroup_above(cgrp)))
+		cgrp = above;
+	return (u64)cgrp;
+}
+
+/* Of an idle class, and of one whose weight cannot be read, see core/tag.h. */
+static __always_inline u32 cgroup_weight(const struct cgroup *cgrp)
+{
+	u64 id = cgroup_id(cgrp);
+	u32 *own = bpf_map_lookup_elem(&own_weights, &id);
+	struct task_group *group = cgroup_group(cgrp);
+
+	if (own)
+		return *own;
+	if (!group || !bpf_core_field_exists(group->scx))
+		return AN_WEIGHT_DEFAULT;
+	if (BPF_CORE_READ(group, idle))
+		return AN_WEIGHT_IDLE;
+	return BPF_CORE_READ(group, scx.weight);
+}
+
+/* ---- classes ---- */
+
+/* The leaf of the cgroup's class; AN_NONE: the link does not know it. */
+static __always_inline u32 known_leaf(u32 link, const struct cgroup *cgrp)
+{
+	struct class_key key = {.cgroup_id = cgroup_id(cgrp), .link = link};
+	u32 *leaf = bpf_map_lookup_elem(&leaves, &key);
+
+	if (!cgroup_above(cgrp))
+		return AN_ROOT_LEAF;
+	return leaf ? *leaf : AN_NONE;
+}
+
+static __always_inline void class_weigh(struct an_tree *t, u32 leaf, u32 weight)
+{
+	if (leaf == AN_ROOT_LEAF || an_node(t, an_class_node(t, leaf))->weight == weight)
+		return;
+	if (weight == AN_WEIGHT_IDLE)
+		an_class_set_idle(t, leaf);
+	else
+		an_class_set_weight(t, leaf, weight);
+}
+
+/* A class below the other, which the link knows. AN_NONE: there is no room for it. */
+an_global u32 class_begins(struct link_state *s, u32 link, u32 above, u64 address)
+{
+	struct cgroup *cgrp = (struct cgroup *)address;
+	struct class_key key = {.cgroup_id = cgroup_id(cgrp), .link = link};
+	u32 leaf;
+
+	if (!s)
+		return AN_NONE;
+	leaf = an_packets_class(&s->q, above, key.cgroup_id, AN_WEIGHT_DEFAULT);
+	if (!leaf)
+		return AN_NONE;
+	if (bpf_map_update_elem(&leaves, &key, &leaf, 0)) {
+		an_class_remove(&s->q.tree, leaf);
+		return AN_NONE;
+	}
+	class_weigh(&s->q.tree, leaf, cgroup_weight(cgrp));
+	s->looked_ns[an_bounded(leaf, AN_MAX_NODES)] = 0;
+	return leaf;
+}
+
+/* The leaf of the cgroup's class, which the link comes to know, from the top down; or of the
+ * nearest above it that there is room for. */
+an_global u32 class_leaf(struct link_state *s, u32 link, u64 address)
+{
+	u32 turns = AN_MAX_DEPTH, leaf = AN_ROOT_LEAF;
+
+	if (!s)
+		return leaf;
+	an_while(turns) {
+		struct cgroup *cgrp = (struct cgroup *)address, *missing = NULL;
+
+		turns = an_opaque(turns - 1);
+		an_while(cgrp && !(leaf = known_leaf(link, cgrp))) {
+			missing = cgrp;
+			cgrp = cgroup_above(cgrp);
+		}
+		if (!missing || !leaf || !class_begins(s, link, leaf, (u64)missing))
+			break;
+	}
+	return leaf ? leaf : AN_ROOT_LEAF;
+}
+
+/* A class whose cgroup is gone leaves, if no packet of it waits and nothing is below it. One leaf
+ * is looked at. */
+an_global int class_ends(struct link_state *s, u32 link)
+{
+	struct class_key key = {.link = link};
+	struct cgroup *cgrp;
+	struct an_node *n;
+	u32 leaf;
+
+	if (!s)
+		return 0;
+	leaf = s->at;
+	n = an_node(&s->q.tree, leaf);
+	s->at = leaf + 1 < s->q.tree.unused ? leaf + 1 : AN_ROOT_LEAF + 1;
+	if (leaf <= AN_ROOT_LEAF || n->kind != AN_LEAF || n->queued)
+		return 0;
+	key.cgroup_id = *an_cgroup_id(&s->q.tree, an_class_node(&s->q.tree, leaf));
+	cgrp = bpf_cgroup_from_id(key.cgroup_id);
+	if (cgrp) {
+		bpf_cgroup_release(cgrp);
+		return 0;
+	}
+	if (!an_class_remove(&s->q.tree, leaf))
+		bpf_map_delete_elem(&leaves, &key);
+	return 0;
+}
+
+/* The weights of the class and of those above it are what they are now. */
+an_global int class_looks(struct link_state *s, u32 link, u64 address)
+{
+	struct cgroup *cgrp = (struct cgroup *)address;
+
+	if (!s)
+		return 0;
+	an_while(cgrp) {
+		u32 leaf = known_leaf(link, cgrp);
+
+		if (leaf)
+			class_weigh(&s->q.tree, leaf, cgroup_weight(cgrp));
+		cgrp = cgroup_above(cgrp);
+	}
+	return 0;
+}
+
+/* The cgroup of the socket; NULL: it has none. Not every socket that a packet has is a whole one:
+ * a connection that is asked for is its listener's, and one that is over is nobody's. */
+static __always_inline u64 socket_cgroup(const struct sock *sk)
+{
+	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+
+	if (state == TCP_TIME_WAIT)
+		return 0;
+	if (state == TCP_NEW_SYN_RECV)
+		sk = BPF_CORE_READ(sk, __sk_common.skc_listener);
+	return sk ? (u64)BPF_CORE_READ(sk, sk_cgrp_data.cgroup) : 0;
+}
+
+/* The leaf that the socket's packets wait in. */
+static __always_inline u32 packet_leaf(struct link_state *s, u32 link, const struct sock *sk,
+				       u64 now_ns)
+{
+	u64 address = sk ? socket_cgroup(sk) : 0, *looked_ns;
+	u32 leaf;
+
+	if (address)
+		address = class_cgroup(address);
+	if (!address)
+		return AN_ROOT_LEAF;
+	leaf = known_leaf(link, (struct cgroup *)address);
+	if (!leaf)
+		leaf = class_leaf(s, link, address);
+	looked_ns = &s->looked_ns[an_bounded(leaf, AN_MAX_NODES)];
+	if (now_ns - *looked_ns >= AN_LOOK_NS) {
+		*looked_ns = now_ns;
+		class_looks(s, link, address);
+		class_ends(s, link);
+	}
+	return leaf;
+}
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The packet scheduler compiled as BPF: every entry point is called from a program, so that
+ * whatever clang cannot turn into BPF fails `make -C core bpf-test`. Loaded by nobody.
+ */
+#include "bpf_types.h"
+
+#include "../packets.h"
+
+struct an_packets q;
+struct an_arrival arrival;
+u32 leaf, hash, bytes, held, packet, fate;
+u64 now_ns;
+
+PROGRAM int call_begin(void *context)
+{
+	(void)context;
+	an_packets_init(&q, now_ns, bytes, held);
+	leaf = an_packets_class(&q, leaf, now_ns, hash);
+	return 0;
+}
+
+PROGRAM int call_packets(void *context)
+{
+	(void)context;
+	packet = an_packets_shed(&q, held);
+	packet = an_packets_arrive(&q, &arrival);
+	fate = an_packets_next(&q, now_ns, &packet);
+	return 0;
+}

@@ -1,0 +1,141 @@
+//! Tests on a real kernel: each boots the virtual machine, runs one of the shell scripts in the folder
+//! beside this file in it, and reads what the script reports. They need QEMU and a kernel, hence
+//! `#[ignore]`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use andante_vm::{Boot, Cache, Content, Event, InitrdFile, find_kernel, find_qemu};
+
+/// A machine that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(3600);
+
+/// Of a datagram by IPv4 on Ethernet, beside what is sent [bytes].
+const HEADERS: u64 = 42;
+
+/// What a script reported, one `REPORT key value` line each.
+type Report = BTreeMap<String, u64>;
+
+/// Runs tests/kernel/NAME.sh in a machine.
+fn in_vm(name: &str) -> Report {
+    let quiet = |_: &str| {};
+    let cache = Cache::open().expect("a cache folder");
+    let kernel = find_kernel(&cache, &quiet).expect("a kernel");
+    let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
+    let script = format!("{name}.sh");
+    let file = |name: &str| InitrdFile {
+        guest: format!("/andante/{name}").into(),
+        content: Content::Host(scripts().join(name)),
+        mode: 0o755,
+    };
+    let guest = format!("/andante/{script}");
+    let boot = Boot {
+        memory_mib: 1024,
+        files: vec![file("common.sh"), file(&script)],
+        programs: vec![
+            compiled(),
+            env!("CARGO_BIN_EXE_andante-net").into(),
+            tool("ip"),
+            tool("tc"),
+        ],
+        modules: vec!["veth"],
+        saved: Some(&cache),
+        timeout: HANGS,
+        console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log")),
+        ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
+    };
+    let mut report = Report::new();
+    let outcome = boot
+        .run(&mut |event| {
+            let Event::Console(line) = event else {
+                return;
+            };
+            println!("{line}"); // seen if the test fails
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let ["REPORT", key, value] = words[..] {
+                report.insert(key.to_owned(), value.parse().expect("a number"));
+            }
+        })
+        .expect("the machine runs");
+    assert_eq!(outcome.exit_status, 0, "{report:?}");
+    report
+}
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel")
+}
+
+/// A program of iproute2, which is where root's programs are.
+fn tool(name: &str) -> PathBuf {
+    ["/usr/sbin", "/sbin", "/usr/bin"]
+        .map(|folder| Path::new(folder).join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+        .expect("iproute2 is installed")
+}
+
+fn compiled() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packets");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let status = Command::new(compiler)
+        .args(["-O1", "-o"])
+        .arg(&program)
+        .arg(scripts().join("packets.c"))
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "{status}");
+    program
+}
+
+/// Bytes on the link of the datagrams of this size that a port has received.
+fn on_the_link(report: &Report, port: u32, size: u64) -> u64 {
+    report[&format!("bytes_{port}")] / size * (size + HEADERS)
+}
+
+/// a: x 100 and y 300, both in a = 100; b 100; c 300: 5, 15, 20 and 60 % of what the film leaves; and the
+/// film's packets wait for one of each class at most.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn senders_share_a_link_by_the_weights_of_their_classes() {
+    let report = in_vm("shares");
+    let bulk = [(1001, 1400), (1002, 1400), (1003, 1400), (1004, 700)];
+    let bytes = bulk.map(|(port, size)| on_the_link(&report, port, size));
+    let all: u64 = bytes.iter().sum();
+    for (bytes, share) in bytes.into_iter().zip([5.0, 15.0, 20.0, 60.0]) {
+        let got = 100.0 * bytes as f64 / all as f64;
+        assert!((got - share).abs() <= 0.1, "{got} % is not {share} %");
+    }
+    // Ten seconds at 10 Mbit/s, within a hundredth.
+    let sent = all + on_the_link(&report, 1005, 1000);
+    assert!((12_375_000..=12_625_000).contains(&sent), "{sent} bytes");
+    assert!(report["bytes_1005"] >= 998 * 1000, "the film lost packets");
+    assert!(report["p99_us_1005"] <= 2500, "{report:?}");
+}
+
+/// TCP, in segments of two packets, and a weight that is turned while no sched_ext scheduler is loaded.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn streams_share_a_link_by_weights_that_may_be_turned() {
+    let report = in_vm("streams");
+    for (light, heavy, share) in [(2001, 2002, 25.0), (2003, 2004, 50.0)] {
+        let [light, heavy] = [light, heavy].map(|port| report[&format!("bytes_{port}")] as f64);
+        let got = 100.0 * light / (light + heavy);
+        assert!((got - share).abs() <= 1.0, "{got} % is not {share} %");
+        // Of 12.5 MB, headers left out.
+        assert!(light + heavy > 11_500_000.0, "{} bytes", light + heavy);
+    }
+}
+
+/// The loader ends, classes come and go, and the device goes with packets waiting.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn the_discipline_outlives_its_loader_and_its_classes() {
+    let report = in_vm("ends");
+    for port in [3001, 3002, 3003] {
+        let bytes = report[&format!("bytes_{port}")];
+        assert!((99_000..=101_000).contains(&bytes), "port {port}: {bytes}");
+    }
+    assert_eq!(report["warnings"], 0);
+}
