@@ -9,6 +9,7 @@ mod exec;
 mod lab;
 mod man;
 mod metrics;
+mod net;
 mod reserve;
 mod run;
 mod status;
@@ -34,6 +35,7 @@ pub enum Command {
     Paper(lab::Paper),
     Why(why::Why),
     Metrics(metrics::Metrics),
+    Net(net::Net),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -54,6 +56,7 @@ impl Command {
             Self::Paper(command) => command.run(),
             Self::Why(command) => command.run(),
             Self::Metrics(command) => command.run(),
+            Self::Net(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -2,9 +2,11 @@
 //! What `andante run` may be told, by its options or in its files (`/etc/andante.toml`), and in which
 //! bounds. Which files these are is the command's.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use andante_document::{DocumentError, Node, Section};
+use andante_net::Wanted;
 use andante_sched::Options;
 
 /// What may be chosen; None: nothing is said of it.
@@ -26,6 +28,8 @@ pub struct Choices {
     pub session_quota_percent: Option<u32>,
     /// CPUs of a domain.
     pub domain_cpus: Option<u32>,
+    /// Network devices by name, and how `andante net attach` is to have them.
+    pub net: BTreeMap<String, Wanted>,
 }
 
 /// Service of one pick [µs].
@@ -54,6 +58,7 @@ impl Choices {
             users_quota_percent: self.users_quota_percent.or(other.users_quota_percent),
             session_quota_percent: self.session_quota_percent.or(other.session_quota_percent),
             domain_cpus: self.domain_cpus.or(other.domain_cpus),
+            net: other.net.into_iter().chain(self.net).collect(),
         }
     }
 
@@ -91,10 +96,35 @@ impl Choices {
             users_quota_percent: whole(&mut top, "users_quota_percent", USER_QUOTA_PERCENT)?,
             session_quota_percent: whole(&mut top, "session_quota_percent", USER_QUOTA_PERCENT)?,
             domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
+            net: net(&mut top)?,
         };
         top.finish()?;
         Ok(choices)
     }
+}
+
+/// A table for each device.
+fn net(top: &mut Section<'_>) -> Result<BTreeMap<String, Wanted>, DocumentError> {
+    let Some(devices) = top.node("net") else {
+        return Ok(BTreeMap::new());
+    };
+    let entries = Section::new(devices, "net")?.entries();
+    entries
+        .map(|(name, path, node)| {
+            let mut section = Section::new(node, &path)?;
+            let rate: Option<String> = section.get("rate")?;
+            let rate = rate.map(|text| {
+                let rate = text.parse();
+                rate.map_err(|message: String| section.error("rate", message))
+            });
+            let wanted = Wanted {
+                rate: rate.transpose()?,
+                replace: section.get("replace")?.unwrap_or(false),
+            };
+            section.finish()?;
+            Ok((name.to_owned(), wanted))
+        })
+        .collect()
 }
 
 fn whole(

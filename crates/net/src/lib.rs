@@ -1,125 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Packets that leave by the classes of the CPU: a queueing discipline of the kernel's
-//! (`bpf/qdisc.bpf.c`), which this loads.
+//! (`bpf/qdisc.bpf.c`), put on devices and taken off again.
 //!
-//! Loading makes the kind known, as `andante`; who may set a device's root discipline (`tc qdisc
-//! replace dev DEV root andante`) puts it on one.
+//! ```text
+//!   attach ─► load the object, sized for the device ─► keep what was there (pins) ─► put it on the device
+//!   detach ─► take it off ─► what was there comes back ─► no pins
+//! ```
+//!
+//! Nobody needs to stay: where it is, it goes on. What must be known later (what was there before, and the
+//! counts of its classes) is in maps that are pinned in the kernel's own file system, and so ends with it.
 
-use std::mem::MaybeUninit;
-
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags};
+mod attach;
+mod device;
+mod discipline;
+mod error;
+mod kept;
+mod netlink;
+mod rate;
+mod seen;
+mod support;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/qdisc.skel.rs"));
 }
 
-use skel::{QdiscSkel, QdiscSkelBuilder};
+pub use attach::{Attached, Detached, Wanted, attach, attached, detach};
+pub use device::{Device, Nature, by_default};
+pub use discipline::Discipline;
+pub use error::NetError;
+pub use kept::Former;
+pub use netlink::Gso;
+pub use rate::Rate;
+pub use seen::{Class, Delay, Seen, seen};
+pub use support::has_bpf_qdiscs;
 
 /// What the kernel calls the discipline.
 pub const KIND: &str = "andante";
-
-/// `AN_MAX_LINKS`, `AN_MAX_PACKETS` and `AN_MAX_NODES` of `bpf/qdisc.h`.
-const MAX_LINKS: u32 = 1024;
-const MAX_PACKETS: u32 = 4096;
-const MAX_NODES: u32 = 1024;
-
-/// Why the discipline is not there.
-#[derive(Debug, thiserror::Error)]
-pub enum NetError {
-    /// The kernel refused it.
-    #[error("the kernel refused to {step} the queueing discipline: {source}")]
-    Kernel {
-        /// What was being done.
-        step: &'static str,
-        /// What the kernel said.
-        source: libbpf_rs::Error,
-    },
-    /// So many links are more than there may be.
-    #[error("{0} links are not possible: 1 to {MAX_LINKS} are")]
-    Links(u32),
-    /// A link that sends nothing.
-    #[error("a link's rate must be more than 0")]
-    NoRate,
-}
-
-fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> NetError {
-    move |source| NetError::Kernel { step, source }
-}
-
-/// The discipline in the kernel. When this is dropped it goes on where it is, and can be put on no other
-/// device.
-pub struct Discipline {
-    skel: QdiscSkel<'static>,
-    _link: Link,
-}
-
-impl Discipline {
-    /// Makes the kind known to the kernel, with room for so many links: queues of devices that have it.
-    ///
-    /// # Errors
-    ///
-    /// [`NetError`]; nothing is left in the kernel then.
-    pub fn load(links: u32) -> Result<Self, NetError> {
-        if !(1..=MAX_LINKS).contains(&links) {
-            return Err(NetError::Links(links));
-        }
-        // A process loads one, once.
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = QdiscSkelBuilder::default()
-            .open(object)
-            .map_err(refused("open"))?;
-        let maps = &mut open.maps;
-        let sizes = [
-            (&mut maps.links, links),
-            (&mut maps.slots, links * MAX_PACKETS),
-            (&mut maps.leaves, links * MAX_NODES),
-        ];
-        for (map, entries) in sizes {
-            map.set_max_entries(entries).map_err(refused("size"))?;
-        }
-        let mut skel = open.load().map_err(refused("load"))?;
-        let link = skel
-            .maps
-            .andante_qdisc
-            .attach_struct_ops()
-            .map_err(refused("register"))?;
-        Ok(Self { skel, _link: link })
-    }
-
-    /// What a device sends in a second, at most [bytes], from when the discipline is put on it. Without
-    /// this its driver says when it may send.
-    ///
-    /// # Errors
-    ///
-    /// [`NetError`].
-    pub fn set_rate(&self, ifindex: u32, rate: u64) -> Result<(), NetError> {
-        if rate == 0 {
-            return Err(NetError::NoRate);
-        }
-        (self.skel.maps.rates)
-            .update(&ifindex.to_ne_bytes(), &rate.to_ne_bytes(), MapFlags::ANY)
-            .map_err(refused("tell a rate to"))
-    }
-
-    /// The weight of a class here, other than its `cpu.weight`; none: that again.
-    ///
-    /// # Errors
-    ///
-    /// [`NetError`].
-    pub fn set_weight(&self, cgroup_id: u64, weight: Option<u32>) -> Result<(), NetError> {
-        let (weights, key) = (&self.skel.maps.own_weights, cgroup_id.to_ne_bytes());
-        match weight {
-            Some(weight) => weights
-                .update(&key, &weight.to_ne_bytes(), MapFlags::ANY)
-                .map_err(refused("tell a weight to")),
-            None => match weights.delete(&key) {
-                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
-                    Err(refused("tell a weight to")(error))
-                }
-                _ => Ok(()),
-            },
-        }
-    }
-}

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use libbpf_rs::MapHandle;
 
-use crate::class::{WEIGHT_DEFAULT, cgroup_root};
+use crate::class::{ClassError, WEIGHT_DEFAULT, cgroup_root};
 use crate::error::StateError;
 use crate::leaf_policy::LeafPolicy;
 use crate::maps::{self, Variables};
@@ -394,6 +394,15 @@ pub(crate) fn class_of_leaf(leaf: u32) -> Result<Option<String>, StateError> {
         _ => usize::from(node.parent),
     };
     Ok(cgroup_paths(&cgroup_root()?).remove(&tree.cgroup_id[index]))
+}
+
+/// The path of every class by the id of its cgroup.
+///
+/// # Errors
+///
+/// [`ClassError`].
+pub fn class_paths() -> Result<HashMap<u64, String>, ClassError> {
+    Ok(cgroup_paths(&cgroup_root()?))
 }
 
 /// The path of every cgroup below `root` by the inode number of its directory.

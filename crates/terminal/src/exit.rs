@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
+use andante_net::NetError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
 use andante_sched::{LoadError, StateError};
@@ -72,6 +73,10 @@ pub enum Status {
     BadConfig,
     /// Andante has no room: the caller asks for too much at once, or a table is full.
     NoRoom,
+    /// There is no such network device, or Andante is not on it.
+    NoDevice,
+    /// A network device has another queueing discipline, or nobody knows what it sends.
+    UnfitDevice,
     /// The program to execute could not be started.
     NotExecutable,
     /// The program to execute was not found.
@@ -170,6 +175,14 @@ impl Status {
             Self::NoLaboratory,
             "the laboratory (`andante-lab`) is not installed",
         ),
+        (
+            Self::NoDevice,
+            "there is no such network device, or Andante is not on it",
+        ),
+        (
+            Self::UnfitDevice,
+            "a network device has another queueing discipline, or nobody knows what it sends",
+        ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
         (Self::Interrupted, "ended by ^C before it was done"),
@@ -209,6 +222,8 @@ impl Status {
             Self::NoRoom => 28,
             Self::PreemptRt => 29,
             Self::NoLaboratory => 30,
+            Self::NoDevice => 31,
+            Self::UnfitDevice => 32,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -269,6 +284,24 @@ impl From<&LoadError> for Status {
             LoadError::Verifier { .. } => Self::UnfitKernel,
             LoadError::EventsOfDomains(_) => Self::Usage,
             LoadError::TooManyCpus(_) | LoadError::Refused { .. } => Self::Failure,
+        }
+    }
+}
+
+impl From<&NetError> for Status {
+    fn from(error: &NetError) -> Self {
+        match error {
+            NetError::NotRoot => Self::NotPermitted,
+            NetError::OldKernel => Self::UnfitKernel,
+            NetError::NoDevice(_) | NetError::NotAttached(_) => Self::NoDevice,
+            NetError::NoRate { .. } | NetError::Taken { .. } | NetError::Links(_) => {
+                Self::UnfitDevice
+            }
+            NetError::OtherBuild(_) => Self::OtherScheduler,
+            NetError::NoBpfFs(_)
+            | NetError::Kernel { .. }
+            | NetError::Netlink { .. }
+            | NetError::File { .. } => Self::Failure,
         }
     }
 }
@@ -337,6 +370,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     } else if let Some(error) = error.downcast_ref::<StateError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<ClientError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<NetError>() {
         error.into()
     } else {
         Status::Failure

@@ -1,6 +1,6 @@
 //! `andante run`: puts the scheduler in charge until told to stop.
 
-mod config;
+pub(super) mod config;
 mod loading;
 
 use std::path::PathBuf;
@@ -283,6 +283,7 @@ impl Run {
             users_quota_percent: self.users_quota,
             session_quota_percent: self.session_quota,
             domain_cpus: self.domain_cpus,
+            net: Default::default(),
         }
     }
 

@@ -22,7 +22,9 @@ pub(super) const FOLDER: &str = "/etc/andante.d";
 ///
 /// # Errors
 /// One cannot be read, or says what makes no sense: with its name, line and key.
-pub(super) fn from_files(only: Option<&Path>) -> Result<(Choices, Vec<PathBuf>), Refusal> {
+pub(in crate::commands) fn from_files(
+    only: Option<&Path>,
+) -> Result<(Choices, Vec<PathBuf>), Refusal> {
     let files = match only {
         Some(path) => vec![path.to_owned()],
         None => {

@@ -9,7 +9,7 @@ class c 300
 class film 300
 class a/x 100
 class a/y 300
-begin
+andante net attach out --rate 10mbit
 there packets sink udp 2 10 1001 1002 1003 1004 1005 &
 sink=$!
 in_class a/x packets send 10.0.0.2 1001 1400 400 13 &
@@ -19,3 +19,5 @@ in_class c packets send 10.0.0.2 1004 700 400 13 &
 in_class film packets send 10.0.0.2 1005 1000 10000 13 &
 wait $sink
 tc -s qdisc show dev out
+andante net status
+andante net status --json >/andante/status

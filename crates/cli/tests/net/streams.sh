@@ -4,8 +4,7 @@
 . /andante/common.sh
 class light 100
 class heavy 300
-begin
-ip link set out gso_max_size 3000 gso_max_segs 2
+andante net attach out --rate 10mbit
 streams() { # FIRST_PORT
 	there packets sink tcp 3 10 "$1" $(($1 + 1)) &
 	sink=$!

@@ -1,4 +1,4 @@
-//! Tests on a real kernel: each boots the virtual machine, runs one of the shell scripts in the folder
+//! Tests of `andante net` on a real kernel: each boots the virtual machine, runs one of the shell scripts in the folder
 //! beside this file in it, and reads what the script reports. They need QEMU and a kernel, hence
 //! `#[ignore]`.
 
@@ -18,7 +18,7 @@ const HEADERS: u64 = 42;
 /// What a script reported, one `REPORT key value` line each.
 type Report = BTreeMap<String, u64>;
 
-/// Runs tests/kernel/NAME.sh in a machine.
+/// Runs tests/net/NAME.sh in a machine.
 fn in_vm(name: &str) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
@@ -36,7 +36,7 @@ fn in_vm(name: &str) -> Report {
         files: vec![file("common.sh"), file(&script)],
         programs: vec![
             compiled(),
-            env!("CARGO_BIN_EXE_andante-net").into(),
+            env!("CARGO_BIN_EXE_andante").into(),
             tool("ip"),
             tool("tc"),
         ],
@@ -64,7 +64,7 @@ fn in_vm(name: &str) -> Report {
 }
 
 fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/net")
 }
 
 /// A program of iproute2, which is where root's programs are.
@@ -128,14 +128,35 @@ fn streams_share_a_link_by_weights_that_may_be_turned() {
     }
 }
 
-/// The loader ends, classes come and go, and the device goes with packets waiting.
+/// Nobody stays, classes come and go, and the device goes with packets waiting.
 #[test]
 #[ignore = "needs the virtual machine"]
-fn the_discipline_outlives_its_loader_and_its_classes() {
+fn the_discipline_outlives_its_classes() {
     let report = in_vm("ends");
-    for port in [3001, 3002, 3003] {
+    for port in [3001, 3002] {
         let bytes = report[&format!("bytes_{port}")];
         assert!((99_000..=101_000).contains(&bytes), "port {port}: {bytes}");
+    }
+    assert_eq!(report["gone"], 31);
+    assert_eq!(report["left"], 0, "something is kept of a device that is gone");
+    assert_eq!(report["warnings"], 0);
+}
+
+/// What cannot be is refused with a status of its own and changes nothing; what was on the device comes back.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn what_was_on_a_device_comes_back() {
+    let report = in_vm("command");
+    for (key, status) in [
+        ("no_such_device", 31),
+        ("no_rate", 32),
+        ("rate_of_zero", 2),
+        ("not_attached", 31),
+        ("taken", 32),
+        ("unprivileged", 3),
+        ("wrong_config", 27),
+    ] {
+        assert_eq!(report[key], status, "{key}");
     }
     assert_eq!(report["warnings"], 0);
 }

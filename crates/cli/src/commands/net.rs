@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `andante net`: packets leave by the classes.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use andante_net::{Attached, Delay, Rate, Seen, Wanted};
+use andante_sched::class_paths;
+use andante_sched::text::shown;
+use andante_terminal::exit::Status;
+use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use super::run::config;
+
+/// Let packets leave by the classes, and see what each has sent.
+///
+/// A device that is attached sends the packets of each class by its weight, as its tasks run. A packet
+/// is of the class of the cgroup whose process opened its socket; forwarded packets and the kernel's own are
+/// of the root's. In a class connections take turns. It needs Linux 6.17 or newer, and holds until it is
+/// detached, whether or not `andante run` is there.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  sudo andante net attach eth0                  as fast as its driver can
+  sudo andante net attach eth0 --rate 10mbit    no faster, so that packets wait here and nowhere else
+  sudo andante net status
+  sudo andante net detach eth0
+  sudo systemctl enable --now andante-net@eth0  from boot on")]
+pub struct Net {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Attach(Attach),
+    Detach(Detach),
+    Status(Show),
+}
+
+/// Let a device's packets leave by the classes.
+///
+/// What was there before comes back when it is detached. The kernel's own queueing discipline is
+/// replaced without a question, one that somebody has put there is not.
+#[derive(Args)]
+#[command(after_long_help = "\
+Without a rate the driver says when it may send (byte queue limits, BQL). Most wired devices have them; veth, \
+tun, bridges and wireless devices have not, and need a rate. Where the narrowest place of the way is behind the \
+device (a modem, a radio link), give a little less than that has: packets wait where the queue is, and only \
+here by the classes.
+
+Segments of TCP that are larger than the device sends in a millisecond are bounded to that, or to two packets, \
+if the rate is given or the device tells its speed: one segment has to wait for another.
+
+A rate is given in bit, kbit, mbit, gbit or tbit. What no option says is read from /etc/andante.toml:
+  [net.eth0]
+  rate = \"10mbit\"
+  replace = true
+
+Attached again, a device takes what is said anew. Packets that wait then are lost.
+
+Examples:
+  sudo andante net attach eth0
+  sudo andante net attach wlan0 --rate 40mbit
+  sudo andante net attach eth0 --replace        another discipline was put there by hand")]
+struct Attach {
+    /// The device.
+    device: String,
+    /// What it is to send, at most: 10mbit.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// Replace a queueing discipline that somebody has put there.
+    #[arg(long)]
+    replace: bool,
+    /// Read this file for what no option says, and not /etc/andante.toml and /etc/andante.d.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Take devices back: what was there before comes back.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  sudo andante net detach eth0\n  sudo andante net detach --all"
+)]
+struct Detach {
+    /// The device.
+    #[arg(required_unless_present = "all")]
+    device: Option<String>,
+    /// All devices that are attached.
+    #[arg(long, conflicts_with = "device")]
+    all: bool,
+}
+
+/// Show the devices that are attached, and what each class has sent.
+#[derive(Args)]
+#[command(after_long_help = "\
+DELAY is how long packets waited here, half of them and 99 of 100, as the next higher power of two. \
+LATE were dropped since their flow's queue stood for too long (CoDel), by which a sender learns to send less; \
+CROWDED for want of room. Counts begin when the device is attached or the class is seen for the first time.
+
+Examples:
+  sudo andante net status
+  sudo andante net status --json | jq '.devices[0].classes'")]
+struct Show {
+    /// Print the data as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Net {
+    /// Does it.
+    pub fn run(self) -> Result<Status> {
+        match self.action {
+            Action::Attach(action) => action.run(),
+            Action::Detach(action) => action.run(),
+            Action::Status(action) => action.run(),
+        }
+    }
+}
+
+impl Attach {
+    fn run(self) -> Result<Status> {
+        let (choices, _) = config::from_files(self.config.as_deref())?;
+        let said = choices.net.get(&self.device).copied().unwrap_or_default();
+        let wanted = Wanted {
+            rate: self.rate.or(said.rate),
+            replace: self.replace || said.replace,
+        };
+        let done = andante_net::attach(&self.device, wanted)?;
+        output::print(&told(&done))?;
+        Ok(Status::Ok)
+    }
+}
+
+/// What was done, in a sentence for each thing.
+fn told(done: &Attached) -> String {
+    let Attached {
+        device,
+        queues,
+        former,
+    } = done;
+    let rate = match former.rate {
+        Some(rate) => format!("{rate} at most"),
+        None => "as fast as its driver can".to_owned(),
+    };
+    let queues = match queues {
+        1 => String::new(),
+        queues => format!(", from {queues} queues"),
+    };
+    let mut text = format!(
+        "{}: packets leave by the classes, {rate}{queues}.\n",
+        paint(GOOD, shown(&device.name)),
+    );
+    if let Some((before, bounded)) = former.gso {
+        text += &format!(
+            "Segments are of {} bytes at most, and were of {}.\n",
+            bounded.max_size, before.max_size
+        );
+    }
+    if let Some(kind) = &former.kind {
+        text += &format!(
+            "It replaces {}, which comes back with it detached.\n",
+            shown(kind)
+        );
+    }
+    text
+}
+
+impl Detach {
+    fn run(self) -> Result<Status> {
+        let devices = match self.device {
+            Some(device) => vec![device],
+            None => andante_net::attached()?,
+        };
+        for name in devices {
+            let done = andante_net::detach(&name)?;
+            let device = shown(&done.device);
+            output::print(&format!("{device} is as it was before.\n"))?;
+            if let Some(kind) = done.lost {
+                let kind = shown(&kind);
+                output::warn(&format!(
+                    "{device} had the queueing discipline {kind}, which does not come back without its \
+                     options: `tc qdisc` puts it there"
+                ));
+            }
+        }
+        Ok(Status::Ok)
+    }
+}
+
+/// A class of a device.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Its path; none: its cgroup is gone.
+    class: Option<String>,
+    #[serde(flatten)]
+    seen: andante_net::Class,
+}
+
+/// A device.
+#[derive(Debug, Serialize)]
+struct Device {
+    #[serde(flatten)]
+    seen: Seen,
+    classes: Vec<Row>,
+}
+
+impl Device {
+    fn of(mut seen: Seen, paths: &HashMap<u64, String>) -> Self {
+        let classes = std::mem::take(&mut seen.classes);
+        let row = |seen: andante_net::Class| Row {
+            class: match seen.cgroup_id {
+                0 => Some("/".to_owned()),
+                id => paths.get(&id).cloned(),
+            },
+            seen,
+        };
+        let mut classes: Vec<_> = classes.into_iter().map(row).collect();
+        classes.sort_by(|a, b| a.class.cmp(&b.class));
+        Self { seen, classes }
+    }
+}
+
+impl Show {
+    fn run(self) -> Result<Status> {
+        let seen = andante_net::seen()?;
+        let paths = match seen.is_empty() {
+            true => HashMap::new(),
+            false => class_paths()?,
+        };
+        let devices: Vec<_> = seen
+            .into_iter()
+            .map(|one| Device::of(one, &paths))
+            .collect();
+        if self.json {
+            output::print_json(&serde_json::json!({ "devices": devices }))?;
+        } else {
+            output::print(&render(&devices))?;
+        }
+        Ok(Status::Ok)
+    }
+}
+
+fn render(devices: &[Device]) -> String {
+    if devices.is_empty() {
+        return "Andante is on no network device: sudo andante net attach DEVICE\n".to_owned();
+    }
+    let tables: Vec<_> = devices.iter().map(table).collect();
+    tables.join("\n")
+}
+
+fn table(device: &Device) -> String {
+    let seen = &device.seen;
+    let mut text = paint(BOLD, shown(&seen.device));
+    if seen.queues == 0 {
+        let again =
+            "somebody has taken Andante off by other means; `andante net detach` restores the rest";
+        return format!("{text}: {again}\n");
+    }
+    text += &match seen.rate_bits.and_then(|bits| Rate::of_bytes(bits / 8)) {
+        Some(rate) => format!(": {rate} at most"),
+        None => ": as fast as its driver can".to_owned(),
+    };
+    if seen.queues > 1 {
+        text += &format!(", {} queues", seen.queues);
+    }
+    text += &format!(", {} packets wait\n", seen.waiting);
+    let name = |row: &Row| shown(row.class.as_deref().unwrap_or("(gone)")).into_owned();
+    let widths = device.classes.iter().map(|row| name(row).width());
+    let width = widths.max().unwrap_or(0).max(5);
+    let head = format!(
+        "{:width$}  WEIGHT    PACKETS       BYTES  WAITING     DELAY p50 / p99       LATE  CROWDED   MARKED",
+        "CLASS"
+    );
+    text += &format!("{}\n", paint(DIM, head));
+    for row in &device.classes {
+        let pad = " ".repeat(width - name(row).width());
+        let seen = &row.seen;
+        text += &format!(
+            "{}{pad}  {:>6}  {:>9}  {:>10}  {:>7}  {:>18}  {:>9}  {:>7}  {:>7}\n",
+            name(row),
+            weight(row),
+            seen.packets,
+            seen.bytes,
+            seen.waiting,
+            delay(seen.delay),
+            seen.dropped_late,
+            seen.dropped_crowded,
+            seen.marked,
+        );
+    }
+    text
+}
+
+/// The root has no siblings.
+fn weight(row: &Row) -> String {
+    match (row.seen.cgroup_id, row.seen.weight) {
+        (0, _) => "-".to_owned(),
+        (_, 0) => "idle".to_owned(),
+        (_, weight) => weight.to_string(),
+    }
+}
+
+fn delay(delay: Option<Delay>) -> String {
+    let ms = |us: u64| match us {
+        0..1000 => format!("{us} µs"),
+        _ => format!("{:.1} ms", us as f64 / 1000.0),
+    };
+    match delay {
+        None => "-".to_owned(),
+        Some(delay) => format!("<{} / <{}", ms(delay.p50_below_us), ms(delay.p99_below_us)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> Seen {
+        let class = |cgroup_id, weight, packets| andante_net::Class {
+            cgroup_id,
+            weight,
+            packets,
+            delay: (packets > 0).then_some(Delay {
+                p50_below_us: 512,
+                p99_below_us: 4096,
+            }),
+            ..Default::default()
+        };
+        Seen {
+            device: "eth0".into(),
+            rate_bits: Some(10_000_000),
+            largest_segment: Some(3348),
+            replaced: None,
+            queues: 1,
+            waiting: 3,
+            classes: vec![
+                class(0, 100, 0),
+                class(7, 300, 12),
+                class(8, 0, 1),
+                class(9, 1, 0),
+            ],
+        }
+    }
+
+    fn device() -> Device {
+        let paths = [(7, "/film".to_owned()), (8, "/batch".to_owned())];
+        Device::of(seen(), &paths.into())
+    }
+
+    #[test]
+    fn classes_have_their_paths_and_columns_are_aligned() {
+        let text = render(&[device()]);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "eth0: 10mbit at most, 3 packets wait");
+        let first = |at: usize| lines[at].split_whitespace().take(2).collect::<Vec<_>>();
+        assert_eq!(first(2), ["(gone)", "1"]);
+        assert_eq!(first(3), ["/", "-"]);
+        assert_eq!(first(4), ["/batch", "idle"]);
+        assert_eq!(first(5), ["/film", "300"]);
+        assert!(lines[5].contains("<512 µs / <4.1 ms"), "{text}");
+        assert!(
+            lines[1..]
+                .iter()
+                .all(|line| line.width() == lines[1].width()),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn json_has_the_path_beside_what_was_counted() {
+        let json = serde_json::to_value(device()).unwrap();
+        assert_eq!(json["rate_bits"], 10_000_000);
+        let film = &json["classes"][3];
+        assert_eq!(film["class"], "/film");
+        assert_eq!(film["packets"], 12);
+        assert_eq!(film["delay"]["p99_below_us"], 4096);
+        assert_eq!(json["classes"][0]["class"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_device_that_lost_the_discipline_says_the_way_out() {
+        let mut lost = seen();
+        lost.queues = 0;
+        let text = render(&[Device::of(lost, &HashMap::new())]);
+        assert!(text.contains("andante net detach"), "{text}");
+        assert!(render(&[]).contains("andante net attach DEVICE"));
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The object in the kernel.
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags};
+
+use crate::error::{NetError, refused};
+use crate::rate::Rate;
+use crate::skel::{OpenQdiscSkel, QdiscSkel, QdiscSkelBuilder};
+
+/// `AN_MAX_LINKS`, `AN_MAX_PACKETS` and `AN_MAX_NODES` of `bpf/qdisc.h`.
+pub(crate) const MAX_LINKS: u32 = 1024;
+const MAX_PACKETS: u32 = 4096;
+const MAX_NODES: u32 = 1024;
+
+/// A discipline that the kernel knows. When this is dropped it goes on where it is, and can be put on no
+/// other device.
+pub struct Discipline {
+    // Before the object that it is of.
+    _link: Link,
+    skel: QdiscSkel<'static>,
+    _memory: Memory,
+}
+
+/// What the skeleton is in.
+struct Memory(*mut MaybeUninit<libbpf_rs::OpenObject>);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was a box (`Discipline::load`), and what referred to it was dropped before.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+impl Discipline {
+    /// Makes the kind known to the kernel, with room for so many links: queues of devices that have it.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError`]; nothing is left in the kernel then.
+    pub fn load(links: u32) -> Result<Self, NetError> {
+        if !(1..=MAX_LINKS).contains(&links) {
+            return Err(NetError::Links(links));
+        }
+        // What the library would print is in the error, too.
+        libbpf_rs::set_print(None);
+        let memory = Memory(Box::into_raw(Box::new(MaybeUninit::uninit())));
+        // SAFETY: the box is there until `memory` is dropped, which is after the skeleton.
+        let object = unsafe { &mut *memory.0 };
+        let mut open: OpenQdiscSkel<'static> = QdiscSkelBuilder::default()
+            .open(object)
+            .map_err(refused("open"))?;
+        let maps = &mut open.maps;
+        let sizes = [
+            (&mut maps.links, links),
+            (&mut maps.slots, links * MAX_PACKETS),
+            (&mut maps.leaves, links * MAX_NODES),
+        ];
+        for (map, entries) in sizes {
+            map.set_max_entries(entries).map_err(refused("size"))?;
+        }
+        let mut skel = open.load().map_err(refused("load"))?;
+        let link = skel
+            .maps
+            .andante_qdisc
+            .attach_struct_ops()
+            .map_err(refused("register"))?;
+        Ok(Self {
+            _link: link,
+            skel,
+            _memory: memory,
+        })
+    }
+
+    /// What a device sends in a second, at most, from when the discipline is put on it. Without this its
+    /// driver says when it may send.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError`].
+    pub fn set_rate(&self, ifindex: u32, rate: Rate) -> Result<(), NetError> {
+        (self.skel.maps.rates)
+            .update(
+                &ifindex.to_ne_bytes(),
+                &rate.bytes().to_ne_bytes(),
+                MapFlags::ANY,
+            )
+            .map_err(refused("tell a rate to"))
+    }
+
+    /// The weight of a class here, other than its `cpu.weight`; none: that again.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError`].
+    pub fn set_weight(&self, cgroup_id: u64, weight: Option<u32>) -> Result<(), NetError> {
+        let (weights, key) = (&self.skel.maps.own_weights, cgroup_id.to_ne_bytes());
+        match weight {
+            Some(weight) => weights
+                .update(&key, &weight.to_ne_bytes(), MapFlags::ANY)
+                .map_err(refused("tell a weight to")),
+            None => match weights.delete(&key) {
+                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
+                    Err(refused("tell a weight to")(error))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// The states of its links stay readable there.
+    pub(crate) fn pin_links(&mut self, path: &Path) -> Result<(), NetError> {
+        (self.skel.maps.links)
+            .pin(path)
+            .map_err(refused("pin the links of"))
+    }
+}
