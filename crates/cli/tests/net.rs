@@ -112,6 +112,19 @@ fn senders_share_a_link_by_the_weights_of_their_classes() {
     assert!((12_375_000..=12_625_000).contains(&sent), "{sent} bytes");
     assert!(report["bytes_1005"] >= 998 * 1000, "the film lost packets");
     assert!(report["p99_us_1005"] <= 2500, "{report:?}");
+    // And so says the command.
+    assert_eq!(report["film_weight"], 300);
+    assert!(report["film_packets"] >= 1000, "{report:?}");
+    assert_eq!(
+        report["film_bytes"],
+        report["film_packets"] * (1000 + HEADERS)
+    );
+    assert_eq!(
+        report["film_dropped_late"] + report["film_dropped_crowded"],
+        0
+    );
+    assert!(report["film_p99_below_us"] <= 4096, "{report:?}");
+    assert!(report["crowded"] > 0, "{report:?}");
 }
 
 /// TCP, in segments of two packets, and a weight that is turned while no sched_ext scheduler is loaded.
@@ -138,7 +151,10 @@ fn the_discipline_outlives_its_classes() {
         assert!((99_000..=101_000).contains(&bytes), "port {port}: {bytes}");
     }
     assert_eq!(report["gone"], 31);
-    assert_eq!(report["left"], 0, "something is kept of a device that is gone");
+    assert_eq!(
+        report["left"], 0,
+        "something is kept of a device that is gone"
+    );
     assert_eq!(report["warnings"], 0);
 }
 

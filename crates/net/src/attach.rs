@@ -16,9 +16,6 @@ use crate::netlink::{Gso, Netlink, Qdisc};
 use crate::rate::Rate;
 use crate::support::has_bpf_qdiscs;
 
-/// The kernel's own, with a child for each queue of a device.
-const MQ: &str = "mq";
-
 /// Two who attach at once would give the kernel the same kind twice.
 const LOCK: &str = "/run/andante-net.lock";
 
@@ -245,8 +242,8 @@ impl<'a> At<'a> {
             let told = self.netlink.set_gso(ifindex, bounded);
             told.map_err(netlink("bound the segments of", self.name))?;
         }
-        put(&mut self.netlink, ifindex, queues)
-            .map_err(netlink("put the queueing discipline on", self.name))
+        let put = discipline.put(ifindex, queues);
+        put.map_err(netlink("put the queueing discipline on", self.name))
     }
 
     /// Takes it off, if it is there, and restores what is kept. Returns what somebody had put there and what
@@ -274,20 +271,6 @@ impl<'a> At<'a> {
         self.kept.end()?;
         Ok(lost)
     }
-}
-
-/// On the device as a whole, or on each of its first queues.
-pub(crate) fn put(netlink: &mut Netlink, ifindex: u32, queues: Option<u16>) -> std::io::Result<()> {
-    let Some(queues) = queues else {
-        return netlink.put(ifindex, TcHandle::ROOT, KIND);
-    };
-    // One of the kernel's own has no number by which its children could be named.
-    netlink.put(ifindex, TcHandle::ROOT, MQ)?;
-    let major = netlink.root(ifindex)?.map_or(0, |root| root.handle);
-    for minor in 1..=queues {
-        netlink.put(ifindex, TcHandle { major, minor }, KIND)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The object in the kernel.
 
+use std::io;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
+use netlink_packet_route::tc::TcHandle;
 
+use crate::KIND;
 use crate::error::{NetError, refused};
+use crate::netlink::Netlink;
 use crate::rate::Rate;
 use crate::skel::{OpenQdiscSkel, QdiscSkel, QdiscSkelBuilder};
 
@@ -15,6 +19,9 @@ use crate::skel::{OpenQdiscSkel, QdiscSkel, QdiscSkelBuilder};
 pub(crate) const MAX_LINKS: u32 = 1024;
 const MAX_PACKETS: u32 = 4096;
 const MAX_NODES: u32 = 1024;
+
+/// The kernel's own, with a child for each queue of a device.
+const MQ: &str = "mq";
 
 /// A discipline that the kernel knows. When this is dropped it goes on where it is, and can be put on no
 /// other device.
@@ -109,6 +116,34 @@ impl Discipline {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Puts it on a device: on the whole of it, or on each of its first queues, so many.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says. Some of the queues may have it then.
+    pub fn put(&self, ifindex: u32, queues: Option<u16>) -> io::Result<()> {
+        let mut netlink = Netlink::open()?;
+        let Some(queues) = queues else {
+            return netlink.put(ifindex, TcHandle::ROOT, KIND);
+        };
+        // The kernel's own has no number by which its children could be named.
+        netlink.put(ifindex, TcHandle::ROOT, MQ)?;
+        let major = netlink.root(ifindex)?.map_or(0, |root| root.handle);
+        for minor in 1..=queues {
+            netlink.put(ifindex, TcHandle { major, minor }, KIND)?;
+        }
+        Ok(())
+    }
+
+    /// Takes it off a device, where the kernel puts its own then.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn take_off(&self, ifindex: u32) -> io::Result<()> {
+        Netlink::open()?.take_root(ifindex)
     }
 
     /// The states of its links stay readable there.

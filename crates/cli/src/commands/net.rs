@@ -209,6 +209,11 @@ struct Device {
     classes: Vec<Row>,
 }
 
+#[derive(Debug, Serialize)]
+struct Report {
+    devices: Vec<Device>,
+}
+
 impl Device {
     fn of(mut seen: Seen, paths: &HashMap<u64, String>) -> Self {
         let classes = std::mem::take(&mut seen.classes);
@@ -237,7 +242,7 @@ impl Show {
             .map(|one| Device::of(one, &paths))
             .collect();
         if self.json {
-            output::print_json(&serde_json::json!({ "devices": devices }))?;
+            output::print_json(&Report { devices })?;
         } else {
             output::print(&render(&devices))?;
         }

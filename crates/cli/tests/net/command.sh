@@ -7,7 +7,7 @@ qdisc() { # the kind that is at the root of `out`
 	tc qdisc show dev out | sed -n 's/^qdisc \([^ ]*\) .*root.*/\1/p'
 }
 segments() {
-	ip -d link show out | sed -n 's/.*gso_max_size \([0-9]*\).*gso_ipv4_max_size \([0-9]*\).*/\1 \2/p'
+	ip -d link show out | sed -n 's/.*gso_max_size \([0-9]*\).*/\1/p'
 }
 same() { # NAME WANTED FOUND
 	[ "$2" = "$3" ] && return
@@ -20,7 +20,9 @@ try no_such_device andante net attach nowhere --rate 10mbit
 try no_rate andante net attach out
 try rate_of_zero andante net attach out --rate 0mbit
 try not_attached andante net detach out
-try unprivileged busybox setuidgid 65534:65534 andante net status
+mkdir -p /etc
+echo 'kim:x:1000:1000::/:/bin/sh' >/etc/passwd
+try unprivileged su kim -c '/andante/bin/andante net status'
 printf '[net.out]\nrate = "10mb"\n' >/andante/wrong.toml
 try wrong_config andante net attach out --config /andante/wrong.toml
 same qdisc noqueue "$(qdisc)"
@@ -29,12 +31,12 @@ same "what is kept" "" "$(ls /sys/fs/bpf)"
 # The kernel's own is replaced, and comes back.
 andante net attach out --rate 10mbit
 same qdisc andante "$(qdisc)"
-same segments "3348 3348" "$(segments)"
+same segments 3348 "$(segments)"
 # Anew, as a file says.
 printf '[net.out]\nrate = "100mbit"\n' >/etc/andante.toml
 andante net attach out
 same qdisc andante "$(qdisc)"
-same segments "12820 12820" "$(segments)"
+same segments 12820 "$(segments)"
 andante net status | grep '100mbit at most'
 andante net detach --all
 same qdisc noqueue "$(qdisc)"

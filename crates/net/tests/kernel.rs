@@ -1,0 +1,176 @@
+//! The discipline on a real kernel, put on a device a thousand times: this program boots the virtual machine,
+//! and goes on there as its only command. It needs QEMU and a kernel, hence `#[ignore]`.
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use andante_net::{Device, Discipline, Wanted, attach, attached, detach};
+use andante_vm::{Boot, Cache, Content, Event, InitrdFile, find_kernel, find_qemu};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+
+/// Is set in the machine.
+const INSIDE: &str = "ANDANTE_NET_INSIDE";
+
+/// A machine that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(3600);
+
+/// A link of four queues to a host that nobody answers on, and this program.
+const SCRIPT: &str = "#!/bin/sh
+set -e
+ip() { /andante/bin/ip \"$@\"; }
+mount -t bpf bpf /sys/fs/bpf
+ip netns add there
+ip link add out numtxqueues 4 type veth peer name in netns there
+ip addr add 10.0.0.1/24 dev out
+ip netns exec there /andante/bin/ip link set in up
+ip link set out up
+ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev out
+ANDANTE_NET_INSIDE=1 /andante/bin/$1 --ignored --nocapture --test-threads=1 
+echo \"REPORT warnings $(dmesg | grep -cE 'WARNING|BUG|refcount|unregister_netdevice')\"
+";
+
+fn tool(name: &str) -> PathBuf {
+    ["/usr/sbin", "/sbin", "/usr/bin"]
+        .map(|folder| Path::new(folder).join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+        .expect("iproute2 is installed")
+}
+
+fn in_vm() {
+    let quiet = |_: &str| {};
+    let cache = Cache::open().expect("a cache folder");
+    let kernel = find_kernel(&cache, &quiet).expect("a kernel");
+    let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
+    let this = std::env::current_exe().expect("this program");
+    let name = this
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let boot = Boot {
+        memory_mib: 1024,
+        files: vec![InitrdFile {
+            guest: "/andante/cycles.sh".into(),
+            content: Content::Bytes(SCRIPT.into()),
+            mode: 0o755,
+        }],
+        programs: vec![this, tool("ip"), tool("tc")],
+        modules: vec!["veth"],
+        saved: Some(&cache),
+        timeout: HANGS,
+        console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join("cycles.log"),
+        ..Boot::of(&kernel, &qemu, &["/bin/sh", "/andante/cycles.sh", &name])
+    };
+    let mut sound = false;
+    let outcome = boot
+        .run(&mut |event| {
+            if let Event::Console(line) = event {
+                println!("{line}"); // seen if the test fails
+                sound |= line.trim() == "REPORT warnings 0";
+            }
+        })
+        .expect("the machine runs");
+    assert_eq!(outcome.exit_status, 0);
+    assert!(sound, "the kernel has warned of something");
+}
+
+/// Maps and programs in the kernel. It frees them some time after they were let go.
+fn in_the_kernel() -> (usize, usize) {
+    let count = || {
+        (
+            MapInfoIter::default().count(),
+            ProgInfoIter::default().count(),
+        )
+    };
+    let until = Instant::now() + Duration::from_secs(2);
+    let mut now = count();
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(100));
+        now = now.min(count());
+    }
+    now
+}
+
+/// What the kernel has allocated for itself [bytes].
+fn kernel_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let of = |name: &str| -> u64 {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    (of("SUnreclaim:") + of("VmallocUsed:") + of("Percpu:")) * 1024
+}
+
+fn qdiscs() -> String {
+    let tc = Command::new("/andante/bin/tc")
+        .args(["qdisc", "show", "dev", "out"])
+        .output();
+    String::from_utf8(tc.expect("tc").stdout).expect("text")
+}
+
+/// Sends datagrams by each of the queues, and waits until they have gone.
+fn send(packets: u64) {
+    let sent = || -> u64 {
+        let text = std::fs::read_to_string("/sys/class/net/out/statistics/tx_packets").unwrap();
+        text.trim().parse().unwrap()
+    };
+    let before = sent();
+    for _ in 0..packets {
+        // Each has a port, and so a flow, of its own.
+        let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
+        socket.send_to(&[0; 100], "10.0.0.2:9").unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(sent() - before >= packets, "packets were lost");
+}
+
+/// A thousand times on the device and off it again, by the same object and by one of their own; on its root, and on
+/// each queue below mq.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn nothing_is_left_of_a_thousand_attachments() {
+    if std::env::var_os(INSIDE).is_none() {
+        return in_vm();
+    }
+    let out = Device::of("out").unwrap();
+    assert_eq!((out.queues, out.limits), (4, false));
+    let before = in_the_kernel();
+    let discipline = Discipline::load(4).unwrap();
+    let rate = "10mbit".parse().unwrap();
+    discipline.set_rate(out.ifindex, rate).unwrap();
+    let cycles = |times: u32| {
+        for at in 0..times {
+            let queues = (at % 2 == 1).then_some(4);
+            discipline.put(out.ifindex, queues).unwrap();
+            discipline.take_off(out.ifindex).unwrap();
+        }
+    };
+    cycles(100);
+    let memory = kernel_memory();
+    cycles(900);
+    let now = kernel_memory();
+    println!("{memory} bytes after 100 times, {now} after 1000");
+    // Had each discipline left as much as a packet's buffer is managed with, it were twice as much.
+    assert!(now < memory + 2250 * 128);
+    discipline.put(out.ifindex, Some(4)).unwrap();
+    let seen = qdiscs();
+    assert_eq!(seen.matches("qdisc andante").count(), 4, "{seen}");
+    send(100);
+    discipline.take_off(out.ifindex).unwrap();
+    drop(discipline);
+    let wanted = Wanted {
+        rate: Some(rate),
+        replace: false,
+    };
+    for _ in 0..10 {
+        attach("out", wanted).unwrap();
+        assert_eq!(attached().unwrap(), ["out"]);
+        send(10);
+        detach("out").unwrap();
+    }
+    assert_eq!(in_the_kernel(), before);
+    assert!(!Path::new("/sys/fs/bpf/andante").exists());
+}
