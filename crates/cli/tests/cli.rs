@@ -12,7 +12,7 @@ fn andante(arguments: &[&str]) -> assert_cmd::assert::Assert {
 #[test]
 fn help_teaches_with_an_example_in_every_subcommand() {
     for subcommand in [
-        "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "why", "man",
+        "run", "status", "top", "class", "admit", "reserve", "exec", "doctor", "why", "man", "net",
     ] {
         andante(&[subcommand, "--help"])
             .success()
@@ -57,6 +57,10 @@ fn a_wrong_command_line_is_a_usage_error() {
     andante(&["class", "create", "a", "--adopt", "--threaded"]).code(2);
     andante(&["run", "--slice-us", "5"]).code(2);
     andante(&["status", "--interval", "0"]).code(2);
+    andante(&["net", "detach"]).code(2);
+    andante(&["net", "attach", "eth0", "--rate", "0mbit"])
+        .code(2)
+        .stderr(contains("8bit a second at least"));
 }
 
 #[test]

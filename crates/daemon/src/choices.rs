@@ -170,6 +170,20 @@ mod tests {
     }
 
     #[test]
+    fn devices_are_told_apart_and_the_later_file_says_what_holds() {
+        let first =
+            read("[net.eth0]\nrate = \"10mbit\"\n[net.\"eth0.10\"]\nreplace = true").unwrap();
+        let then = read("[net.eth0]\nrate = \"20mbit\"").unwrap();
+        let net = then.or(first).net;
+        assert_eq!(net["eth0"].rate, "20mbit".parse().ok());
+        let vlan = Wanted {
+            rate: None,
+            replace: true,
+        };
+        assert_eq!(net["eth0.10"], vlan);
+    }
+
+    #[test]
     fn mistakes_are_told_with_line_and_key() {
         for (text, says) in [
             (
@@ -185,6 +199,18 @@ mod tests {
                 "my.toml:1: binding: expected true or false, found a whole number",
             ),
             ("slice_us = ", "my.toml:1: "),
+            (
+                "[net.eth0]\nrate = \"0bit\"",
+                "my.toml:2: net.eth0.rate: 0bit is out of range",
+            ),
+            (
+                "[net.eth0]\nrat = \"10mbit\"",
+                "my.toml:2: net.eth0.rat: unknown key, did you mean `rate`?",
+            ),
+            (
+                "[net]\nrate = \"10mbit\"",
+                "my.toml:2: net.rate: expected a table",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(says), "{text}: {error}");
@@ -210,6 +236,11 @@ mod tests {
         assert_eq!(choices.users_quota_percent, Some(users_quota_percent));
         let session_quota_percent = settings.session_quota_per_mille() / 10;
         assert_eq!(choices.session_quota_percent, Some(session_quota_percent));
-        assert_eq!(keys.len(), 8);
+        let eth0 = Wanted {
+            rate: "10mbit".parse().ok(),
+            replace: false,
+        };
+        assert_eq!(choices.net, [("eth0".to_owned(), eth0)].into());
+        assert_eq!(keys.len(), 8 + 3);
     }
 }

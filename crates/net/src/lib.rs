@@ -13,6 +13,7 @@
 mod attach;
 mod device;
 mod discipline;
+pub mod doctor;
 mod error;
 mod kept;
 mod netlink;

@@ -24,6 +24,8 @@ pub enum Need {
     Scheduler,
     /// `andante lab run` in the virtual machine cannot do without it.
     Laboratory,
+    /// `andante net attach` cannot do without it, or needs to be told.
+    Network,
 }
 
 /// Why the scheduler cannot be loaded, as far as it matters for an exit status.

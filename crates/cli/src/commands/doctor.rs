@@ -25,7 +25,10 @@ pub struct Doctor {
 impl Doctor {
     /// Looks and tells.
     pub fn run(self) -> Result<Status> {
-        let report = examine();
+        let mut report = examine();
+        report
+            .checks
+            .extend(andante_net::doctor::examine().into_iter().map(of_network));
         if self.json {
             output::print_json(&report)?;
         } else {
@@ -36,11 +39,24 @@ impl Doctor {
     }
 }
 
+/// It stands in the way of nothing but `andante net attach`, which says so itself.
+fn of_network(finding: andante_net::doctor::Finding) -> Check {
+    Check {
+        title: finding.title,
+        need: Need::Network,
+        found: finding.found,
+        detail: finding.detail,
+        mend: finding.mend,
+        obstacle: None,
+    }
+}
+
 fn render(report: &Report) -> String {
     let mut text = format!("{} {}\n", paint(DIM, "kernel"), paint(BOLD, &report.kernel));
     for (need, title) in [
         (Need::Scheduler, "scheduler"),
         (Need::Laboratory, "laboratory"),
+        (Need::Network, "network"),
     ] {
         text += &format!("\n{}\n", paint(BOLD, title));
         for check in report.checks.iter().filter(|check| check.need == need) {
