@@ -30,15 +30,21 @@ fn in_vm(name: &str) -> Report {
         content: Content::Host(scripts().join(name)),
         mode: 0o755,
     };
+    let unit = InitrdFile {
+        guest: "/andante/unit".into(),
+        content: Content::Bytes(include_bytes!("../../../dist/andante-net@.service").to_vec()),
+        mode: 0o644,
+    };
     let guest = format!("/andante/{script}");
     let boot = Boot {
         memory_mib: 1024,
-        files: vec![file("common.sh"), file(&script)],
+        files: vec![file("common.sh"), file(&script), unit],
         programs: vec![
             compiled(),
             env!("CARGO_BIN_EXE_andante").into(),
             tool("ip"),
             tool("tc"),
+            tool("setpriv"),
         ],
         modules: vec!["veth"],
         saved: Some(&cache),
@@ -67,13 +73,13 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/net")
 }
 
-/// A program of iproute2, which is where root's programs are.
+/// A program of iproute2, which is where root's programs are, or of util-linux.
 fn tool(name: &str) -> PathBuf {
     ["/usr/sbin", "/sbin", "/usr/bin"]
         .map(|folder| Path::new(folder).join(name))
         .into_iter()
         .find(|path| path.is_file())
-        .expect("iproute2 is installed")
+        .expect("iproute2 and util-linux are installed")
 }
 
 fn compiled() -> PathBuf {
@@ -173,6 +179,18 @@ fn what_was_on_a_device_comes_back() {
         ("wrong_config", 27),
     ] {
         assert_eq!(report[key], status, "{key}");
+    }
+    assert_eq!(report["warnings"], 0);
+}
+
+/// Whenever the command is killed: afterwards the device is as it was, or as it is when that is taken back.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn who_is_killed_in_the_midst_leaves_nothing() {
+    let report = in_vm("killed");
+    // It was killed before anything was changed, and when all was done.
+    for done in ["nothing", "all"] {
+        assert!(report[done] > 0, "{done}: {report:?}");
     }
     assert_eq!(report["warnings"], 0);
 }

@@ -62,7 +62,7 @@ pub fn attach(name: &str, wanted: Wanted) -> Result<Attached, NetError> {
     }
     let mut at = At::open(&device.name, device.ifindex)?;
     at.check(&device, wanted)?;
-    forget_those_that_are_gone()?;
+    Kept::forget_those_that_are_gone()?;
     at.take_off()?;
     let former = Former {
         device: device.name.clone(),
@@ -91,7 +91,7 @@ pub fn attach(name: &str, wanted: Wanted) -> Result<Attached, NetError> {
 pub fn detach(name: &str) -> Result<Detached, NetError> {
     root()?;
     let _alone = alone()?;
-    forget_those_that_are_gone()?;
+    Kept::forget_those_that_are_gone()?;
     let device = Device::of(name).ok_or_else(|| NetError::NoDevice(name.to_owned()))?;
     let mut at = At::open(&device.name, device.ifindex)?;
     if !at.kept.exists() && !at.is_there()? {
@@ -127,13 +127,6 @@ fn alone() -> Result<Flock<File>, NetError> {
     let path = Path::new(LOCK);
     let lock = File::create(path).map_err(file(path))?;
     Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| file(path)(errno.into()))
-}
-
-/// With a device its discipline has gone; what was kept for it goes too.
-fn forget_those_that_are_gone() -> Result<(), NetError> {
-    let all = Kept::all()?;
-    let gone = all.iter().filter(|kept| name_of(kept.ifindex).is_none());
-    gone.map(Kept::end).collect()
 }
 
 /// The kernel gives no number to what it puts on a device by itself.

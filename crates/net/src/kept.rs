@@ -12,9 +12,11 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use nix::sys::statfs::{FsType, statfs};
 use serde::{Deserialize, Serialize};
 
+use crate::device::name_of;
 use crate::error::{NetError, file, refused};
 use crate::netlink::Gso;
 use crate::rate::Rate;
+use crate::seen;
 
 /// Where the kernel keeps what is pinned.
 const BPF_FS: &str = "/sys/fs/bpf";
@@ -28,7 +30,7 @@ const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 const ROOM: usize = 1024;
 
 /// What was on a device before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Former {
     /// The device was called this.
     pub device: String,
@@ -56,17 +58,45 @@ impl Kept {
 
     /// Of all devices of this network namespace for which anything is.
     pub fn all() -> Result<Vec<Self>, NetError> {
-        let of_ours = format!("{}-", namespace()?);
+        let here = namespace()?;
+        let everywhere = Self::everywhere()?.into_iter();
+        let ours = everywhere.filter_map(|(namespace, kept)| (namespace == here).then_some(kept));
+        Ok(ours.collect())
+    }
+
+    /// Of those of others too, with the number of the namespace.
+    fn everywhere() -> Result<Vec<(u64, Self)>, NetError> {
         let entries = match fs::read_dir(FOLDER) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(file(Path::new(FOLDER))(error)),
         };
-        let names = entries.flatten().map(|entry| entry.file_name());
-        let index = |name: std::ffi::OsString| name.to_str()?.strip_prefix(&of_ours)?.parse().ok();
-        let mut all: Vec<u32> = names.filter_map(index).collect();
-        all.sort_unstable();
-        all.into_iter().map(Self::of).collect()
+        let kept = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let (namespace, ifindex) = name.to_str()?.split_once('-')?;
+            let (namespace, ifindex) = (namespace.parse().ok()?, ifindex.parse().ok()?);
+            let folder = entry.path();
+            Some((namespace, Self { ifindex, folder }))
+        };
+        let mut all: Vec<_> = entries.flatten().filter_map(kept).collect();
+        all.sort_by_key(|(namespace, kept)| (*namespace, kept.ifindex));
+        Ok(all)
+    }
+
+    /// With a device its discipline has gone; what was kept for it goes too. Devices of other namespaces cannot be
+    /// asked for: there it is enough that no link is in use.
+    pub fn forget_those_that_are_gone() -> Result<(), NetError> {
+        let here = namespace()?;
+        for (namespace, kept) in Self::everywhere()? {
+            let gone = match namespace == here {
+                true => name_of(kept.ifindex).is_none(),
+                false => !seen::in_use(&kept),
+            };
+            if gone {
+                kept.end()?;
+            }
+        }
+        Ok(())
     }
 
     pub fn exists(&self) -> bool {

@@ -112,6 +112,15 @@ fn look(kept: &Kept, device: String, former: Former) -> Result<Seen, NetError> {
     })
 }
 
+/// Has any queue the discipline of which this is kept? Of another version's nobody can tell.
+pub(crate) fn in_use(kept: &Kept) -> bool {
+    match look(kept, String::new(), Former::default()) {
+        Ok(seen) => seen.queues > 0,
+        Err(NetError::OtherBuild(_)) => true,
+        Err(_) => false,
+    }
+}
+
 /// Whole ones: a state is a multiple of 8 bytes long.
 fn words(bytes: &[u8]) -> Vec<u64> {
     const { assert!(align_of::<link_state>() == 8) };

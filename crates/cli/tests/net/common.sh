@@ -40,3 +40,15 @@ try() { # KEY COMMAND…: reports the status that it ends with, and shows what i
 	"$@" || status=$?
 	echo "REPORT $key $status"
 }
+
+qdisc() { # the kind that is at the root of `out`
+	tc qdisc show dev out | sed -n 's/^qdisc \([^ ]*\) .*root.*/\1/p'
+}
+segments() {
+	ip -d link show out | sed -n 's/.*gso_max_size \([0-9]*\).*/\1/p'
+}
+same() { # NAME WANTED FOUND
+	[ "$2" = "$3" ] && return
+	echo "$1 is $3 and not $2"
+	exit 1
+}
