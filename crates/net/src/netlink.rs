@@ -5,8 +5,8 @@
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload,
+    ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
@@ -46,6 +46,9 @@ impl Netlink {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
+        // Errors come with a sentence, and without the request.
+        socket.set_ext_ack(true)?;
+        socket.set_cap_ack(true)?;
         Ok(Self {
             socket,
             sequence: 0,
@@ -172,7 +175,7 @@ impl Netlink {
             }
             match answer.payload {
                 NetlinkPayload::Error(error) => {
-                    return error.code.map_or(Ok(true), |_| Err(error.to_io()));
+                    return error.code.map_or(Ok(true), |_| Err(told(&error)));
                 }
                 NetlinkPayload::Done(_) => return Ok(true),
                 NetlinkPayload::InnerMessage(message) => answers.push(message),
@@ -180,6 +183,29 @@ impl Netlink {
             }
         }
         Ok(false)
+    }
+}
+
+/// Of the header of the request, which comes back with an error.
+const HEADER: usize = 16;
+/// `NLMSGERR_ATTR_MSG` of `include/uapi/linux/netlink.h`.
+const SENTENCE: u16 = 1;
+
+/// The error, in the kernel's own words if it has any.
+fn told(error: &ErrorMessage) -> io::Error {
+    let plain = error.to_io();
+    let rest = error.header.get(HEADER..).unwrap_or_default();
+    let sentence = NlasIterator::new(rest)
+        .flatten()
+        .find(|attribute| attribute.kind() == SENTENCE)
+        .map(|attribute| String::from_utf8_lossy(attribute.value()).into_owned());
+    match sentence {
+        // A device that is gone is told apart by the number.
+        Some(words) if plain.raw_os_error() != Some(libc::ENODEV) => {
+            let words = words.trim_end_matches('\0');
+            io::Error::new(plain.kind(), format!("{words} ({plain})"))
+        }
+        _ => plain,
     }
 }
 
@@ -191,6 +217,23 @@ fn index(ifindex: u32) -> io::Result<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_told_in_the_kernels_words() {
+        let mut error = ErrorMessage::default();
+        error.code = std::num::NonZeroI32::new(-libc::EOPNOTSUPP);
+        error.header = vec![0; HEADER];
+        assert_eq!(told(&error).raw_os_error(), Some(libc::EOPNOTSUPP));
+        // Eight bytes with their header, a sentence of three.
+        error
+            .header
+            .extend([8_u16, SENTENCE].map(u16::to_ne_bytes).concat());
+        error.header.extend(b"no!\0");
+        let words = told(&error).to_string();
+        assert!(words.starts_with("no! ("), "{words}");
+        error.code = std::num::NonZeroI32::new(-libc::ENODEV);
+        assert_eq!(told(&error).raw_os_error(), Some(libc::ENODEV));
+    }
 
     /// Everybody may ask, and every network namespace has a loopback device, whose index is 1.
     #[test]
