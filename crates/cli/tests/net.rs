@@ -177,6 +177,7 @@ fn what_was_on_a_device_comes_back() {
         ("taken", 32),
         ("unprivileged", 3),
         ("wrong_config", 27),
+        ("nowhere_to_keep", 1),
     ] {
         assert_eq!(report[key], status, "{key}");
     }

@@ -60,12 +60,12 @@ pub fn attach(name: &str, wanted: Wanted) -> Result<Attached, NetError> {
     if !has_bpf_qdiscs() {
         return Err(NetError::OldKernel);
     }
+    Kept::is_possible()?;
     let mut at = At::open(&device.name, device.ifindex)?;
     at.check(&device, wanted)?;
     Kept::forget_those_that_are_gone()?;
     at.take_off()?;
     let former = Former {
-        device: device.name.clone(),
         rate: wanted.rate,
         kind: at.root()?.filter(by_somebody).map(|root| root.kind),
         gso: at.bounded_gso(&device, wanted.rate)?,
@@ -73,8 +73,7 @@ pub fn attach(name: &str, wanted: Wanted) -> Result<Attached, NetError> {
     let queues = places(&device, wanted.rate);
     let done = at.put_on(&former, queues);
     if done.is_err() {
-        // As it was; what cannot be undone is no more important than why it was to be.
-        let _ = at.take_off();
+        at.undo(&former);
     }
     done.map(|()| Attached {
         device,
@@ -237,6 +236,15 @@ impl<'a> At<'a> {
         }
         let put = discipline.put(ifindex, queues);
         put.map_err(netlink("put the queueing discipline on", self.name))
+    }
+
+    /// It could not be put there. What cannot be undone is no more important than why it was to be.
+    fn undo(&mut self, former: &Former) {
+        let _ = self.take_off();
+        let left = self.root().map(|root| root.filter(by_somebody));
+        if let (Some(kind), Ok(None)) = (&former.kind, left) {
+            let _ = self.netlink.put(self.kept.ifindex, TcHandle::ROOT, kind);
+        }
     }
 
     /// Takes it off, if it is there, and restores what is kept. Returns what somebody had put there and what

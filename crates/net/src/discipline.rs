@@ -122,7 +122,7 @@ impl Discipline {
     ///
     /// # Errors
     ///
-    /// What the kernel says. Some of the queues may have it then.
+    /// What the kernel says. The kernel's own discipline may be there then.
     pub fn put(&self, ifindex: u32, queues: Option<u16>) -> io::Result<()> {
         let mut netlink = Netlink::open()?;
         let Some(queues) = queues else {
@@ -131,10 +131,12 @@ impl Discipline {
         // The kernel's own has no number by which its children could be named.
         netlink.put(ifindex, TcHandle::ROOT, MQ)?;
         let major = netlink.root(ifindex)?.map_or(0, |root| root.handle);
-        for minor in 1..=queues {
-            netlink.put(ifindex, TcHandle { major, minor }, KIND)?;
+        let each = |minor| netlink.put(ifindex, TcHandle { major, minor }, KIND);
+        let done = (1..=queues).try_for_each(each);
+        if done.is_err() {
+            self.take_off(ifindex)?;
         }
-        Ok(())
+        done
     }
 
     /// Takes it off a device, where the kernel puts its own then.

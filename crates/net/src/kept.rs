@@ -32,8 +32,6 @@ const ROOM: usize = 1024;
 /// What was on a device before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Former {
-    /// The device was called this.
-    pub device: String,
     /// What it was told to send, at most.
     pub rate: Option<Rate>,
     /// The discipline that somebody had put there; none: the kernel's own.
@@ -99,6 +97,12 @@ impl Kept {
         Ok(())
     }
 
+    /// Whether anything can be kept on this machine.
+    pub fn is_possible() -> Result<(), NetError> {
+        let found = statfs(BPF_FS).is_ok_and(|fs| fs.filesystem_type() == FsType(BPF_FS_MAGIC));
+        found.then_some(()).ok_or(NetError::NoBpfFs(BPF_FS))
+    }
+
     pub fn exists(&self) -> bool {
         self.folder.exists()
     }
@@ -113,10 +117,6 @@ impl Kept {
 
     /// Keeps what was there before.
     pub fn begin(&self, former: &Former) -> Result<(), NetError> {
-        let mounted = statfs(BPF_FS).is_ok_and(|fs| fs.filesystem_type() == FsType(BPF_FS_MAGIC));
-        if !mounted {
-            return Err(NetError::NoBpfFs(BPF_FS));
-        }
         fs::create_dir_all(&self.folder).map_err(file(&self.folder))?;
         let options = bpf_map_create_opts {
             sz: size_of::<bpf_map_create_opts>() as _,
@@ -170,7 +170,6 @@ mod tests {
             ipv4_max_size: u32::MAX,
         };
         let former = Former {
-            device: "\\".repeat(libc::IF_NAMESIZE),
             rate: Rate::of_bytes(u64::MAX),
             kind: Some("\\".repeat(libc::IF_NAMESIZE)),
             gso: Some((gso, gso)),

@@ -20,7 +20,6 @@ const HANGS: Duration = Duration::from_secs(3600);
 const SCRIPT: &str = "#!/bin/sh
 set -e
 ip() { /andante/bin/ip \"$@\"; }
-mount -t bpf bpf /sys/fs/bpf
 ip netns add there
 ip link add out numtxqueues 4 type veth peer name in netns there
 ip addr add 10.0.0.1/24 dev out
@@ -160,6 +159,10 @@ fn nothing_is_left_of_a_thousand_attachments() {
     assert_eq!(seen.matches("qdisc andante").count(), 4, "{seen}");
     send(100);
     discipline.take_off(out.ifindex).unwrap();
+    // There is room for four links, and there are four queues: what cannot be leaves nothing.
+    discipline.put(out.ifindex, Some(5)).unwrap_err();
+    let seen = qdiscs();
+    assert!(!seen.contains("andante") && !seen.contains("mq"), "{seen}");
     drop(discipline);
     let wanted = Wanted {
         rate: Some(rate),

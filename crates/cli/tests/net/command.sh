@@ -12,6 +12,9 @@ try not_attached andante net detach out
 mkdir -p /etc
 echo 'kim:x:1000:1000::/:/bin/sh' >/etc/passwd
 try unprivileged su kim -c '/andante/bin/andante net status'
+umount /sys/fs/bpf
+try nowhere_to_keep andante net attach out --rate 10mbit
+mount -t bpf bpf /sys/fs/bpf
 printf '[net.out]\nrate = "10mb"\n' >/andante/wrong.toml
 try wrong_config andante net attach out --config /andante/wrong.toml
 same qdisc noqueue "$(qdisc)"

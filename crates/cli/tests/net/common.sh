@@ -32,7 +32,6 @@ there /andante/bin/ip link set lo up
 ip link set out up
 ip link set lo up
 
-mount -t bpf bpf /sys/fs/bpf
 try() { # KEY COMMAND…: reports the status that it ends with, and shows what it says
 	key=$1
 	shift
