@@ -5,6 +5,8 @@
 //! Loading makes the kind known, as `andante`; who may set a device's root discipline (`tc qdisc
 //! replace dev DEV root andante`) puts it on one.
 
+pub mod receive;
+
 use std::mem::MaybeUninit;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};

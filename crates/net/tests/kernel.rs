@@ -2,6 +2,9 @@
 //! beside this file in it, and reads what the script reports. They need QEMU and a kernel, hence
 //! `#[ignore]`.
 
+#[path = "kernel/receive.rs"]
+mod receive;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +38,7 @@ fn in_vm(name: &str) -> Report {
         memory_mib: 1024,
         files: vec![file("common.sh"), file(&script)],
         programs: vec![
-            compiled(),
+            compiled("packets"),
             env!("CARGO_BIN_EXE_andante-net").into(),
             tool("ip"),
             tool("tc"),
@@ -46,6 +49,11 @@ fn in_vm(name: &str) -> Report {
         console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log")),
         ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
     };
+    reported(&boot)
+}
+
+/// Runs the machine, and returns what its script reported.
+fn reported(boot: &Boot) -> Report {
     let mut report = Report::new();
     let outcome = boot
         .run(&mut |event| {
@@ -76,13 +84,14 @@ fn tool(name: &str) -> PathBuf {
         .expect("iproute2 is installed")
 }
 
-fn compiled() -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packets");
+/// The program of tests/kernel/NAME.c.
+fn compiled(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let status = Command::new(compiler)
         .args(["-O1", "-o"])
         .arg(&program)
-        .arg(scripts().join("packets.c"))
+        .arg(scripts().join(format!("{name}.c")))
         .status()
         .expect("a C compiler");
     assert!(status.success(), "{status}");

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets in: which are not worth being looked at any further, for who they are for has no room
+ * [1].
+ *
+ * A flood costs nothing but what is done for packets that are thrown away in the end. So the socket
+ * of a packet is found first, and if its queue is full, the packet goes before any protocol has
+ * seen it:
+ *
+ *              looks?            room?
+ *      packet --------> socket --------> protocol, queue
+ *         \                \
+ *          protocol         dropped, and counted for the class
+ *
+ * Finding a socket has a price that every packet would pay. So sockets are looked for only while
+ * packets are refused: the first is refused late, by the socket itself, and each that is refused,
+ * early or late, makes us look for another *while*. Then what is done in vain is no more than one
+ * packet a while, and what is looked for in vain no more than the packets of one while after the
+ * last refusal.
+ *
+ * Departures from [1]: a queue's length is the kernel's, in bytes of memory and not in packets; and
+ * connections (TCP) are left alone, for their windows keep what has no room with the sender.
+ *
+ * [1] P. Druschel, G. Banga: Lazy Receiver Processing (LRP): A Network Subsystem Architecture for
+ * Server Systems. OSDI 1996, 3.2 (early discard) and 3.3 (UDP).
+ */
+#ifndef ANDANTE_CORE_RECEIVE_H
+#define ANDANTE_CORE_RECEIVE_H
+
+#include "port.h"
+
+/* A packet that goes through all protocols in vain takes some microseconds, up to 10: one a while
+ * is less than a thousandth of a CPU. */
+#define AN_RECEIVE_WHILE_NS 10000000ULL
+
+/* Are sockets looked for, when one was last refused then? At first nothing was: AN_NEVER. */
+an_inline bool an_receive_looks(u64 refused_ns, u64 now_ns)
+{
+	/* Another CPU may have refused one since our clock was read. */
+	return refused_ns != AN_NEVER &&
+	       (refused_ns >= now_ns || now_ns - refused_ns < AN_RECEIVE_WHILE_NS);
+}
+
+/*
+ * Has a queue that holds so much no room for this, too? As the kernel refuses datagrams, late: an
+ * empty queue takes one of any size. [bytes of memory, all]
+ */
+an_inline bool an_receive_full(s64 held, u64 room, u64 size)
+{
+	return held > 0 && (u64)held + size > room;
+}
+
+#endif
