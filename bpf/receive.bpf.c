@@ -37,10 +37,14 @@ static __always_inline bool chosen_by_program(const struct sock___receive *sk)
 	return sk->sk_reuseport_cb && sk->sk_reuseport_cb->prog;
 }
 
-static __always_inline bool is_full(const struct sock___receive *sk, u32 size)
+static __always_inline bool has_no_room(const struct sock___receive *sk, u32 size)
 {
-	return !chosen_by_program(sk) &&
-	       an_receive_full(sk->sk_backlog.rmem_alloc.counter, (u32)sk->sk_rcvbuf, size);
+	u32 at = 0;
+	struct an_through *t = bpf_map_lookup_elem(&through, &at);
+
+	return t && !chosen_by_program(sk) &&
+	       an_receive_refuses(t, (u64)sk, sk->sk_backlog.rmem_alloc.counter, (u32)sk->sk_rcvbuf,
+				  size);
 }
 
 /* The place of packets of so many bytes among the sizes. */
@@ -169,7 +173,7 @@ static __always_inline bool is_refused(void *ctx, const struct datagram *d, u32 
 	if (!found)
 		return false;
 	sk = bpf_rdonly_cast(found, bpf_core_type_id_kernel(struct sock));
-	full = is_full(sk, size);
+	full = has_no_room(sk, size);
 	cgroup_id = sk->sk_cgrp_data.cgroup->kn->id;
 	bpf_sk_release(found);
 	if (!full || !is_ours(ctx, d, ifindex))

@@ -122,6 +122,7 @@ _Static_assert(sizeof(struct bpf_fib_lookup) == 64, "as the kernel has it");
 #define BPF_F_CURRENT_NETNS (-1L)
 #define BPF_FIB_LKUP_RET_NOT_FWDED 4
 #define BPF_FIB_LKUP_RET_FWD_DISABLED 5
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
 #define BPF_MAP_TYPE_LRU_PERCPU_HASH 10
 
 /* ---- the kernel's own ---- */
@@ -184,6 +185,14 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } sizes SEC(".maps");
+
+/* Of each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct an_through);
+} through SEC(".maps");
 
 /* When a packet was last refused. */
 u64 refused_ns = AN_NEVER;

@@ -50,4 +50,33 @@ an_inline bool an_receive_full(s64 held, u64 room, u64 size)
 	return held > 0 && (u64)held + size > room;
 }
 
+/* The kernel has packets go through its protocols so many at a time (net.core.gro_normal_batch),
+ * and we see all of them before the first is queued. */
+#define AN_RECEIVE_AT_ONCE 8
+
+/* Of the socket that packets were last for: what has been let through, and may not be queued yet.
+ */
+struct an_through {
+	u64 socket;
+	s64 held;   /* by its queue, then: with another length it has been queued */
+	u64 bytes;  /* [bytes of memory] */
+	u32 looked; /* at so many packets */
+};
+
+/* Is a packet of this size for this socket, whose queue holds so much, refused? */
+an_inline bool an_receive_refuses(struct an_through *t, u64 socket, s64 held, u64 room, u64 size)
+{
+	if (t->socket != socket || t->held != held || t->looked >= AN_RECEIVE_AT_ONCE) {
+		t->socket = socket;
+		t->held = held;
+		t->bytes = 0;
+		t->looked = 0;
+	}
+	t->looked++;
+	if (an_receive_full(held + (s64)t->bytes, room, size))
+		return true;
+	t->bytes += size;
+	return false;
+}
+
 #endif

@@ -25,6 +25,29 @@ TEST(sockets_are_looked_for_while_packets_are_refused)
 	CHECK(!an_receive_looks(5, 5 + AN_RECEIVE_WHILE_NS));
 }
 
+/* Room for two of a hundred each, and they come eight at a time: what was let through counts until
+ * it is queued. */
+TEST(what_was_let_through_takes_room_until_it_is_queued)
+{
+	struct an_through t = {0};
+	u32 through = 0;
+
+	for (u32 n = 0; n < AN_RECEIVE_AT_ONCE; n++)
+		through += !an_receive_refuses(&t, 1, 800, 1000, 100);
+	CHECK_EQ(through, 2);
+	/* They have been thrown away for another reason: no more than eight are refused for them.
+	 */
+	CHECK(!an_receive_refuses(&t, 1, 800, 1000, 100));
+	/* Another socket's, and one whose queue is shorter by now. */
+	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100));
+	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100));
+	CHECK(an_receive_refuses(&t, 2, 800, 1000, 100));
+	CHECK(!an_receive_refuses(&t, 2, 700, 1000, 100));
+	/* An empty queue takes one of any size, and then no more. */
+	CHECK(!an_receive_refuses(&t, 3, 0, 1000, 5000));
+	CHECK(an_receive_refuses(&t, 3, 0, 1000, 100));
+}
+
 /* A flood at a queue that is read slowly, for a virtual minute: of all that cannot be taken, one a
  * while is refused late at most; and when it has ended, none is looked for after a while. */
 TEST(a_flood_is_refused_early)

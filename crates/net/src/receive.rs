@@ -107,29 +107,6 @@ impl Hook {
     }
 }
 
-/// When a class does the work on packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// As another task of the class: for one with more to do than to receive.
-    #[default]
-    Equal,
-    /// When its other tasks leave time: what no one has time to read is not worked on either, however much
-    /// comes.
-    Last,
-}
-
-/// The least that a task may want, of nice values.
-const LAST: i32 = 19;
-
-impl Order {
-    fn nice(self) -> i32 {
-        match self {
-            Self::Equal => 0,
-            Self::Last => LAST,
-        }
-    }
-}
-
 /// What was dropped early, of packets to sockets of one cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops {
@@ -145,7 +122,6 @@ pub struct Drops {
 pub struct Receive {
     device: Device,
     class: PathBuf,
-    order: Order,
     early: Option<Early>,
     kept: Kept,
 }
@@ -164,13 +140,12 @@ impl Receive {
     /// # Errors
     ///
     /// [`ReceiveError`]; the device is as before then.
-    pub fn place(device: &str, class: &Path, order: Order) -> Result<Self, ReceiveError> {
+    pub fn place(device: &str, class: &Path) -> Result<Self, ReceiveError> {
         let device = Device::named(device)?;
         let kept = Kept::of(&device)?;
         let mut receive = Self {
             device,
             class: class.to_owned(),
-            order,
             early: None,
             kept,
         };
@@ -210,10 +185,6 @@ impl Receive {
                 class: self.class.clone(),
                 device: self.device.name.clone(),
                 source,
-            })?;
-            state::set_nice(pid, self.order.nice()).map_err(|source| {
-                self.device
-                    .failed("give an order to the threads of", source)
             })?;
             moved += 1;
         }

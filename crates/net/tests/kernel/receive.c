@@ -33,6 +33,8 @@ typedef unsigned long long u64;
 #define MS 1000000ULL
 #define FRAME_NS (1000 * MS / 30)
 #define MAX_FRAMES 10000
+/* So long everything has been going on when a flood begins and is measured. */
+#define BEFORE_NS (500 * MS)
 /* Of one call; the device has them one by one. */
 #define AT_ONCE 20
 /* Turns between two looks at the clock. */
@@ -144,9 +146,12 @@ static void film(char **words, u64 from_ns, u64 for_ns, const char *name)
 	static u64 took_ns[MAX_FRAMES];
 	u64 work = atoll(words[0]), frames = 0, late = 0;
 
-	for (u64 at = from_ns; at < from_ns + for_ns && frames < MAX_FRAMES; at += FRAME_NS) {
+	for (u64 at = from_ns - BEFORE_NS; at < from_ns + for_ns && frames < MAX_FRAMES;
+	     at += FRAME_NS) {
 		sleep_until(at);
 		turns(work);
+		if (at < from_ns)
+			continue;
 		took_ns[frames] = now_ns() - at;
 		late += took_ns[frames++] > FRAME_NS;
 	}
@@ -160,7 +165,9 @@ static void loop(u64 from_ns, u64 for_ns, const char *name)
 {
 	u64 strides = 0;
 
-	sleep_until(from_ns);
+	sleep_until(from_ns - BEFORE_NS);
+	while (now_ns() < from_ns)
+		turns(STRIDE);
 	for (; now_ns() < from_ns + for_ns; strides++)
 		turns(STRIDE);
 	printf("REPORT %s_strides %llu\n", name, strides);

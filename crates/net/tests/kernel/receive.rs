@@ -47,3 +47,10 @@ fn a_flood_is_the_work_of_the_class_that_it_is_for() {
     let report = in_vm("receive_isolation");
     println!("{report:#?}");
 }
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_receiver_gets_as_much_however_much_is_offered() {
+    let report = in_vm("receive_goodput");
+    println!("{report:#?}");
+}

@@ -53,9 +53,9 @@ flood() { # DEVICE ADDRESS KPPS FOR_MS: of one that lasts so long, a little befo
 		slot ${slot}ms ${slot}ms packets $(($3 * slot / at_once)) limit 1000000
 	there receive flood "$2" 5000 200 $(($3 * ($4 + 200)))
 	sent=$(receive now)
-	[ "$sent" -lt $((from - 100)) ] || exit 1
+	[ "$sent" -lt $((from - 600)) ] || exit 1
 }
-no_flood() { from=$(($(receive now) + 500)); }
+no_flood() { from=$(($(receive now) + 1000)); }
 
 usage() { sed -n 's/^usage_usec //p' "$cgroups/$1/cpu.stat"; }
 datagrams() { # taken by sockets, or refused late
@@ -82,9 +82,9 @@ measured() { # NAME FOR_MS READER_TURNS READER_PAUSE_US
 	there /andante/bin/tc qdisc del dev gone root 2>/dev/null || true
 }
 
-place() { # OPTION…: packets of the device are the flooded class's work
+place() { # packets of the device are the flooded class's work
 	mkfifo /andante/ends
-	andante-receive in $cgroups/flood "$@" </andante/ends >/andante/said &
+	andante-receive in $cgroups/flood </andante/ends >/andante/said &
 	placed=$!
 	exec 9>/andante/ends
 	until [ -s /andante/said ]; do

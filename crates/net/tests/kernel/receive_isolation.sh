@@ -25,7 +25,7 @@ all() { # NAME
 	done
 	displace
 }
-all stock
+: all stock
 in_charge
 all andante
 kill -INT $scheduler
