@@ -15,7 +15,7 @@ char _license[] SEC("license") = "GPL";
 /* ---- what a socket has, and when that is too much ---- */
 
 /* To be counted for the class of the socket. */
-static __always_inline void count(u64 cgroup_id, u32 bytes)
+static __always_inline void count(u64 cgroup_id, u32 datagrams, u32 bytes)
 {
 	struct an_drops *drops = bpf_map_lookup_elem(&dropped, &cgroup_id);
 	const struct an_drops none = {};
@@ -25,7 +25,7 @@ static __always_inline void count(u64 cgroup_id, u32 bytes)
 		drops = bpf_map_lookup_elem(&dropped, &cgroup_id);
 	}
 	if (drops) {
-		drops->packets++;
+		drops->packets += datagrams;
 		drops->bytes += bytes;
 	}
 }
@@ -37,14 +37,14 @@ static __always_inline bool chosen_by_program(const struct sock___receive *sk)
 	return sk->sk_reuseport_cb && sk->sk_reuseport_cb->prog;
 }
 
-static __always_inline bool has_no_room(const struct sock___receive *sk, u32 size)
+static __always_inline bool has_no_room(const struct sock___receive *sk, u32 size, u32 datagrams)
 {
 	u32 at = 0;
 	struct an_through *t = bpf_map_lookup_elem(&through, &at);
 
 	return t && !chosen_by_program(sk) &&
 	       an_receive_refuses(t, (u64)sk, sk->sk_backlog.rmem_alloc.counter, (u32)sk->sk_rcvbuf,
-				  size);
+				  size, datagrams);
 }
 
 /* The place of packets of so many bytes among the sizes. */
@@ -160,9 +160,16 @@ static __always_inline bool is_looked_for(void)
 	return an_receive_looks(refused_ns, bpf_ktime_get_ns());
 }
 
+/* What the device has, in the kernel's memory and on the wire. */
+struct arrival {
+	u32 ifindex;
+	u32 bytes;
+	u32 datagrams; /* more than one: they are put together */
+	u32 size;      /* of one [bytes of memory] */
+};
+
 /* Has the datagram's socket no room for it? Then it is counted. */
-static __always_inline bool is_refused(void *ctx, const struct datagram *d, u32 ifindex, u32 bytes,
-				       u32 size)
+static __always_inline bool is_refused(void *ctx, const struct datagram *d, const struct arrival *a)
 {
 	struct bpf_sock *found = bpf_sk_lookup_udp(ctx, (struct bpf_sock_tuple *)&d->ends,
 						   d->ends_size, BPF_F_CURRENT_NETNS, 0);
@@ -173,13 +180,13 @@ static __always_inline bool is_refused(void *ctx, const struct datagram *d, u32 
 	if (!found)
 		return false;
 	sk = bpf_rdonly_cast(found, bpf_core_type_id_kernel(struct sock));
-	full = has_no_room(sk, size);
+	full = has_no_room(sk, a->size, a->datagrams);
 	cgroup_id = sk->sk_cgrp_data.cgroup->kn->id;
 	bpf_sk_release(found);
-	if (!full || !is_ours(ctx, d, ifindex))
+	if (!full || !is_ours(ctx, d, a->ifindex))
 		return false;
 	refused_ns = bpf_ktime_get_ns();
-	count(cgroup_id, bytes);
+	count(cgroup_id, a->datagrams, a->bytes);
 	return true;
 }
 
@@ -192,15 +199,15 @@ int early_xdp(struct xdp_md *ctx)
 	const void *at = (void *)(u64)ctx->data, *end = (void *)(u64)ctx->data_end;
 	const struct ethhdr *frame = at;
 	struct datagram d = {};
-	u32 bytes = end - at;
+	struct arrival a = {.ifindex = ctx->ingress_ifindex, .bytes = end - at, .datagrams = 1};
 
 	if (!is_looked_for() || !is_datagram(at, end, &d))
 		return XDP_PASS;
 	for (u32 i = 0; i < sizeof(own_address); i++)
 		if (frame->h_dest[i] != own_address[i])
 			return XDP_PASS;
-	return is_refused(ctx, &d, ctx->ingress_ifindex, bytes, size_of(bytes)) ? XDP_DROP
-										: XDP_PASS;
+	a.size = size_of(a.bytes);
+	return is_refused(ctx, &d, &a) ? XDP_DROP : XDP_PASS;
 }
 
 SEC("tcx/ingress")
@@ -209,9 +216,15 @@ int early_tc(struct __sk_buff *ctx)
 	const void *at = (void *)(u64)ctx->data, *end = (void *)(u64)ctx->data_end;
 	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
 	struct datagram d = {};
+	struct arrival a = {.ifindex = ctx->ifindex, .bytes = ctx->len, .datagrams = 1};
 
 	if (!is_looked_for() || ctx->pkt_type != PACKET_HOST || ctx->vlan_present ||
 	    !is_datagram(at, end, &d))
 		return TCX_NEXT;
-	return is_refused(ctx, &d, ctx->ifindex, ctx->len, skb->truesize) ? TC_ACT_SHOT : TCX_NEXT;
+	a.size = skb->truesize;
+	if (ctx->gso_segs > 1) {
+		a.datagrams = ctx->gso_segs;
+		a.size = size_of(a.bytes / a.datagrams);
+	}
+	return is_refused(ctx, &d, &a) ? TC_ACT_SHOT : TCX_NEXT;
 }

@@ -37,7 +37,14 @@ struct __sk_buff {
 	u32 tc_classid;
 	u32 data;
 	u32 data_end;
+	u32 of_sockets[14];
+	u32 data_meta;
+	u64 flow_keys;
+	u64 tstamp;
+	u32 wire_len;
+	u32 gso_segs;
 };
+_Static_assert(__builtin_offsetof(struct __sk_buff, gso_segs) == 164, "as the kernel has it");
 
 struct ethhdr {
 	u8 h_dest[6];

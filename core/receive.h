@@ -29,9 +29,9 @@
 
 #include "port.h"
 
-/* A packet that goes through all protocols in vain takes some microseconds, up to 10: one a while
- * is less than a thousandth of a CPU. */
-#define AN_RECEIVE_WHILE_NS 10000000ULL
+/* Longer than a class waits for its turn: a device's packets come to it in lots then. What goes
+ * through all protocols in vain takes some microseconds, so that one a while is nothing. */
+#define AN_RECEIVE_WHILE_NS 100000000ULL
 
 /* Are sockets looked for, when one was last refused then? At first nothing was: AN_NEVER. */
 an_inline bool an_receive_looks(u64 refused_ns, u64 now_ns)
@@ -63,8 +63,10 @@ struct an_through {
 	u32 looked; /* at so many packets */
 };
 
-/* Is a packet of this size for this socket, whose queue holds so much, refused? */
-an_inline bool an_receive_refuses(struct an_through *t, u64 socket, s64 held, u64 room, u64 size)
+/* Is what comes for this socket, whose queue holds so much, refused? So many datagrams of this size
+ * each: several that are together are let through if the queue has room for the first. */
+an_inline bool an_receive_refuses(struct an_through *t, u64 socket, s64 held, u64 room, u64 size,
+				  u32 datagrams)
 {
 	if (t->socket != socket || t->held != held || t->looked >= AN_RECEIVE_AT_ONCE) {
 		t->socket = socket;
@@ -75,7 +77,7 @@ an_inline bool an_receive_refuses(struct an_through *t, u64 socket, s64 held, u6
 	t->looked++;
 	if (an_receive_full(held + (s64)t->bytes, room, size))
 		return true;
-	t->bytes += size;
+	t->bytes += size * datagrams;
 	return false;
 }
 

@@ -33,19 +33,22 @@ TEST(what_was_let_through_takes_room_until_it_is_queued)
 	u32 through = 0;
 
 	for (u32 n = 0; n < AN_RECEIVE_AT_ONCE; n++)
-		through += !an_receive_refuses(&t, 1, 800, 1000, 100);
+		through += !an_receive_refuses(&t, 1, 800, 1000, 100, 1);
 	CHECK_EQ(through, 2);
 	/* They have been thrown away for another reason: no more than eight are refused for them.
 	 */
-	CHECK(!an_receive_refuses(&t, 1, 800, 1000, 100));
+	CHECK(!an_receive_refuses(&t, 1, 800, 1000, 100, 1));
 	/* Another socket's, and one whose queue is shorter by now. */
-	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100));
-	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100));
-	CHECK(an_receive_refuses(&t, 2, 800, 1000, 100));
-	CHECK(!an_receive_refuses(&t, 2, 700, 1000, 100));
+	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100, 1));
+	CHECK(!an_receive_refuses(&t, 2, 800, 1000, 100, 1));
+	CHECK(an_receive_refuses(&t, 2, 800, 1000, 100, 1));
+	CHECK(!an_receive_refuses(&t, 2, 700, 1000, 100, 1));
 	/* An empty queue takes one of any size, and then no more. */
-	CHECK(!an_receive_refuses(&t, 3, 0, 1000, 5000));
-	CHECK(an_receive_refuses(&t, 3, 0, 1000, 100));
+	CHECK(!an_receive_refuses(&t, 3, 0, 1000, 5000, 1));
+	CHECK(an_receive_refuses(&t, 3, 0, 1000, 100, 1));
+	/* Twenty together, of which one fits; then no more. */
+	CHECK(!an_receive_refuses(&t, 4, 900, 1000, 100, 20));
+	CHECK(an_receive_refuses(&t, 4, 900, 1000, 1, 1));
 }
 
 /* A flood at a queue that is read slowly, for a virtual minute: of all that cannot be taken, one a

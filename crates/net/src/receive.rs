@@ -107,6 +107,27 @@ impl Hook {
     }
 }
 
+/// When a class does the work on packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As another task of the class.
+    #[default]
+    Equal,
+    /// When its other tasks leave time: what nobody has time to read is not worked on either, and what a
+    /// receiver gets does not fall however much comes. Not for a class where something else computes
+    /// without end: its packets would wait for that.
+    Last,
+}
+
+impl Order {
+    fn nice(self) -> i32 {
+        match self {
+            Self::Equal => 0,
+            Self::Last => 19,
+        }
+    }
+}
+
 /// What was dropped early, of packets to sockets of one cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops {
@@ -122,6 +143,7 @@ pub struct Drops {
 pub struct Receive {
     device: Device,
     class: PathBuf,
+    order: Order,
     early: Option<Early>,
     kept: Kept,
 }
@@ -140,12 +162,13 @@ impl Receive {
     /// # Errors
     ///
     /// [`ReceiveError`]; the device is as before then.
-    pub fn place(device: &str, class: &Path) -> Result<Self, ReceiveError> {
+    pub fn place(device: &str, class: &Path, order: Order) -> Result<Self, ReceiveError> {
         let device = Device::named(device)?;
         let kept = Kept::of(&device)?;
         let mut receive = Self {
             device,
             class: class.to_owned(),
+            order,
             early: None,
             kept,
         };
@@ -185,6 +208,10 @@ impl Receive {
                 class: self.class.clone(),
                 device: self.device.name.clone(),
                 source,
+            })?;
+            state::set_nice(pid, self.order.nice()).map_err(|source| {
+                self.device
+                    .failed("give an order to the threads of", source)
             })?;
             moved += 1;
         }

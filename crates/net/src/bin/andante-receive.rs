@@ -3,7 +3,7 @@
 //! has it tell what was dropped early.
 //!
 //! ```text
-//! andante-receive DEVICE CGROUP
+//! andante-receive DEVICE CGROUP equal|last
 //! andante-receive restore
 //! ```
 
@@ -11,7 +11,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::process::ExitCode;
 
-use andante_net::receive::{self, Receive};
+use andante_net::receive::{self, Order, Receive};
 
 fn main() -> ExitCode {
     match run() {
@@ -26,15 +26,16 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (device, class) = match arguments[..] {
+    let (device, class, order) = match arguments[..] {
         ["restore"] => {
             println!("restored {}", receive::restore()?.join(" "));
             return Ok(());
         }
-        [device, class] => (device, class),
-        _ => return Err("say DEVICE CGROUP, or restore".into()),
+        [device, class, "equal"] => (device, class, Order::Equal),
+        [device, class, "last"] => (device, class, Order::Last),
+        _ => return Err("say DEVICE CGROUP equal|last, or restore".into()),
     };
-    let receive = Receive::place(device, Path::new(class))?;
+    let receive = Receive::place(device, Path::new(class), order)?;
     println!("ready {}", receive.hook().name());
     for line in std::io::stdin().lock().lines() {
         line?;

@@ -26,6 +26,8 @@ pub struct Thread {
     pub pid: i32,
     /// The path of its cgroup, below the root; nothing, if that could not be read.
     pub cgroup: Option<String>,
+    /// How nice it was.
+    pub nice: i32,
 }
 
 impl Thread {
@@ -35,6 +37,8 @@ impl Thread {
         Self {
             pid,
             cgroup: cgroup.map(str::to_owned),
+            // SAFETY: no pointers.
+            nice: unsafe { libc::getpriority(libc::PRIO_PROCESS, pid.cast_unsigned()) },
         }
     }
 
@@ -93,6 +97,7 @@ impl State {
             let folder = folder.unwrap_or_else(|| CGROUPS.into());
             move_thread(pid, &folder)
                 .or_else(|_| move_thread(pid, Path::new(CGROUPS)))
+                .and_then(|()| set_nice(pid, before.map_or(0, |thread| thread.nice)))
                 .map_err(|source| device.failed("put back the threads of", source))?;
         }
         device.set_threaded(&self.threaded)?;
@@ -115,6 +120,14 @@ pub(super) fn move_thread(pid: i32, class: &Path) -> io::Result<()> {
             }
             moved => return moved,
         }
+    }
+}
+
+pub(super) fn set_nice(pid: i32, nice: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), nice) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

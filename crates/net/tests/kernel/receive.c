@@ -16,6 +16,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -112,10 +113,22 @@ static void flood(char **words)
 			fail("send");
 }
 
+/* That the device `in` has had. */
+static u64 packets(void)
+{
+	char text[32] = "";
+	int fd = open("/sys/class/net/in/statistics/rx_packets", O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		fail("statistics");
+	close(fd);
+	return atoll(text);
+}
+
 static void reader(char **words, u64 from_ns, u64 for_ns, const char *name)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(words[0]))};
-	u64 work = atoll(words[1]), pause_ns = atoll(words[2]) * 1000, got = 0;
+	u64 work = atoll(words[1]), pause_ns = atoll(words[2]) * 1000, got = 0, before;
 	struct timeval wait = {.tv_usec = 10000};
 	int s = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -123,6 +136,7 @@ static void reader(char **words, u64 from_ns, u64 for_ns, const char *name)
 	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)))
 		fail("a socket");
 	sleep_until(from_ns);
+	before = packets();
 	while (now_ns() < from_ns + for_ns) {
 		if (recv(s, buffer, sizeof(buffer), 0) > 0) {
 			got++;
@@ -131,7 +145,8 @@ static void reader(char **words, u64 from_ns, u64 for_ns, const char *name)
 		if (pause_ns)
 			sleep_until(now_ns() + pause_ns);
 	}
-	printf("REPORT %s_received %llu\n", name, got);
+	printf("REPORT %s_received %llu\nREPORT %s_packets %llu\n", name, got, name,
+	       packets() - before);
 }
 
 static int compare(const void *a, const void *b)

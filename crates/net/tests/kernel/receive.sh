@@ -34,6 +34,7 @@ ip link set in up
 for device in out gone; do
 	there /andante/bin/ip link set $device up
 	there receive plain $device
+	there /andante/bin/ip link set $device gso_max_segs 1
 done
 # Nobody is asked for an address while packets wait.
 there /andante/bin/ip neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev out
@@ -62,6 +63,14 @@ datagrams() { # taken by sockets, or refused late
 	awk '/^Udp: [0-9]/ { print $2 + $6 }' /proc/net/snmp
 }
 
+# How much of the machine's time the flood itself takes: of a loop that is alone, with and without it.
+own() { # NAME KPPS
+	no_flood
+	receive loop $from 500 "$1_alone"
+	flood gone 10.0.1.1 "$2" 500
+	receive loop $from 500 "$1_own"
+}
+
 others() { # NAME FOR_MS: a film that wants nine of each thirty-three milliseconds, and a loop
 	in_class film receive film $((9 * speed)) $from "$2" "$1" &
 	film=$!
@@ -82,9 +91,9 @@ measured() { # NAME FOR_MS READER_TURNS READER_PAUSE_US
 	there /andante/bin/tc qdisc del dev gone root 2>/dev/null || true
 }
 
-place() { # packets of the device are the flooded class's work
+place() { # equal|last: packets of the device are the flooded class's work
 	mkfifo /andante/ends
-	andante-receive in $cgroups/flood </andante/ends >/andante/said &
+	andante-receive in $cgroups/flood "$1" </andante/ends >/andante/said &
 	placed=$!
 	exec 9>/andante/ends
 	until [ -s /andante/said ]; do

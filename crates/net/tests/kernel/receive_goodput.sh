@@ -12,11 +12,14 @@ all() { # NAME
 }
 of() { # SCHEDULER
 	all "$1_softirq"
-	place
-	all "$1_placed"
-	echo "REPORT $1_placed_early $(told)"
-	displace
+	for order in equal last; do
+		place $order
+		all "$1_$order"
+		echo "REPORT $1_${order}_early $(told)"
+		displace
+	done
 }
+own machine 100
 of stock
 in_charge
 of andante

@@ -16,7 +16,7 @@ all() { # NAME
 	run "$1_base"
 	flood out 10.0.0.1 $kpps $ms
 	run "$1_softirq"
-	place
+	place equal
 	for weight in 10 100; do
 		echo $weight >$cgroups/flood/cpu.weight
 		flood out 10.0.0.1 $kpps $ms
@@ -25,7 +25,8 @@ all() { # NAME
 	done
 	displace
 }
-: all stock
+own machine $kpps
+all stock
 in_charge
 all andante
 kill -INT $scheduler
