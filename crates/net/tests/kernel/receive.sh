@@ -41,17 +41,19 @@ there /andante/bin/ip neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev out
 ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev in
 speed=$(receive speed)
 
-# Packets of one call, as receive.c sends them, and how often some go [ms].
+# Packets of one call, as receive.c sends them, how often some go [ms], and what one takes itself then, about [ns].
 at_once=20
 slot=2
+takes=1300
 # Everything has been sent by then [ms].
 ready=1500
 
 flood() { # DEVICE ADDRESS KPPS FOR_MS: of one that lasts so long, a little before and behind; FROM is when it can be measured
 	begun=$(receive now)
 	from=$((begun + ready))
+	pause=$((slot * (1000000 - $3 * takes) / 1000))us
 	ip netns exec there /andante/bin/tc qdisc replace dev "$1" root netem delay $((ready - 100))ms \
-		slot ${slot}ms ${slot}ms packets $(($3 * slot / at_once)) limit 1000000
+		slot $pause $pause packets $(($3 * slot / at_once)) limit 1000000
 	there receive flood "$2" 5000 200 $(($3 * ($4 + 200)))
 	sent=$(receive now)
 	[ "$sent" -lt $((from - 600)) ] || exit 1
@@ -61,14 +63,6 @@ no_flood() { from=$(($(receive now) + 1000)); }
 usage() { sed -n 's/^usage_usec //p' "$cgroups/$1/cpu.stat"; }
 datagrams() { # taken by sockets, or refused late
 	awk '/^Udp: [0-9]/ { print $2 + $6 }' /proc/net/snmp
-}
-
-# How much of the machine's time the flood itself takes: of a loop that is alone, with and without it.
-own() { # NAME KPPS
-	no_flood
-	receive loop $from 500 "$1_alone"
-	flood gone 10.0.1.1 "$2" 500
-	receive loop $from 500 "$1_own"
 }
 
 others() { # NAME FOR_MS: a film that wants nine of each thirty-three milliseconds, and a loop

@@ -19,7 +19,6 @@ of() { # SCHEDULER
 		displace
 	done
 }
-own machine 100
 of stock
 in_charge
 of andante

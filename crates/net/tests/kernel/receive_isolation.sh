@@ -25,7 +25,6 @@ all() { # NAME
 	done
 	displace
 }
-own machine $kpps
 all stock
 in_charge
 all andante
