@@ -128,6 +128,15 @@ impl Order {
     }
 }
 
+/// What a user may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// When the class does the work.
+    pub order: Order,
+    /// Where packets are dropped early; none: where it costs least.
+    pub early: Option<Hook>,
+}
+
 /// What was dropped early, of packets to sockets of one cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops {
@@ -162,19 +171,19 @@ impl Receive {
     /// # Errors
     ///
     /// [`ReceiveError`]; the device is as before then.
-    pub fn place(device: &str, class: &Path, order: Order) -> Result<Self, ReceiveError> {
+    pub fn place(device: &str, class: &Path, how: How) -> Result<Self, ReceiveError> {
         let device = Device::named(device)?;
         let kept = Kept::of(&device)?;
         let mut receive = Self {
             device,
             class: class.to_owned(),
-            order,
+            order: how.order,
             early: None,
             kept,
         };
         // From here on dropping it puts back what has been done.
         receive.take()?;
-        receive.early = Early::on(&receive.device)?;
+        receive.early = Early::on(&receive.device, how.early)?;
         Ok(receive)
     }
 
@@ -261,9 +270,9 @@ impl Drop for Receive {
 
 impl Early {
     /// Nothing, where a packet may be for others than this host.
-    fn on(device: &Device) -> Result<Option<Self>, ReceiveError> {
+    fn on(device: &Device, wanted: Option<Hook>) -> Result<Option<Self>, ReceiveError> {
         let above = device.above()?;
-        if above == Above::Others {
+        if above == Above::Others || wanted == Some(Hook::Nowhere) {
             return Ok(None);
         }
         // Kept by whoever borrows from it: some bytes for each device.
@@ -278,13 +287,20 @@ impl Early {
         let late = skel.progs.late.attach().map_err(refused("attach"))?;
         // On a veth there is a packet already, which the driver would have to copy for such a program. Where
         // there are VLANs the tag may be beside the packet, where only the ingress sees it.
-        let driver = above == Above::Nothing && device.driver()? != "veth";
-        let in_driver = driver
-            .then(|| attach(&skel.progs.early_xdp, device, BPF_XDP, XDP_FLAGS_DRV_MODE))
-            .and_then(Result::ok);
+        let in_driver = match wanted {
+            _ if above == Above::Vlans => false,
+            None => device.driver()? != "veth",
+            Some(hook) => hook == Hook::Driver,
+        };
+        let in_driver =
+            in_driver.then(|| attach(&skel.progs.early_xdp, device, BPF_XDP, XDP_FLAGS_DRV_MODE));
         let (hook, early) = match in_driver {
-            Some(link) => (Hook::Driver, link),
-            None => {
+            Some(Ok(link)) => (Hook::Driver, link),
+            // Another program may be there, or the driver knows of none.
+            Some(Err(error)) if wanted == Some(Hook::Driver) => {
+                return Err(refused("attach")(error));
+            }
+            _ => {
                 let link = attach(&skel.progs.early_tc, device, BPF_TCX_INGRESS, 0);
                 (Hook::Ingress, link.map_err(refused("attach"))?)
             }

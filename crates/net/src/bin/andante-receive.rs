@@ -3,7 +3,7 @@
 //! has it tell what was dropped early.
 //!
 //! ```text
-//! andante-receive DEVICE CGROUP equal|last
+//! andante-receive DEVICE CGROUP equal|last [driver|ingress|nowhere]
 //! andante-receive restore
 //! ```
 
@@ -11,7 +11,9 @@ use std::io::BufRead;
 use std::path::Path;
 use std::process::ExitCode;
 
-use andante_net::receive::{self, Order, Receive};
+use andante_net::receive::{self, Hook, How, Order, Receive};
+
+const USAGE: &str = "say DEVICE CGROUP equal|last [driver|ingress|nowhere], or restore";
 
 fn main() -> ExitCode {
     match run() {
@@ -26,16 +28,28 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (device, class, order) = match arguments[..] {
+    let (device, class, order, early) = match arguments[..] {
         ["restore"] => {
             println!("restored {}", receive::restore()?.join(" "));
             return Ok(());
         }
-        [device, class, "equal"] => (device, class, Order::Equal),
-        [device, class, "last"] => (device, class, Order::Last),
-        _ => return Err("say DEVICE CGROUP equal|last, or restore".into()),
+        [device, class, order] => (device, class, order, None),
+        [device, class, order, early] => (device, class, order, Some(early)),
+        _ => return Err(USAGE.into()),
     };
-    let receive = Receive::place(device, Path::new(class), order)?;
+    let order = match order {
+        "equal" => Order::Equal,
+        "last" => Order::Last,
+        _ => return Err(USAGE.into()),
+    };
+    let early = match early {
+        None => None,
+        Some("driver") => Some(Hook::Driver),
+        Some("ingress") => Some(Hook::Ingress),
+        Some("nowhere") => Some(Hook::Nowhere),
+        Some(_) => return Err(USAGE.into()),
+    };
+    let receive = Receive::place(device, Path::new(class), How { order, early })?;
     println!("ready {}", receive.hook().name());
     for line in std::io::stdin().lock().lines() {
         line?;

@@ -100,10 +100,12 @@ impl State {
                 .and_then(|()| set_nice(pid, before.map_or(0, |thread| thread.nice)))
                 .map_err(|source| device.failed("put back the threads of", source))?;
         }
-        device.set_threaded(&self.threaded)?;
+        if device.threaded()? != self.threaded {
+            device.set_threaded(&self.threaded)?;
+        }
         match self.gro {
-            Some(gro) => device.set_gro(gro),
-            None => Ok(()),
+            Some(gro) if device.gro()? != Some(gro) => device.set_gro(gro),
+            _ => Ok(()),
         }
     }
 }

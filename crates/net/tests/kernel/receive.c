@@ -83,28 +83,29 @@ static void speed(void)
 	printf("%llu\n", 1000 * STRIDE * MS / (now_ns() - begun_ns));
 }
 
-static void plain(const char *device)
+static unsigned int ethtool(const char *device, int command)
 {
-	static const int commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO};
+	struct ethtool_value value = {.cmd = command};
+	struct ifreq request = {.ifr_data = (void *)&value};
 	int s = socket(AF_INET, SOCK_DGRAM, 0);
 
-	for (int i = 0; i < 2; i++) {
-		struct ethtool_value off = {.cmd = commands[i]};
-		struct ifreq request = {.ifr_data = (void *)&off};
-
-		strncpy(request.ifr_name, device, IFNAMSIZ - 1);
-		if (ioctl(s, SIOCETHTOOL, &request))
-			fail(device);
-	}
+	strncpy(request.ifr_name, device, IFNAMSIZ - 1);
+	if (ioctl(s, SIOCETHTOOL, &request))
+		fail(device);
+	close(s);
+	return value.data;
 }
 
 static void flood(char **words)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(words[1]))};
-	int size = atoi(words[2]), room = 1 << 30, s = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(atoi(words[1]))};
+	int size = atoi(words[2]), room = 1 << 30, s = socket(AF_INET6, SOCK_DGRAM, 0);
 	u64 count = atoll(words[3]);
+	char mapped[64];
 
-	if (!inet_aton(words[0], &to.sin_addr) || connect(s, (void *)&to, sizeof(to)) ||
+	snprintf(mapped, sizeof(mapped), strchr(words[0], ':') ? "%s" : "::ffff:%s", words[0]);
+	if (inet_pton(AF_INET6, mapped, &to.sin6_addr) != 1 ||
+	    connect(s, (void *)&to, sizeof(to)) ||
 	    setsockopt(s, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||
 	    setsockopt(s, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)))
 		fail("a socket");
@@ -127,10 +128,10 @@ static u64 packets(void)
 
 static void reader(char **words, u64 from_ns, u64 for_ns, const char *name)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(words[0]))};
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(atoi(words[0]))};
 	u64 work = atoll(words[1]), pause_ns = atoll(words[2]) * 1000, got = 0, before;
 	struct timeval wait = {.tv_usec = 10000};
-	int s = socket(AF_INET, SOCK_DGRAM, 0);
+	int s = socket(AF_INET6, SOCK_DGRAM, 0);
 
 	if (bind(s, (void *)&at, sizeof(at)) ||
 	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)))
@@ -200,7 +201,9 @@ int main(int count, char **words)
 	else if (!strcmp(what, "speed") && count == 2)
 		speed();
 	else if (!strcmp(what, "plain") && count == 3)
-		plain(words[2]);
+		ethtool(words[2], ETHTOOL_STSO), ethtool(words[2], ETHTOOL_SGSO);
+	else if (!strcmp(what, "gro") && count == 3)
+		printf("%u\n", ethtool(words[2], ETHTOOL_GGRO));
 	else if (!strcmp(what, "flood") && count == 6)
 		flood(words + 2);
 	else if (!strcmp(what, "reader") && count == 8)

@@ -120,3 +120,41 @@ fn a_receiver_gets_as_much_however_much_is_offered() {
         assert!(got("softirq", 200) < got("equal", 200) && got("equal", 200) < got("last", 200));
     }
 }
+
+/// And a device is afterwards as it was before, whatever becomes of us.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn what_a_full_socket_would_refuse_is_dropped_early_and_nothing_else() {
+    let report = in_vm("receive_kinds");
+    let is = |when: &str| {
+        ["threaded", "gro", "in_class", "files"].map(|what| report[&format!("{when}_{what}")])
+    };
+    assert_eq!(is("before"), [0, 0, 0, 0]);
+    for wrong in ["no_device", "no_napi", "no_class", "taken"] {
+        assert_eq!(report[wrong], 1, "{wrong}");
+    }
+    for back in ["refused", "restored", "behind"] {
+        assert_eq!(is(back), [0, 0, 0, 0], "{back}");
+    }
+    assert_eq!(is("placed"), [1, 1, 1, 1]);
+    assert_eq!(is("killed"), [1, 1, 1, 1]);
+    // Half a second of 50 a millisecond, and what comes before and behind, at a socket that takes one.
+    let early = |case: &str| report[&format!("{case}_early")];
+    assert!(
+        (20_000..=35_000).contains(&early("six")),
+        "{}",
+        early("six")
+    );
+    assert!(report["six_udp"] <= report["six_received"] + early("six") / 100);
+    assert!(early("forwarded") > early("six") + 20_000);
+    assert!(report["forwarded_further"] >= 2000);
+    for at in ["driver", "nowhere"] {
+        assert_eq!(report[&format!("{at}_there")], 1, "{at}");
+    }
+    assert!((20_000..=35_000).contains(&early("driver")));
+    assert!(report["driver_udp"] <= report["driver_received"] + early("driver") / 100);
+    assert_eq!(early("nowhere"), 0);
+    assert!(report["nowhere_udp"] > 20_000);
+    assert_eq!(report["gone_files"], 0);
+    assert_eq!(report["warnings"], 0);
+}

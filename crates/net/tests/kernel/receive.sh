@@ -62,7 +62,8 @@ no_flood() { from=$(($(receive now) + 1000)); }
 
 usage() { sed -n 's/^usage_usec //p' "$cgroups/$1/cpu.stat"; }
 datagrams() { # taken by sockets, or refused late
-	awk '/^Udp: [0-9]/ { print $2 + $6 }' /proc/net/snmp
+	awk '/^Udp: [0-9]/ { sum += $2 + $6 } /^Udp6(InDatagrams|RcvbufErrors) / { sum += $2 } END { print sum }' \
+		/proc/net/snmp /proc/net/snmp6
 }
 
 others() { # NAME FOR_MS: a film that wants nine of each thirty-three milliseconds, and a loop
@@ -85,9 +86,9 @@ measured() { # NAME FOR_MS READER_TURNS READER_PAUSE_US
 	there /andante/bin/tc qdisc del dev gone root 2>/dev/null || true
 }
 
-place() { # equal|last: packets of the device are the flooded class's work
+place() { # equal|last [driver|ingress|nowhere]: packets of the device are the flooded class's work
 	mkfifo /andante/ends
-	andante-receive in $cgroups/flood "$1" </andante/ends >/andante/said &
+	andante-receive in $cgroups/flood "$@" </andante/ends >/andante/said &
 	placed=$!
 	exec 9>/andante/ends
 	until [ -s /andante/said ]; do
