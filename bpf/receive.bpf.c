@@ -155,13 +155,9 @@ static __always_inline bool is_ours(void *ctx, const struct datagram *d, u32 ifi
 
 /* ---- the hooks ---- */
 
-static __always_inline bool is_looked_for(void)
-{
-	return an_receive_looks(refused_ns, bpf_ktime_get_ns());
-}
-
 /* What the device has, in the kernel's memory and on the wire. */
 struct arrival {
+	u64 now_ns;
 	u32 ifindex;
 	u32 bytes;
 	u32 datagrams; /* more than one: they are put together */
@@ -185,7 +181,7 @@ static __always_inline bool is_refused(void *ctx, const struct datagram *d, cons
 	bpf_sk_release(found);
 	if (!full || !is_ours(ctx, d, a->ifindex))
 		return false;
-	refused_ns = bpf_ktime_get_ns();
+	refused_ns = a->now_ns;
 	count(cgroup_id, a->datagrams, a->bytes);
 	return true;
 }
@@ -199,9 +195,12 @@ int early_xdp(struct xdp_md *ctx)
 	const void *at = (void *)(u64)ctx->data, *end = (void *)(u64)ctx->data_end;
 	const struct ethhdr *frame = at;
 	struct datagram d = {};
-	struct arrival a = {.ifindex = ctx->ingress_ifindex, .bytes = end - at, .datagrams = 1};
+	struct arrival a = {.now_ns = bpf_ktime_get_ns(),
+			    .ifindex = ctx->ingress_ifindex,
+			    .bytes = end - at,
+			    .datagrams = 1};
 
-	if (!is_looked_for() || !is_datagram(at, end, &d))
+	if (!an_receive_looks(refused_ns, a.now_ns) || !is_datagram(at, end, &d))
 		return XDP_PASS;
 	for (u32 i = 0; i < sizeof(own_address); i++)
 		if (frame->h_dest[i] != own_address[i])
@@ -216,10 +215,13 @@ int early_tc(struct __sk_buff *ctx)
 	const void *at = (void *)(u64)ctx->data, *end = (void *)(u64)ctx->data_end;
 	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
 	struct datagram d = {};
-	struct arrival a = {.ifindex = ctx->ifindex, .bytes = ctx->len, .datagrams = 1};
+	struct arrival a = {.now_ns = bpf_ktime_get_ns(),
+			    .ifindex = ctx->ifindex,
+			    .bytes = ctx->len,
+			    .datagrams = 1};
 
-	if (!is_looked_for() || ctx->pkt_type != PACKET_HOST || ctx->vlan_present ||
-	    !is_datagram(at, end, &d))
+	if (!an_receive_looks(refused_ns, a.now_ns) || ctx->pkt_type != PACKET_HOST ||
+	    ctx->vlan_present || !is_datagram(at, end, &d))
 		return TCX_NEXT;
 	a.size = skb->truesize;
 	if (ctx->gso_segs > 1) {
