@@ -138,6 +138,7 @@ fn what_a_full_socket_would_refuse_is_dropped_early_and_nothing_else() {
     }
     assert_eq!(is("placed"), [1, 1, 1, 1]);
     assert_eq!(is("killed"), [1, 1, 1, 1]);
+    assert_eq!(is("up_again"), [1, 1, 1, 1]);
     // Half a second of 50 a millisecond, and what comes before and behind, at a socket that takes one.
     let early = |case: &str| report[&format!("{case}_early")];
     assert!(

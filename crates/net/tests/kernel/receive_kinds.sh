@@ -68,8 +68,12 @@ for at in driver nowhere; do
 	displace
 done
 
-# The device is gone before we are.
+# The device goes down and comes up with a new thread; then it is gone before we are.
 place equal
+ip link set in down
+ip link set in up
+told >/dev/null
+is up_again
 ip link del in
 displace
 echo "REPORT gone_files $(ls /run/andante/net | wc -l)"
