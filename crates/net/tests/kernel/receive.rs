@@ -32,7 +32,7 @@ fn in_vm(name: &str) -> Report {
             tool("ip"),
             tool("tc"),
         ],
-        modules: vec!["veth", "dummy", "sch_netem"],
+        modules: vec!["veth", "dummy", "sch_netem", "8021q", "bridge"],
         saved: Some(&cache),
         timeout: HANGS,
         console_log: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log")),
@@ -156,6 +156,8 @@ fn what_a_full_socket_would_refuse_is_dropped_early_and_nothing_else() {
     assert!(report["driver_udp"] <= report["driver_received"] + early("driver") / 100);
     assert_eq!(early("nowhere"), 0);
     assert!(report["nowhere_udp"] > 20_000);
+    assert_eq!(report["vlan_at_ingress"], 1);
+    assert_eq!(report["bridge_nowhere"], 1);
     assert_eq!(report["gone_files"], 0);
     assert_eq!(report["warnings"], 0);
 }

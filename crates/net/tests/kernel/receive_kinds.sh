@@ -68,6 +68,20 @@ for at in driver nowhere; do
 	displace
 done
 
+# What stands on the device may have packets of its own: the tag of a VLAN is seen at the ingress alone, and what a
+# bridge passes on is nobody's here.
+ip link add link in name tagged type vlan id 5
+place equal driver
+echo "REPORT vlan_at_ingress $(grep -c "ready ingress" /andante/said)"
+displace
+ip link del tagged
+ip link add bridge type bridge
+ip link set in master bridge
+place equal
+echo "REPORT bridge_nowhere $(grep -c "ready nowhere" /andante/said)"
+displace
+ip link set in nomaster
+
 # The device goes down and comes up with a new thread; then it is gone before we are.
 place equal
 ip link set in down
