@@ -9,6 +9,7 @@
  * Weights are the kernel's own (cpu.weight, cpu.idle), or those that user space gave. The kernel
  * tells nobody when one changes while no sched_ext scheduler is in charge; so they are read, where
  * it keeps them for one, as packets come: of a class and of all above it, at most once in a tick.
+ * What the class is promised is looked at with them.
  */
 #ifndef ANDANTE_BPF_QDISC_CLASSES_H
 #define ANDANTE_BPF_QDISC_CLASSES_H
@@ -103,7 +104,7 @@ an_global u32 class_begins(struct link_state *s, u32 link, u32 above, u64 addres
 	if (!leaf)
 		return AN_NONE;
 	if (bpf_map_update_elem(&leaves, &key, &leaf, 0)) {
-		an_class_remove(&s->q.tree, leaf);
+		an_packets_class_remove(&s->q, leaf);
 		return AN_NONE;
 	}
 	class_weigh(&s->q.tree, leaf, cgroup_weight(cgrp));
@@ -155,18 +156,35 @@ an_global int class_ends(struct link_state *s, u32 link)
 		bpf_cgroup_release(cgrp);
 		return 0;
 	}
-	if (!an_class_remove(&s->q.tree, leaf))
+	if (!an_packets_class_remove(&s->q, leaf))
 		bpf_map_delete_elem(&leaves, &key);
 	return 0;
 }
 
-/* The weights of the class and of those above it are what they are now. */
-an_global int class_looks(struct link_state *s, u32 link, u64 address)
+/* The class is promised what it is now. A promise that this link cannot give is none. */
+an_global int class_promises(struct link_state *s, u32 leaf, u64 cgroup, u64 now_ns)
+{
+	struct promise_key key = {.cgroup_id = cgroup};
+	struct net_promise *promise;
+
+	if (!s)
+		return 0;
+	key.ifindex = s->ifindex;
+	promise = bpf_map_lookup_elem(&promises, &key);
+	if (!promise || an_packets_promise(&s->q, leaf, promise->bytes, promise->period_ns, now_ns))
+		an_packets_promise(&s->q, leaf, 0, 0, now_ns);
+	return 0;
+}
+
+/* The weights of the class and of those above it, and what it is promised, are what they are now.
+ */
+an_global int class_looks(struct link_state *s, u32 link, u64 address, u32 at, u64 now_ns)
 {
 	struct cgroup *cgrp = (struct cgroup *)address;
 
 	if (!s)
 		return 0;
+	class_promises(s, at, cgroup_id(cgrp), now_ns);
 	an_while(cgrp) {
 		u32 leaf = known_leaf(link, cgrp);
 
@@ -207,7 +225,7 @@ static __always_inline u32 packet_leaf(struct link_state *s, u32 link, const str
 	looked_ns = &s->looked_ns[an_bounded(leaf, AN_MAX_NODES)];
 	if (now_ns - *looked_ns >= AN_LOOK_NS) {
 		*looked_ns = now_ns;
-		class_looks(s, link, address);
+		class_looks(s, link, address, leaf, now_ns);
 		class_ends(s, link);
 	}
 	return leaf;

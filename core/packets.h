@@ -13,6 +13,9 @@
  * W being bytes sent and l the largest packet. A packet's length is known when it is picked, and it
  * is charged at once.
  *
+ * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
+ * its budget reaches, and are not charged to the class then (link_contracts.h).
+ *
  * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes. When either is used up the
  * class that holds most loses a packet, and in it the flow that holds most: who is within his part
  * of the memory loses nothing to others ([1]; the oldest packet of all would be that of the class
@@ -38,7 +41,7 @@
 #define ANDANTE_CORE_PACKETS_H
 
 #include "flow.h"
-#include "link.h"
+#include "link_contracts.h"
 
 #define AN_BANDS 32u
 
@@ -51,8 +54,9 @@ enum an_fate {
 
 /* What became of a class's packets. */
 struct an_packet_counts {
-	u64 packets; /* sent */
-	u64 bytes;   /* sent */
+	u64 packets;  /* sent */
+	u64 bytes;    /* sent */
+	u64 promised; /* ... of these, by contract */
 	u64 marked;
 	u64 late;	      /* dropped by CoDel */
 	u64 crowded;	      /* dropped for want of room */
@@ -65,6 +69,7 @@ struct an_packets {
 	struct an_crowd crowds[AN_MAX_NODES]; /* by leaf */
 	struct an_packet_counts counts[AN_MAX_NODES];
 	struct an_link link;
+	struct an_link_contracts contracts;
 	u16 bands[AN_BANDS]; /* the first leaf of each that holds 2^i … 2^(i+1) - 1 bytes */
 	u32 used_bands;	     /* a bit for each that has any */
 	u32 held;
@@ -93,6 +98,7 @@ an_inline void an_crowd_init(struct an_packets *q, u32 leaf)
 {
 	*an_crowd(q, leaf) = (struct an_crowd){.band = AN_BANDS};
 	*an_packet_counts(q, leaf) = (struct an_packet_counts){0};
+	*an_leaf_contract(&q->contracts, leaf) = AN_NONE;
 }
 
 /* Four of the largest packets that a kernel makes: less would be one connection's. */
@@ -133,6 +139,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 	}
 	an_tree_init(&q->tree, largest, 1);
 	an_flows_init(&q->flows);
+	an_link_contracts_init(&q->contracts);
 	an_crowd_init(q, AN_ROOT_LEAF);
 	i = 0;
 	an_while(i < AN_BANDS) {
@@ -153,6 +160,33 @@ an_inline u32 an_packets_class(struct an_packets *q, u32 parent_leaf, u64 cgroup
 	if (leaf)
 		an_crowd_init(q, leaf);
 	return leaf;
+}
+
+/* As an_class_remove(), of tree.h; its contract goes with it. */
+an_inline int an_packets_class_remove(struct an_packets *q, u32 leaf)
+{
+	if (an_class_remove(&q->tree, leaf))
+		return -1;
+	an_leaf_contract_end(&q->contracts, leaf);
+	return 0;
+}
+
+/*
+ * The class is promised so many bytes in every period, from now on; none: it has its share alone.
+ * 0, or -1: that cannot be promised on this link, and what there was stands.
+ */
+an_outline int an_packets_promise(struct an_packets *q, u32 leaf, u32 bytes, u64 period_ns,
+				  u64 now_ns)
+{
+	if (!bytes) {
+		an_leaf_contract_end(&q->contracts, leaf);
+		return 0;
+	}
+	if (an_leaf_contract_set(&q->contracts, leaf, q->link.rate, bytes, period_ns))
+		return -1;
+	if (an_node(&q->tree, leaf)->queued)
+		an_leaf_contract_wake(&q->contracts, leaf, now_ns);
+	return 0;
 }
 
 /* ---- who holds how much ---- */
@@ -237,11 +271,19 @@ an_inline void an_crowd_turns(struct an_packets *q, struct an_crowd *c)
 		c->vtime = c->max_finish;
 }
 
+/* A packet of the leaf has gone, and not in its class's turn. */
+an_inline void an_packets_withdraw(struct an_packets *q, u32 leaf, u64 now_ns)
+{
+	an_queue_withdraw(&q->tree, leaf);
+	if (!an_node(&q->tree, leaf)->queued)
+		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+}
+
 /*
  * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
  * room, or nothing to be dropped. To be asked until there is.
  */
-an_outline u32 an_packets_shed(struct an_packets *q, u32 held)
+an_outline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
 {
 	u32 leaf, flow, index;
 	struct an_crowd *c;
@@ -255,7 +297,7 @@ an_outline u32 an_packets_shed(struct an_packets *q, u32 held)
 	if (!an_flow(&q->flows, flow)->packets)
 		an_crowd_turns(q, c);
 	an_packet_counts(q, leaf)->crowded++;
-	an_queue_withdraw(&q->tree, leaf);
+	an_packets_withdraw(q, leaf, now_ns);
 	return index;
 }
 
@@ -303,6 +345,7 @@ an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *
 	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)
 		c->longest = flow;
 	an_queue_add(&q->tree, leaf);
+	an_leaf_contract_wake(&q->contracts, leaf, a->now_ns);
 	return index;
 }
 
@@ -337,6 +380,21 @@ an_inline void an_packet_counted(struct an_packets *q, u32 leaf, const struct an
 	n->waited[us ? an_bounded(an_power_of_two(us), AN_BANDS) : 0]++;
 }
 
+/* The packet goes: by the class's contract, or in its turn. */
+an_inline void an_packets_charge(struct an_packets *q, u32 leaf, bool promised, u32 bytes,
+				 u64 now_ns)
+{
+	if (promised) {
+		an_link_contracts_charge(&q->contracts, leaf, q->link.rate, bytes, now_ns);
+		an_packet_counts(q, leaf)->promised += bytes;
+		an_packets_withdraw(q, leaf, now_ns);
+		return;
+	}
+	an_stop(&q->tree, leaf, bytes);
+	if (!an_node(&q->tree, leaf)->queued)
+		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+}
+
 /*
  * What is next, now. *index is the packet, which waits no more, unless AN_WAITS. Then, if any wait,
  * link.next_ns says when to ask again; they go by themselves if the link has no rate.
@@ -347,12 +405,16 @@ an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *i
 	struct an_packet *p;
 	struct an_crowd *c;
 	struct an_flow *f;
+	bool promised;
 	u32 leaf;
 
 	*index = AN_NONE;
 	if (!an_link_is_free(&q->link, now_ns))
 		return AN_WAITS;
-	leaf = an_pick(&q->tree, 0);
+	leaf = an_link_contracts_pick(&q->contracts, now_ns);
+	promised = leaf;
+	if (!promised)
+		leaf = an_pick(&q->tree, 0);
 	if (!leaf)
 		return AN_WAITS;
 	c = an_crowd(q, leaf);
@@ -363,15 +425,16 @@ an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *i
 	fate = an_packet_fate(q, f, p, now_ns);
 	an_packet_counted(q, leaf, p, fate, now_ns);
 	if (fate == AN_DROPPED) { /* more wait in the flow, which keeps its turn */
-		an_unpick(&q->tree, leaf);
-		an_queue_withdraw(&q->tree, leaf);
+		if (!promised)
+			an_unpick(&q->tree, leaf);
+		an_packets_withdraw(q, leaf, now_ns);
 		return fate;
 	}
 	f->start += p->bytes;
 	f->left_ns = now_ns;
 	c->max_finish = an_tag_max(c->max_finish, f->start);
 	an_crowd_turns(q, c);
-	an_stop(&q->tree, leaf, p->bytes);
+	an_packets_charge(q, leaf, promised, p->bytes, now_ns);
 	an_link_send(&q->link, now_ns, p->bytes);
 	return fate;
 }

@@ -174,8 +174,8 @@ TEST(all_that_waits_can_be_shed)
 	for (u32 n = 0; n < 100; n++)
 		arrive(AN_ROOT_LEAF, n % 7, 1000, false);
 	for (u32 n = 0; n < 100; n++)
-		CHECK(an_packets_shed(&q, AN_ALL_HELD));
-	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD), AN_NONE);
+		CHECK(an_packets_shed(&q, AN_ALL_HELD, now_ns));
+	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD, now_ns), AN_NONE);
 	CHECK_EQ(q.held, 0);
 	CHECK(refused(AN_ALL_HELD));
 }
@@ -260,9 +260,9 @@ TEST(a_leaf_used_again_begins_anew)
 	begin_packets(0, 1000000);
 	leaf = class_below(AN_ROOT_LEAF, 100);
 	arrive(leaf, 7, 1000, false);
-	CHECK_EQ(an_class_remove(&q.tree, leaf), -1);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
 	sending(AN_SENT);
-	CHECK_EQ(an_class_remove(&q.tree, leaf), 0);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), 0);
 	CHECK_EQ(class_below(AN_ROOT_LEAF, 100), leaf);
 	CHECK_EQ(counts(leaf)->packets, 0);
 	arrive(leaf, 7, 500, false);

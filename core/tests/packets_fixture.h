@@ -92,7 +92,7 @@ static inline void arrive(u32 leaf, u32 hash, u32 bytes, bool may_mark)
 	struct an_arrival a = {now_ns, leaf, hash, bytes, bytes, may_mark};
 	u32 index;
 
-	while ((index = an_packets_shed(&q, bytes)))
+	while ((index = an_packets_shed(&q, bytes, now_ns)))
 		bytes_lost += gone(index)->bytes;
 	index = an_packets_arrive(&q, &a);
 	CHECK(index && !records[index].waits);

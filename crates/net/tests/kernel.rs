@@ -114,6 +114,20 @@ fn senders_share_a_link_by_the_weights_of_their_classes() {
     assert!(report["p99_us_1005"] <= 2500, "{report:?}");
 }
 
+/// A film's packets with a contract wait for one of the others' at most, whatever its weight: 1.2 times the
+/// 1.21 ms that the largest takes, and 0.3 ms.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn promised_packets_wait_for_one_of_others() {
+    let report = in_vm("promised");
+    assert!(report["bytes_1006"] >= 998 * 1000, "{report:?}");
+    assert!(report["p99_us_1006"] <= 1750, "{report:?}");
+    let others: u64 = (1001..=1005)
+        .map(|port| on_the_link(&report, port, 1472))
+        .sum();
+    assert!(others >= 11_200_000, "{others} bytes of 11.46 MB");
+}
+
 /// TCP, in segments of two packets, and a weight that is turned while no sched_ext scheduler is loaded.
 #[test]
 #[ignore = "needs the virtual machine"]
