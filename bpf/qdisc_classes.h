@@ -178,13 +178,12 @@ an_global int class_promises(struct link_state *s, u32 leaf, u64 cgroup, u64 now
 
 /* The weights of the class and of those above it, and what it is promised, are what they are now.
  */
-an_global int class_looks(struct link_state *s, u32 link, u64 address, u32 at, u64 now_ns)
+an_global int class_looks(struct link_state *s, u32 link, u64 address)
 {
 	struct cgroup *cgrp = (struct cgroup *)address;
 
 	if (!s)
 		return 0;
-	class_promises(s, at, cgroup_id(cgrp), now_ns);
 	an_while(cgrp) {
 		u32 leaf = known_leaf(link, cgrp);
 
@@ -225,7 +224,10 @@ static __always_inline u32 packet_leaf(struct link_state *s, u32 link, const str
 	looked_ns = &s->looked_ns[an_bounded(leaf, AN_MAX_NODES)];
 	if (now_ns - *looked_ns >= AN_LOOK_NS) {
 		*looked_ns = now_ns;
-		class_looks(s, link, address, leaf, now_ns);
+		class_looks(s, link, address);
+		/* Not of a class that shares one above it. */
+		if (known_leaf(link, (struct cgroup *)address) == leaf)
+			class_promises(s, leaf, cgroup_id((struct cgroup *)address), now_ns);
 		class_ends(s, link);
 	}
 	return leaf;
