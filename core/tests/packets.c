@@ -9,7 +9,8 @@ static void send_beside(const u32 *leaves, const u32 *sizes, u32 count, u32 pack
 		for (u32 i = 0; i < count; i++)
 			while (packets_of(leaves[i]) < 2)
 				arrive(leaves[i], 1, sizes[i], false);
-		sent[sending(AN_SENT).leaf] += last.bytes;
+		sending(AN_SENT);
+		sent[last.leaf] += last.bytes;
 	}
 }
 
