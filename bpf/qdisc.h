@@ -68,6 +68,7 @@ struct Qdisc_ops {
 	void (*destroy)(struct Qdisc *sch);
 };
 
+void *bpf_rdonly_cast(const void *object, u32 type) __ksym;
 u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
 void bpf_kfree_skb(struct sk_buff *skb) __ksym;
 void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;

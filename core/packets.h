@@ -25,10 +25,15 @@
  * less than half of held_max / n, n being the classes with packets, loses nothing for want of
  * bytes. Of the flows of a class the longest is the longest of those looked at lately, as in [1].
  *
+ * Most packets come to a link that is free, and go before the next one comes. Such a packet is
+ * alone: it is in no queue and is not charged. That is no loss to anybody: when nothing waits all
+ * classes are alike (hsfq.h), and so are all flows, whatever they sent before.
+ *
  * One instance is one link, with a lock of its caller's, who has one packet's data for each index
  * that is handed out here.
  *
- * Cost, d being the depth and k the siblings that are ready: an_packets_arrive() O(d), if the class
+ * Cost, d being the depth and k the siblings that are ready: of a packet that is alone O(1), else
+ * an_packets_arrive() O(d), if the class
  * had no packet, else O(1), and O(log k) for a flow that had none, amortized;
  * an_packets_next() as an_pick() and an_stop().
  *
@@ -76,6 +81,8 @@ struct an_packets {
 	u32 held_max;
 	u32 largest; /* bytes of an ordinary packet, at most */
 	u32 waiting; /* packets */
+	u32 alone;   /* the only one that waits, if it is in no queue */
+	u32 alone_leaf, alone_hash;
 };
 
 an_inline struct an_crowd *an_crowd(struct an_packets *q, u32 leaf)
@@ -147,7 +154,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 		i = an_opaque(i + 1);
 	}
 	q->link = (struct an_link){.rate = rate};
-	q->used_bands = q->held = q->waiting = 0;
+	q->used_bands = q->held = q->waiting = q->alone = 0;
 	q->held_max = held_max;
 	q->largest = largest;
 }
@@ -162,10 +169,12 @@ an_inline u32 an_packets_class(struct an_packets *q, u32 parent_leaf, u64 cgroup
 	return leaf;
 }
 
-/* As an_class_remove(), of tree.h; its contract goes with it. */
+/* As an_class_remove(), of tree.h, and -1 too if a packet is alone in it; its contract goes with
+ * it.
+ */
 an_inline int an_packets_class_remove(struct an_packets *q, u32 leaf)
 {
-	if (an_class_remove(&q->tree, leaf))
+	if ((q->alone && q->alone_leaf == leaf) || an_class_remove(&q->tree, leaf))
 		return -1;
 	an_leaf_contract_end(&q->contracts, leaf);
 	return 0;
@@ -279,28 +288,6 @@ an_inline void an_packets_withdraw(struct an_packets *q, u32 leaf, u64 now_ns)
 		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
 }
 
-/*
- * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
- * room, or nothing to be dropped. To be asked until there is.
- */
-an_outline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
-{
-	u32 leaf, flow, index;
-	struct an_crowd *c;
-
-	if (!q->used_bands || (an_packet_has_room(&q->flows) && q->held + held <= q->held_max))
-		return AN_NONE;
-	leaf = q->bands[an_bounded(an_power_of_two(q->used_bands), AN_BANDS)];
-	c = an_crowd(q, leaf);
-	flow = an_crowd_longest(q, leaf, c);
-	index = an_packets_take(q, leaf, flow);
-	if (!an_flow(&q->flows, flow)->packets)
-		an_crowd_turns(q, c);
-	an_packet_counts(q, leaf)->crowded++;
-	an_packets_withdraw(q, leaf, now_ns);
-	return index;
-}
-
 /* ---- packets come ---- */
 
 /* A packet comes. */
@@ -313,39 +300,90 @@ struct an_arrival {
 	bool may_mark;
 };
 
+/* The packet, which has come to this leaf, is the last of its flow. */
+an_inline void an_packets_join(struct an_packets *q, u32 leaf, u32 hash, u32 index)
+{
+	struct an_crowd *c = an_crowd(q, leaf);
+	const struct an_packet *p = an_packet(&q->flows, index);
+	u32 flow =
+		an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, hash, c->vtime);
+	struct an_flow *f = an_flow(&q->flows, flow);
+
+	if (!f->packets) {
+		f->start = an_tag_max(f->start, c->vtime);
+		an_flow_enter(&q->flows, c, flow);
+	}
+	an_packet_append(&q->flows, flow, index);
+	an_crowd_holds(q, leaf, p->held);
+	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)
+		c->longest = flow;
+	an_queue_add(&q->tree, leaf);
+	an_leaf_contract_wake(&q->contracts, leaf, p->arrived_ns);
+}
+
+/* The packet that was alone is so no more. */
+an_outline void an_packets_join_alone(struct an_packets *q)
+{
+	u32 index = q->alone;
+
+	q->alone = AN_NONE;
+	q->held -= an_packet(&q->flows, index)->held; /* it counts as it joins */
+	an_packets_join(q, q->alone_leaf, q->alone_hash, index);
+}
+
 /*
  * Returns its index, by which it will be named when it goes or is dropped; AN_NONE: there is no
  * room even now (an_packets_shed()), it is dropped.
  */
 an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
 {
-	u32 leaf = a->leaf, held = a->held;
-	struct an_crowd *c = an_crowd(q, leaf);
 	struct an_packet *p;
-	struct an_flow *f;
-	u32 flow, index;
+	u32 index;
 
-	if (!an_packet_has_room(&q->flows) || q->held + held > q->held_max || !held) {
-		an_packet_counts(q, leaf)->crowded++;
+	if (!an_packet_has_room(&q->flows) || q->held + a->held > q->held_max || !a->held) {
+		an_packet_counts(q, a->leaf)->crowded++;
 		return AN_NONE;
 	}
-	flow = an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, a->hash,
-			    c->vtime);
-	f = an_flow(&q->flows, flow);
-	if (!f->packets) {
-		f->start = an_tag_max(f->start, c->vtime);
-		an_flow_enter(&q->flows, c, flow);
-	}
-	index = an_packet_append(&q->flows, flow, a->bytes, held);
+	index = an_packet_alloc(&q->flows);
 	p = an_packet(&q->flows, index);
+	p->bytes = a->bytes;
+	p->held = a->held;
 	p->arrived_ns = a->now_ns;
 	p->may_mark = a->may_mark;
-	q->waiting++;
-	an_crowd_holds(q, leaf, held);
-	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)
-		c->longest = flow;
-	an_queue_add(&q->tree, leaf);
-	an_leaf_contract_wake(&q->contracts, leaf, a->now_ns);
+	if (!q->waiting++) {
+		q->alone = index;
+		q->alone_leaf = a->leaf;
+		q->alone_hash = a->hash;
+		q->held = a->held;
+		return index;
+	}
+	if (q->alone)
+		an_packets_join_alone(q);
+	an_packets_join(q, a->leaf, a->hash, index);
+	return index;
+}
+
+/*
+ * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
+ * room, or nothing to be dropped. To be asked until there is.
+ */
+an_outline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
+{
+	u32 leaf, flow, index;
+	struct an_crowd *c;
+
+	if (!q->waiting || (an_packet_has_room(&q->flows) && q->held + held <= q->held_max))
+		return AN_NONE;
+	if (q->alone)
+		an_packets_join_alone(q);
+	leaf = q->bands[an_bounded(an_power_of_two(q->used_bands), AN_BANDS)];
+	c = an_crowd(q, leaf);
+	flow = an_crowd_longest(q, leaf, c);
+	index = an_packets_take(q, leaf, flow);
+	if (!an_flow(&q->flows, flow)->packets)
+		an_crowd_turns(q, c);
+	an_packet_counts(q, leaf)->crowded++;
+	an_packets_withdraw(q, leaf, now_ns);
 	return index;
 }
 
@@ -395,6 +433,19 @@ an_inline void an_packets_charge(struct an_packets *q, u32 leaf, bool promised, 
 		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
 }
 
+/* The packet that is alone goes. */
+an_inline u32 an_packets_send_alone(struct an_packets *q, u64 now_ns)
+{
+	u32 index = q->alone;
+	const struct an_packet *p = an_packet(&q->flows, index);
+
+	an_packet_counted(q, q->alone_leaf, p, AN_SENT, now_ns);
+	an_link_send(&q->link, now_ns, p->bytes);
+	an_packet_free(&q->flows, index);
+	q->alone = q->waiting = q->held = 0;
+	return index;
+}
+
 /*
  * What is next, now. *index is the packet, which waits no more, unless AN_WAITS. Then, if any wait,
  * link.next_ns says when to ask again; they go by themselves if the link has no rate.
@@ -411,6 +462,10 @@ an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *i
 	*index = AN_NONE;
 	if (!an_link_is_free(&q->link, now_ns))
 		return AN_WAITS;
+	if (q->alone) {
+		*index = an_packets_send_alone(q, now_ns);
+		return AN_SENT;
+	}
 	leaf = an_link_contracts_pick(&q->contracts, now_ns);
 	promised = leaf;
 	if (!promised)

@@ -86,11 +86,35 @@ TEST(a_flow_that_wakes_is_next)
 TEST(flows_are_alike_after_a_pause)
 {
 	begin_packets(0, 1000000);
-	arrive(AN_ROOT_LEAF, 1, 1000, false);
-	sending(AN_SENT);
+	for (u32 n = 0; n < 2; n++)
+		arrive(AN_ROOT_LEAF, 1, 1000, false);
+	for (u32 n = 0; n < 2; n++)
+		sending(AN_SENT);
 	arrive(AN_ROOT_LEAF, 2, 1000, false);
 	arrive(AN_ROOT_LEAF, 1, 1000, false);
 	CHECK_EQ(sending(AN_SENT).hash, 1); /* whose index is lower */
+}
+
+/* A packet that is alone goes as it came, and its class is not gone meanwhile. */
+TEST(a_packet_alone_is_in_no_queue)
+{
+	u32 leaf;
+
+	begin_packets(1000000, 100000);
+	leaf = class_below(AN_ROOT_LEAF, 100);
+	arrive(leaf, 1, 1000, false);
+	CHECK_EQ(q.tree.nodes[leaf].queued, 0);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
+	CHECK_EQ(sending(AN_SENT).leaf, leaf);
+	CHECK_EQ(counts(leaf)->bytes, 1000);
+	arrive(leaf, 1, 1000, false); /* the slack is used up */
+	sending(AN_SENT);
+	arrive(leaf, 1, 1000, false); /* the link is not free for it */
+	sending(AN_WAITS);
+	arrive(AN_ROOT_LEAF, 2, 1000, false); /* now neither is */
+	CHECK_EQ(q.tree.nodes[leaf].queued, 1);
+	CHECK_EQ(q.tree.nodes[AN_ROOT_LEAF].queued, 1);
+	check_memory();
 }
 
 /* Who sends little by little does not get ahead by coming and going: its tag is remembered. */

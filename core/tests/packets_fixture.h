@@ -39,7 +39,7 @@ static inline struct an_packet_counts *counts(u32 leaf)
 
 static inline u32 packets_of(u32 leaf)
 {
-	return q.tree.nodes[leaf].queued;
+	return q.tree.nodes[leaf].queued + (q.alone && q.alone_leaf == leaf);
 }
 
 static inline void check_memory(void)
@@ -52,6 +52,7 @@ static inline void check_memory(void)
 	}
 	for (u32 leaf = 1; leaf < q.tree.unused; leaf++)
 		held += q.tree.nodes[leaf].kind == AN_LEAF ? q.crowds[leaf].held : 0;
+	held += q.alone ? an_packet(&q.flows, q.alone)->held : 0;
 	CHECK_EQ(held, q.held);
 	CHECK_EQ(bytes, q.held); /* the tests' packets hold their bytes */
 	CHECK(q.held <= q.held_max);

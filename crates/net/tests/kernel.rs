@@ -40,7 +40,7 @@ fn in_vm(name: &str) -> Report {
             tool("ip"),
             tool("tc"),
         ],
-        modules: vec!["veth"],
+        modules: vec!["veth", "dummy", "sch_fq", "sch_tbf", "sch_htb", "sch_cake"],
         saved: Some(&cache),
         timeout: HANGS,
         console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log")),
@@ -142,6 +142,23 @@ fn streams_share_a_link_by_weights_that_may_be_turned() {
     }
 }
 
+/// A hundred connections get what one gets in another class, and each of them the same.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_hundred_streams_share_what_one_gets() {
+    let report = in_vm("crowd");
+    let many: Vec<u64> = (101..=200).map(|n| report[&format!("bytes_{n}")]).collect();
+    let (all, one) = (many.iter().sum::<u64>(), report["bytes_300"]);
+    let share = 100.0 * one as f64 / (one + all) as f64;
+    let mean = all as f64 / 100.0;
+    let worst = (many.iter())
+        .map(|&bytes| 100.0 * (bytes as f64 / mean - 1.0).abs())
+        .fold(0.0, f64::max);
+    println!("one: {share:.2} %; of the others the worst is {worst:.1} % from their mean");
+    assert!((share - 50.0).abs() <= 1.0, "{share} % for the one");
+    assert!(worst <= 10.0, "{worst} % from the mean");
+}
+
 /// The loader ends, classes come and go, and the device goes with packets waiting.
 #[test]
 #[ignore = "needs the virtual machine"]
@@ -152,4 +169,14 @@ fn the_discipline_outlives_its_loader_and_its_classes() {
         assert!((99_000..=101_000).contains(&bytes), "port {port}: {bytes}");
     }
     assert_eq!(report["warnings"], 0);
+}
+
+/// Instructions of a packet beyond those under fq_codel, which looks at no queue when none waits.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_packet_costs_little_more_than_under_fq_codel() {
+    let report = in_vm("cost");
+    let beyond = |port: u32| report[&format!("ns_{port}")] as i64 - report["ns_1"] as i64;
+    assert!(beyond(11) <= 1500, "{report:?}");
+    assert!((beyond(15) - beyond(11)) / 4 <= 400, "{report:?}");
 }
