@@ -76,6 +76,7 @@ struct an_flows {
 	u16 buckets[AN_MAX_PACKETS];
 	u32 packet_free, packet_unused;
 	u32 flow_unused;
+	u32 waiting; /* flows that have packets */
 };
 
 an_inline struct an_packet *an_packet(struct an_flows *s, u32 index)
@@ -98,6 +99,7 @@ an_inline void an_flows_init(struct an_flows *s)
 	}
 	s->packet_free = AN_NONE;
 	s->packet_unused = s->flow_unused = 1;
+	s->waiting = 0;
 	s->flows[AN_NONE].before = s->flows[AN_NONE].after = AN_NONE;
 }
 
@@ -215,6 +217,7 @@ an_inline void an_flow_enter(struct an_flows *s, struct an_crowd *c, u32 index)
 {
 	struct an_flow *f = an_flow(s, index);
 
+	s->waiting++;
 	f->before = f->after = AN_NONE;
 	an_flows_merge(s, &c->top, c->top, index);
 }
@@ -224,6 +227,7 @@ an_inline void an_flow_leave(struct an_flows *s, struct an_crowd *c)
 {
 	const struct an_flow *f = an_flow(s, c->top);
 
+	s->waiting--;
 	an_flows_merge(s, &c->top, f->before, f->after);
 }
 

@@ -16,7 +16,8 @@
  * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
  * its budget reaches, and are not charged to the class then (link_contracts.h).
  *
- * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes. When either is used up the
+ * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes, with AN_FLOW_PACKETS more for
+ * each flow that waits. When either is used up the
  * class that holds most loses a packet, and in it the flow that holds most: who is within his part
  * of the memory loses nothing to others ([1]; the oldest packet of all would be that of the class
  * with the least weight, which waits longest by right). Of that flow it is the oldest packet, of
@@ -157,6 +158,23 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 	q->used_bands = q->held = q->waiting = q->alone = 0;
 	q->held_max = held_max;
 	q->largest = largest;
+}
+
+/* What a connection needs in a queue however many there are: of fewer packets a loss would not be
+ * noticed by three that come after it (RFC 5681, 3.2), and it would stand until a timer. */
+#define AN_FLOW_PACKETS 4
+
+/* The room that is the flows' own [bytes]; of a largest packet twice its bytes are held. */
+an_inline u32 an_packets_of_flows(const struct an_packets *q)
+{
+	return q->flows.waiting * AN_FLOW_PACKETS * 2 * q->largest;
+}
+
+/* Is there room for a packet that holds so much? */
+an_inline bool an_packets_have_room(const struct an_packets *q, u32 held)
+{
+	return an_packet_has_room(&q->flows) &&
+	       q->held + held <= q->held_max + an_packets_of_flows(q);
 }
 
 /* As an_class_create(), of tree.h. */
@@ -340,7 +358,7 @@ an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *
 	struct an_packet *p;
 	u32 index;
 
-	if (!an_packet_has_room(&q->flows) || q->held + a->held > q->held_max || !a->held) {
+	if (!an_packets_have_room(q, a->held) || !a->held) {
 		an_packet_counts(q, a->leaf)->crowded++;
 		return AN_NONE;
 	}
@@ -372,7 +390,7 @@ an_outline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
 	u32 leaf, flow, index;
 	struct an_crowd *c;
 
-	if (!q->waiting || (an_packet_has_room(&q->flows) && q->held + held <= q->held_max))
+	if (!q->waiting || an_packets_have_room(q, held))
 		return AN_NONE;
 	if (q->alone)
 		an_packets_join_alone(q);

@@ -141,6 +141,7 @@ TEST(the_class_that_holds_most_loses)
 	u32 small, large;
 
 	begin_packets(0, 20000);
+	q.largest = 0; /* no room that is a flow's own */
 	small = class_below(AN_ROOT_LEAF, 1);
 	large = class_below(AN_ROOT_LEAF, 10000);
 	arrive(small, 1, 1000, false);
@@ -158,6 +159,7 @@ TEST(the_class_that_holds_most_loses)
 TEST(the_longest_flow_loses_its_oldest)
 {
 	begin_packets(0, 20000);
+	q.largest = 0;
 	for (u32 n = 0; n < 4; n++)
 		arrive(AN_ROOT_LEAF, 1, 1000, false);
 	for (u32 n = 0; n < 100; n++)
@@ -169,6 +171,19 @@ TEST(the_longest_flow_loses_its_oldest)
 		CHECK_EQ(last.hash, 2);
 		CHECK_EQ(last.number, 4 + 84 + n);
 	}
+}
+
+/* Each flow has room for four of the largest packets, which hold twice their bytes, beside all. */
+TEST(a_flow_has_room_of_its_own)
+{
+	begin_packets(0, 20000);
+	for (u32 flow = 0; flow < 100; flow++)
+		for (u32 n = 0; n < 8; n++)
+			arrive(AN_ROOT_LEAF, flow, 1514, false);
+	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 0);
+	for (u32 n = 0; n < 800; n++)
+		arrive(AN_ROOT_LEAF, 0, 1514, false);
+	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 800 - 20000 / 1514);
 }
 
 TEST(more_packets_than_there_is_room_for)
