@@ -8,23 +8,29 @@
  * dropped by CoDel, or marked
  *
  * Whose packet goes next is decided twice. The class: H-SFQ as for a CPU (hsfq.h, unchanged), with
- * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. So at
- * every level |W_f/r_f - W_g/r_g| <= l_f/r_f + l_g/r_g holds for any two that have packets waiting,
- * W being bytes sent and l the largest packet. A packet's length is known when it is picked, and it
- * is charged at once.
+ * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. A
+ * packet's length is known when it is picked, and it is charged at once.
+ *
+ * Who sends a packet now and then, and less than its share, is not to wait behind all that have
+ * queues: that would be a packet of each. So a class, and a flow, whose queue was empty comes back
+ * with S = max(F, v - q), q being a largest packet at its weight (an_queue_gives_way()): its packet
+ * is the next if it has sent less than its share by that much, as those of new flows are in [2]. It
+ * has its share and no more, for F counts all that it sent. So at every level, for any two that
+ * have packets waiting, |W_f/r_f - W_g/r_g| <= 2 (q_f + q_g), W being bytes sent; and <= l_f/r_f +
+ * l_g/r_g in the long run, l being the largest packets of the two.
  *
  * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
  * its budget reaches, and are not charged to the class then (link_contracts.h).
  *
  * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes, with AN_FLOW_PACKETS more for
- * each flow that waits. When either is used up the
- * class that holds most loses a packet, and in it the flow that holds most: who is within his part
- * of the memory loses nothing to others ([1]; the oldest packet of all would be that of the class
- * with the least weight, which waits longest by right). Of that flow it is the oldest packet, of
- * which the sender learns soonest [2]. "Most" is meant within a factor of two, so that finding it
- * is O(1): classes are listed in bands by the power of two that they hold. So a class that holds
- * less than half of held_max / n, n being the classes with packets, loses nothing for want of
- * bytes. Of the flows of a class the longest is the longest of those looked at lately, as in [1].
+ * each flow that waits. When either is used up the class that holds most loses a packet, and in it
+ * the flow that holds most: who is within his part of the memory loses nothing to others ([1]; the
+ * oldest packet of all would be that of the class with the least weight, which waits longest by
+ * right). Of that flow it is the oldest packet, of which the sender learns soonest [2]. "Most" is
+ * meant within a factor of two, so that finding it is O(1): classes are listed in bands by the
+ * power of two that they hold. So a class that holds less than half of held_max / n, n being the
+ * classes with packets, loses nothing for want of bytes. Of the flows of a class the longest is the
+ * longest of those looked at lately, as in [1].
  *
  * Most packets come to a link that is free, and go before the next one comes. Such a packet is
  * alone: it is in no queue and is not charged. That is no loss to anybody: when nothing waits all
@@ -146,6 +152,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 		i = an_opaque(i + 1);
 	}
 	an_tree_init(&q->tree, largest, 1);
+	q->tree.own_cpus = 1;
 	an_flows_init(&q->flows);
 	an_link_contracts_init(&q->contracts);
 	an_crowd_init(q, AN_ROOT_LEAF);
@@ -298,12 +305,20 @@ an_inline void an_crowd_turns(struct an_packets *q, struct an_crowd *c)
 		c->vtime = c->max_finish;
 }
 
-/* A packet of the leaf has gone, and not in its class's turn. */
+/* A packet of the leaf has gone. If it was the last the class is idle, but has not slept. */
+an_inline void an_packets_gone(struct an_packets *q, u32 leaf, u64 now_ns)
+{
+	if (an_node(&q->tree, leaf)->queued)
+		return;
+	an_queue_gives_way(&q->tree, leaf);
+	an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+}
+
+/* It has, and not in its class's turn. */
 an_inline void an_packets_withdraw(struct an_packets *q, u32 leaf, u64 now_ns)
 {
 	an_queue_withdraw(&q->tree, leaf);
-	if (!an_node(&q->tree, leaf)->queued)
-		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+	an_packets_gone(q, leaf, now_ns);
 }
 
 /* ---- packets come ---- */
@@ -328,7 +343,7 @@ an_inline void an_packets_join(struct an_packets *q, u32 leaf, u32 hash, u32 ind
 	struct an_flow *f = an_flow(&q->flows, flow);
 
 	if (!f->packets) {
-		f->start = an_tag_max(f->start, c->vtime);
+		f->start = an_tag_max(f->start, c->vtime - q->largest);
 		an_flow_enter(&q->flows, c, flow);
 	}
 	an_packet_append(&q->flows, flow, index);
@@ -447,8 +462,7 @@ an_inline void an_packets_charge(struct an_packets *q, u32 leaf, bool promised, 
 		return;
 	}
 	an_stop(&q->tree, leaf, bytes);
-	if (!an_node(&q->tree, leaf)->queued)
-		an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+	an_packets_gone(q, leaf, now_ns);
 }
 
 /* The packet that is alone goes. */

@@ -47,6 +47,37 @@ TEST(packets_share_bytes)
 	CHECK(sent[leaves[1]] <= sent[leaves[0]] * 3 + 3 * (1500 + 100));
 }
 
+/* A class that sends a packet now and then is the next when it does, among many with queues: its
+ * packet does not wait for one of each. It is charged for all, so that in the long run it has its
+ * share. */
+TEST(a_class_that_sends_little_is_next)
+{
+	u32 quiet, busy[5], sent = 0, turns = 6000;
+
+	begin_packets(0, 1000000);
+	quiet = class_below(AN_ROOT_LEAF, 100);
+	for (u32 i = 0; i < 5; i++)
+		busy[i] = class_below(AN_ROOT_LEAF, 100);
+	for (u32 n = 0; n < turns; n++) {
+		for (u32 i = 0; i < 5; i++)
+			while (packets_of(busy[i]) < 2)
+				arrive(busy[i], 1, 1500, false);
+		if (n % 12 == 11) /* half of its share */
+			arrive(quiet, 1, 1500, false);
+		CHECK(n % 12 == 11 ? sending(AN_SENT).leaf == quiet
+				   : sending(AN_SENT).leaf != quiet);
+	}
+	for (u32 n = 0; n < turns; n++) {
+		for (u32 i = 0; i < 5; i++)
+			while (packets_of(busy[i]) < 2)
+				arrive(busy[i], 1, 1500, false);
+		if (!packets_of(quiet)) /* as much as it can, one by one */
+			arrive(quiet, 1, 1500, false);
+		sent += sending(AN_SENT).leaf == quiet;
+	}
+	CHECK(sent >= turns / 6 - 4 && sent <= turns / 6 + 4);
+}
+
 /* One connection with a long queue does not hold up its sibling: they take turns, by bytes. */
 TEST(flows_of_a_class_take_turns)
 {

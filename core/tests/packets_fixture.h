@@ -68,6 +68,7 @@ static inline void begin_packets(u64 rate, u32 held_max)
 	memset(records, 0, sizeof(records));
 	memset(&last, 0, sizeof(last));
 	memset(&invariants, 0, sizeof(invariants));
+	invariants.gives_way = true;
 	bytes_in = bytes_out = bytes_lost = arrivals = 0;
 	an_packets_init(&q, rate, 1514, held_max);
 }
