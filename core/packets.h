@@ -355,7 +355,7 @@ an_inline void an_packets_join(struct an_packets *q, u32 leaf, u32 hash, u32 ind
 }
 
 /* The packet that was alone is so no more. */
-an_outline void an_packets_join_alone(struct an_packets *q)
+an_inline void an_packets_join_alone(struct an_packets *q)
 {
 	u32 index = q->alone;
 
@@ -368,7 +368,7 @@ an_outline void an_packets_join_alone(struct an_packets *q)
  * Returns its index, by which it will be named when it goes or is dropped; AN_NONE: there is no
  * room even now (an_packets_shed()), it is dropped.
  */
-an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
+an_inline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
 {
 	struct an_packet *p;
 	u32 index;
@@ -400,7 +400,7 @@ an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *
  * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
  * room, or nothing to be dropped. To be asked until there is.
  */
-an_outline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
+an_inline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
 {
 	u32 leaf, flow, index;
 	struct an_crowd *c;
@@ -482,7 +482,7 @@ an_inline u32 an_packets_send_alone(struct an_packets *q, u64 now_ns)
  * What is next, now. *index is the packet, which waits no more, unless AN_WAITS. Then, if any wait,
  * link.next_ns says when to ask again; they go by themselves if the link has no rate.
  */
-an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *index)
+an_inline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *index)
 {
 	enum an_fate fate;
 	struct an_packet *p;
