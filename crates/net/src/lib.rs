@@ -8,6 +8,7 @@
 pub mod receive;
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
@@ -48,6 +49,14 @@ pub enum NetError {
 
 fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> NetError {
     move |source| NetError::Kernel { step, source }
+}
+
+/// What is to be deleted may not be there.
+fn absent_is_fine(deleted: libbpf_rs::Result<()>) -> libbpf_rs::Result<()> {
+    match deleted {
+        Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 /// The discipline in the kernel. When this is dropped it goes on where it is, and can be put on no other
@@ -105,6 +114,35 @@ impl Discipline {
             .map_err(refused("tell a rate to"))
     }
 
+    /// So many bytes of a class leave the device before others' in every period; no bytes: its share alone.
+    /// Whether others leave room for it is the caller's to know. It takes effect with the class's next
+    /// packet.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError`].
+    pub fn set_promise(
+        &self,
+        cgroup_id: u64,
+        ifindex: u32,
+        bytes: u32,
+        period: Duration,
+    ) -> Result<(), NetError> {
+        let promises = &self.skel.maps.promises;
+        let key = [cgroup_id, u64::from(ifindex)]
+            .map(u64::to_ne_bytes)
+            .concat();
+        let value = [period.as_nanos() as u64, u64::from(bytes)]
+            .map(u64::to_ne_bytes)
+            .concat();
+        if bytes > 0 {
+            return promises
+                .update(&key, &value, MapFlags::ANY)
+                .map_err(refused("tell a promise to"));
+        }
+        absent_is_fine(promises.delete(&key)).map_err(refused("tell a promise to"))
+    }
+
     /// The weight of a class here, other than its `cpu.weight`; none: that again.
     ///
     /// # Errors
@@ -116,12 +154,7 @@ impl Discipline {
             Some(weight) => weights
                 .update(&key, &weight.to_ne_bytes(), MapFlags::ANY)
                 .map_err(refused("tell a weight to")),
-            None => match weights.delete(&key) {
-                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
-                    Err(refused("tell a weight to")(error))
-                }
-                _ => Ok(()),
-            },
+            None => absent_is_fine(weights.delete(&key)).map_err(refused("tell a weight to")),
         }
     }
 }

@@ -2,12 +2,14 @@
 //! Makes the queueing discipline known to the kernel until it is told to end, or its input does.
 //!
 //! ```text
-//! andante-net [DEVICE=BITS_PER_SECOND]…
+//! andante-net [DEVICE=BITS_PER_SECOND | DEVICE:CGROUP=BYTES/PERIOD_MS]…
 //! ```
 
 use std::ffi::CString;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use andante_net::Discipline;
 
@@ -25,16 +27,20 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let mut rates = Vec::new();
+    let discipline = Discipline::load(LINKS)?;
     for argument in std::env::args().skip(1) {
-        let (device, bits) = argument
+        let (device, asked) = argument
             .split_once('=')
             .ok_or_else(|| format!("{argument}: say DEVICE=BITS_PER_SECOND"))?;
-        rates.push((index_of(device)?, bits.parse::<u64>()? / 8));
-    }
-    let discipline = Discipline::load(LINKS)?;
-    for (ifindex, rate) in rates {
-        discipline.set_rate(ifindex, rate)?;
+        match (device.split_once(':'), asked.split_once('/')) {
+            (Some((device, cgroup)), Some((bytes, period_ms))) => discipline.set_promise(
+                std::fs::metadata(cgroup)?.ino(),
+                index_of(device)?,
+                bytes.parse()?,
+                Duration::from_millis(period_ms.parse()?),
+            )?,
+            _ => discipline.set_rate(index_of(device)?, asked.parse::<u64>()? / 8)?,
+        }
     }
     println!("ready");
     std::io::stdin().read_to_end(&mut Vec::new())?;

@@ -32,9 +32,9 @@ there /andante/bin/ip link set lo up
 ip link set out up
 ip link set lo up
 
-begin() { # puts the discipline on the device
+begin() { # [ARGUMENT…]: puts the discipline on the device
 	mkfifo /andante/ends
-	andante-net out=10000000 </andante/ends >/andante/said &
+	andante-net out=10000000 "$@" </andante/ends >/andante/said &
 	loader=$!
 	exec 9>/andante/ends
 	until [ -s /andante/said ]; do
