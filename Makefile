@@ -201,7 +201,7 @@ unit-test:
 # of a part of it all would be compiled anew.
 MACHINES := 2
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
+	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test receive --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
 
 # What make deb has made, installed in a whole system in the virtual machine.
 package-test: deb

@@ -48,10 +48,4 @@ static __always_inline u32 task_cpu(const struct task_struct *p)
 	return nr_cpus == 1 ? 0 : an_ktask_cpu(p);
 }
 
-/*
- * A function that the verifier looks at once, for any arguments, and not at every call. For the
- * large ones; it may not be called with the lock held.
- */
-#define an_global __attribute__((noinline))
-
 #endif

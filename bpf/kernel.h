@@ -145,6 +145,7 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
 	struct sched_ext_entity scx;
+	char comm[16];
 };
 
 struct upid {

@@ -106,6 +106,14 @@ static __always_inline bool an_kends(const struct task_struct *task)
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
+/* Is it a thread that takes a device's packets (NAPI)? Nobody waits for what it holds, for it lets
+ * go of all before it may be preempted. */
+static __always_inline bool an_kreceives(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->comm[0] == 'n' && p->comm[1] == 'a' &&
+	       p->comm[2] == 'p' && p->comm[3] == 'i' && p->comm[4] == '/';
+}
+
 /* Does the task, which goes to sleep, wait inside the kernel, for a page, a file or a lock? A
  * signal does not wake it then, so people do not either. */
 static __always_inline bool an_kwaits_inside(const struct task_struct *p)

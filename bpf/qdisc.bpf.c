@@ -18,9 +18,9 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- the core's calls, each looked at once ---- */
 
-an_global u32 link_sheds(struct link_state *s, u32 held)
+an_global u32 link_sheds(struct link_state *s, u32 held, u64 now_ns)
 {
-	return s ? an_packets_shed(&s->q, held) : AN_NONE;
+	return s ? an_packets_shed(&s->q, held, now_ns) : AN_NONE;
 }
 
 an_global u32 link_takes(struct link_state *s, const struct an_arrival *a)
@@ -63,12 +63,12 @@ static __always_inline struct sk_buff *slot_empty(struct Qdisc *sch, u32 link, u
 }
 
 /* Packets of others, or of the same flow, make room. */
-static __always_inline void make_room(struct link_state *s, u32 link, struct Qdisc *sch, u32 held,
-				      struct bpf_sk_buff_ptr *to_free)
+static __always_inline void make_room(struct link_state *s, u32 link, struct Qdisc *sch,
+				      const struct an_arrival *a, struct bpf_sk_buff_ptr *to_free)
 {
 	u32 packet;
 
-	an_while((packet = link_sheds(s, held))) {
+	an_while((packet = link_sheds(s, a->held, a->now_ns))) {
 		struct sk_buff *skb = slot_empty(sch, link, packet);
 
 		sch->qstats.drops++;
@@ -95,7 +95,7 @@ int BPF_PROG(andante_enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	if (!s)
 		goto drop;
 	a.leaf = packet_leaf(s, link, skb->sk, a.now_ns);
-	make_room(s, link, sch, a.held, to_free);
+	make_room(s, link, sch, &a, to_free);
 	packet = link_takes(s, &a);
 	slot = slot_of(link, packet);
 	if (!packet || !slot)
@@ -141,12 +141,13 @@ struct sk_buff *BPF_PROG(andante_dequeue, struct Qdisc *sch)
 SEC("struct_ops/andante_reset")
 void BPF_PROG(andante_reset, struct Qdisc *sch)
 {
+	u64 now_ns = bpf_ktime_get_ns();
 	u32 link, packet;
 	struct link_state *s = link_of(sch, &link);
 
 	if (!s)
 		return;
-	an_while((packet = link_sheds(s, AN_ALL_HELD))) {
+	an_while((packet = link_sheds(s, AN_ALL_HELD, now_ns))) {
 		struct sk_buff *skb = slot_empty(sch, link, packet);
 
 		if (skb)

@@ -7,8 +7,13 @@
 
 #include "kfuncs.h"
 
-/* Of one link: a tree of a few hundred classes, not of all that a machine may have. */
+/* Of one link: a tree of a few hundred classes, not of all that a machine may have; contracts of
+ * 127, on what is its one CPU. */
 #define AN_MAX_NODES 1024
+#define AN_MAX_CONTRACTS 128
+#define AN_MAX_CONTRACT_CPUS 4 /* as many as the core wants for so many contracts */
+#define AN_MAX_SPLITS 2
+#define an_events_on false
 #include "../core/packets.h"
 
 /* Links that there is room for, unless user space says so before loading; at most. */
@@ -63,6 +68,7 @@ struct Qdisc_ops {
 	void (*destroy)(struct Qdisc *sch);
 };
 
+void *bpf_rdonly_cast(const void *object, u32 type) __ksym;
 u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
 void bpf_kfree_skb(struct sk_buff *skb) __ksym;
 void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
@@ -95,6 +101,25 @@ struct {
 	__type(key, u64);
 	__type(value, u32);
 } own_weights SEC(".maps");
+
+struct promise_key {
+	u64 cgroup_id;
+	u64 ifindex;
+};
+
+/* So many bytes leave before others' in every period. */
+struct net_promise {
+	u64 period_ns;
+	u64 bytes;
+};
+
+/* What classes are promised on a device. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct promise_key);
+	__type(value, struct net_promise);
+} promises SEC(".maps");
 
 /* ---- links ---- */
 
@@ -139,12 +164,6 @@ struct {
 	__type(key, struct class_key);
 	__type(value, u32);
 } leaves SEC(".maps");
-
-/*
- * A function that the verifier looks at once, for any arguments, and not at every call. What a link
- * has is so much that going through all of it with each of the ways that lead to it has no end.
- */
-#define an_global __attribute__((noinline))
 
 /* The link of the discipline, which is numbered *number; NULL: it has none. */
 static __always_inline struct link_state *link_of(const struct Qdisc *sch, u32 *number)

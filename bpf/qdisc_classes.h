@@ -9,6 +9,7 @@
  * Weights are the kernel's own (cpu.weight, cpu.idle), or those that user space gave. The kernel
  * tells nobody when one changes while no sched_ext scheduler is in charge; so they are read, where
  * it keeps them for one, as packets come: of a class and of all above it, at most once in a tick.
+ * What the class is promised is looked at with them.
  */
 #ifndef ANDANTE_BPF_QDISC_CLASSES_H
 #define ANDANTE_BPF_QDISC_CLASSES_H
@@ -20,35 +21,54 @@
 
 /* ---- cgroups; memory of the kernel's that is read, not followed ---- */
 
-static __always_inline struct task_group *cgroup_group(const struct cgroup *cgrp)
+/* Reads of it are plain loads, which give 0 where there is nothing: a call for each would be most
+ * of what a packet costs. */
+static __always_inline const struct cgroup *cgroup_at(u64 address)
 {
-	struct task_group *group = NULL;
+	return bpf_rdonly_cast((const void *)address, bpf_core_type_id_kernel(struct cgroup));
+}
+
+/* NULL if it has no cpu controller. */
+static __always_inline const struct task_group *cgroup_group(const struct cgroup *cgrp)
+{
 	u64 at = bpf_core_field_offset(cgrp->subsys) +
 		 an_kconst(cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+	const struct cgroup_subsys_state *state =
+		*(struct cgroup_subsys_state *const *)((const char *)cgrp + at);
 
-	bpf_probe_read_kernel(&group, sizeof(group), (const char *)cgrp + at);
-	return group;
+	return bpf_rdonly_cast(state, bpf_core_type_id_kernel(struct task_group));
 }
 
 /* A cgroup begins with its own state, so that its parent's is its parent. NULL of the root. */
-static __always_inline struct cgroup *cgroup_above(const struct cgroup *cgrp)
+static __always_inline const struct cgroup *cgroup_above(const struct cgroup *cgrp)
 {
-	return (struct cgroup *)BPF_CORE_READ(cgrp, self.parent);
+	return cgroup_at((u64)cgrp->self.parent);
 }
 
 static __always_inline u64 cgroup_id(const struct cgroup *cgrp)
 {
-	return BPF_CORE_READ(cgrp, kn, id);
+	return cgrp->kn->id;
 }
 
 /* The nearest that has the cpu controller; the root if none has. */
-an_global u64 class_cgroup(u64 address)
+static __always_inline const struct cgroup *class_cgroup(const struct cgroup *cgrp)
 {
-	struct cgroup *cgrp = (struct cgroup *)address, *above = NULL;
+	const struct cgroup *above;
 
-	an_while(cgrp && !cgroup_group(cgrp) && (above = cgroup_above(cgrp)))
+	an_while(!cgroup_group(cgrp) && (above = cgroup_above(cgrp)))
 		cgrp = above;
-	return (u64)cgrp;
+	return cgrp;
+}
+
+/* Where it is, as a number: the verifier passes no such pointer on to a function that it looks at
+ * once. */
+static __always_inline u64 cgroup_address(const struct cgroup *cgrp)
+{
+	const struct cgroup *volatile kept = cgrp;
+	u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), (const void *)&kept);
+	return address;
 }
 
 /* Of an idle class, and of one whose weight cannot be read, see core/tag.h. */
@@ -56,15 +76,13 @@ static __always_inline u32 cgroup_weight(const struct cgroup *cgrp)
 {
 	u64 id = cgroup_id(cgrp);
 	u32 *own = bpf_map_lookup_elem(&own_weights, &id);
-	struct task_group *group = cgroup_group(cgrp);
+	const struct task_group *group = cgroup_group(cgrp);
 
 	if (own)
 		return *own;
 	if (!group || !bpf_core_field_exists(group->scx))
 		return AN_WEIGHT_DEFAULT;
-	if (BPF_CORE_READ(group, idle))
-		return AN_WEIGHT_IDLE;
-	return BPF_CORE_READ(group, scx.weight);
+	return BPF_CORE_READ(group, idle) ? AN_WEIGHT_IDLE : BPF_CORE_READ(group, scx.weight);
 }
 
 /* ---- classes ---- */
@@ -93,7 +111,7 @@ static __always_inline void class_weigh(struct an_tree *t, u32 leaf, u32 weight)
 /* A class below the other, which the link knows. AN_NONE: there is no room for it. */
 an_global u32 class_begins(struct link_state *s, u32 link, u32 above, u64 address)
 {
-	struct cgroup *cgrp = (struct cgroup *)address;
+	const struct cgroup *cgrp = cgroup_at(address);
 	struct class_key key = {.cgroup_id = cgroup_id(cgrp), .link = link};
 	u32 leaf;
 
@@ -103,7 +121,7 @@ an_global u32 class_begins(struct link_state *s, u32 link, u32 above, u64 addres
 	if (!leaf)
 		return AN_NONE;
 	if (bpf_map_update_elem(&leaves, &key, &leaf, 0)) {
-		an_class_remove(&s->q.tree, leaf);
+		an_packets_class_remove(&s->q, leaf);
 		return AN_NONE;
 	}
 	class_weigh(&s->q.tree, leaf, cgroup_weight(cgrp));
@@ -120,14 +138,14 @@ an_global u32 class_leaf(struct link_state *s, u32 link, u64 address)
 	if (!s)
 		return leaf;
 	an_while(turns) {
-		struct cgroup *cgrp = (struct cgroup *)address, *missing = NULL;
+		const struct cgroup *cgrp = cgroup_at(address), *missing = NULL;
 
 		turns = an_opaque(turns - 1);
 		an_while(cgrp && !(leaf = known_leaf(link, cgrp))) {
 			missing = cgrp;
 			cgrp = cgroup_above(cgrp);
 		}
-		if (!missing || !leaf || !class_begins(s, link, leaf, (u64)missing))
+		if (!missing || !leaf || !class_begins(s, link, leaf, cgroup_address(missing)))
 			break;
 	}
 	return leaf ? leaf : AN_ROOT_LEAF;
@@ -155,15 +173,31 @@ an_global int class_ends(struct link_state *s, u32 link)
 		bpf_cgroup_release(cgrp);
 		return 0;
 	}
-	if (!an_class_remove(&s->q.tree, leaf))
+	if (!an_packets_class_remove(&s->q, leaf))
 		bpf_map_delete_elem(&leaves, &key);
 	return 0;
 }
 
-/* The weights of the class and of those above it are what they are now. */
+/* The class is promised what it is now. A promise that this link cannot give is none. */
+an_global int class_promises(struct link_state *s, u32 leaf, u64 cgroup, u64 now_ns)
+{
+	struct promise_key key = {.cgroup_id = cgroup};
+	struct net_promise *promise;
+
+	if (!s)
+		return 0;
+	key.ifindex = s->ifindex;
+	promise = bpf_map_lookup_elem(&promises, &key);
+	if (!promise || an_packets_promise(&s->q, leaf, promise->bytes, promise->period_ns, now_ns))
+		an_packets_promise(&s->q, leaf, 0, 0, now_ns);
+	return 0;
+}
+
+/* The weights of the class and of those above it, and what it is promised, are what they are now.
+ */
 an_global int class_looks(struct link_state *s, u32 link, u64 address)
 {
-	struct cgroup *cgrp = (struct cgroup *)address;
+	const struct cgroup *cgrp = cgroup_at(address);
 
 	if (!s)
 		return 0;
@@ -179,38 +213,53 @@ an_global int class_looks(struct link_state *s, u32 link, u64 address)
 
 /* The cgroup of the socket; NULL: it has none. Not every socket that a packet has is a whole one:
  * a connection that is asked for is its listener's, and one that is over is nobody's. */
-static __always_inline u64 socket_cgroup(const struct sock *sk)
+static __always_inline const struct cgroup *socket_cgroup(const struct sock *sk)
 {
-	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	u8 state = sk->__sk_common.skc_state;
 
 	if (state == TCP_TIME_WAIT)
-		return 0;
-	if (state == TCP_NEW_SYN_RECV)
-		sk = BPF_CORE_READ(sk, __sk_common.skc_listener);
-	return sk ? (u64)BPF_CORE_READ(sk, sk_cgrp_data.cgroup) : 0;
+		return NULL;
+	if (state == TCP_NEW_SYN_RECV) {
+		const struct sock *listener = BPF_CORE_READ(sk, __sk_common.skc_listener);
+
+		return cgroup_at((u64)BPF_CORE_READ(listener, sk_cgrp_data.cgroup));
+	}
+	return sk->sk_cgrp_data.cgroup;
+}
+
+/* What is not known of the class, or may have changed since it was looked at; its leaf. */
+static __always_inline u32 class_updates(struct link_state *s, u32 link, u32 leaf,
+					 const struct cgroup *cgrp, u64 now_ns)
+{
+	u64 address = cgroup_address(cgrp);
+	bool own = true;
+
+	if (!leaf) {
+		leaf = class_leaf(s, link, address);
+		own = known_leaf(link, cgrp) == leaf; /* or that of a class above it */
+	}
+	s->looked_ns[an_bounded(leaf, AN_MAX_NODES)] = now_ns;
+	class_looks(s, link, address);
+	if (own)
+		class_promises(s, leaf, cgroup_id(cgrp), now_ns);
+	class_ends(s, link);
+	return leaf;
 }
 
 /* The leaf that the socket's packets wait in. */
 static __always_inline u32 packet_leaf(struct link_state *s, u32 link, const struct sock *sk,
 				       u64 now_ns)
 {
-	u64 address = sk ? socket_cgroup(sk) : 0, *looked_ns;
+	const struct cgroup *cgrp = sk ? socket_cgroup(sk) : NULL;
 	u32 leaf;
 
-	if (address)
-		address = class_cgroup(address);
-	if (!address)
+	if (!cgrp)
 		return AN_ROOT_LEAF;
-	leaf = known_leaf(link, (struct cgroup *)address);
-	if (!leaf)
-		leaf = class_leaf(s, link, address);
-	looked_ns = &s->looked_ns[an_bounded(leaf, AN_MAX_NODES)];
-	if (now_ns - *looked_ns >= AN_LOOK_NS) {
-		*looked_ns = now_ns;
-		class_looks(s, link, address);
-		class_ends(s, link);
-	}
-	return leaf;
+	cgrp = class_cgroup(cgrp);
+	leaf = known_leaf(link, cgrp);
+	if (leaf && now_ns - s->looked_ns[an_bounded(leaf, AN_MAX_NODES)] < AN_LOOK_NS)
+		return leaf;
+	return class_updates(s, link, leaf, cgrp, now_ns);
 }
 
 #endif

@@ -70,7 +70,8 @@ static __always_inline void task_weighs(const struct task_struct *p, struct task
 	u32 weight = an_kis_idle(p) ? AN_IDLE_TASK_WEIGHT : weights_of_nice[nice];
 
 	ts->nice = p->static_prio - AN_NICE_0_PRIO;
-	ts->weight = an_task_weight(weight ? weight : AN_USUAL_WEIGHT, p->flags & PF_KTHREAD);
+	ts->weight = an_task_weight(weight ? weight : AN_USUAL_WEIGHT,
+				    p->flags & PF_KTHREAD && !an_kreceives(p));
 	ts->sfq.request = an_task_request(quantum_ns, ts->weight);
 }
 

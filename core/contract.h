@@ -47,15 +47,19 @@
 #include "bucket.h"
 #include "rule.h"
 
+#ifndef AN_MAX_CONTRACTS
 #define AN_MAX_CONTRACTS 2048	/* power of two; one less are usable */
 #define AN_MAX_CONTRACT_CPUS 64 /* power of two; a set of CPUs is one word */
+#endif
 /* So many of them may be learnt, 16 for each CPU. The rest is for those that are promised, whatever
  * has been learnt. */
 #define AN_MAX_LEARNT (16 * AN_MAX_CONTRACT_CPUS)
 #define AN_MAX_RESIDUALS 16 /* per CPU, power of two */
-#define AN_MAX_SPLITS 128   /* contracts that are split at a time; power of two, one less usable */
-#define AN_MAX_PIECES 16    /* of one split contract; power of two */
-#define AN_SERVICES 4	    /* whose events a contract can wait for at a time; power of two */
+#ifndef AN_MAX_SPLITS
+#define AN_MAX_SPLITS 128 /* contracts that are split at a time; power of two, one less usable */
+#endif
+#define AN_MAX_PIECES 16 /* of one split contract; power of two */
+#define AN_SERVICES 4	 /* whose events a contract can wait for at a time; power of two */
 
 /* A shell that may be loaded without events has a constant of its own for that [event.h]. */
 #ifndef an_events_on

@@ -76,6 +76,7 @@ struct an_flows {
 	u16 buckets[AN_MAX_PACKETS];
 	u32 packet_free, packet_unused;
 	u32 flow_unused;
+	u32 waiting; /* flows that have packets */
 };
 
 an_inline struct an_packet *an_packet(struct an_flows *s, u32 index)
@@ -98,6 +99,7 @@ an_inline void an_flows_init(struct an_flows *s)
 	}
 	s->packet_free = AN_NONE;
 	s->packet_unused = s->flow_unused = 1;
+	s->waiting = 0;
 	s->flows[AN_NONE].before = s->flows[AN_NONE].after = AN_NONE;
 }
 
@@ -215,6 +217,7 @@ an_inline void an_flow_enter(struct an_flows *s, struct an_crowd *c, u32 index)
 {
 	struct an_flow *f = an_flow(s, index);
 
+	s->waiting++;
 	f->before = f->after = AN_NONE;
 	an_flows_merge(s, &c->top, c->top, index);
 }
@@ -224,6 +227,7 @@ an_inline void an_flow_leave(struct an_flows *s, struct an_crowd *c)
 {
 	const struct an_flow *f = an_flow(s, c->top);
 
+	s->waiting--;
 	an_flows_merge(s, &c->top, f->before, f->after);
 }
 
@@ -234,20 +238,30 @@ an_inline bool an_packet_has_room(const struct an_flows *s)
 	return s->packet_free || s->packet_unused < AN_MAX_PACKETS;
 }
 
-/* There is room for it. It is the last of its flow. */
-an_inline u32 an_packet_append(struct an_flows *s, u32 flow, u32 bytes, u32 held)
+/* There is room for it. */
+an_inline u32 an_packet_alloc(struct an_flows *s)
+{
+	u32 index = s->packet_free;
+
+	if (!index)
+		return s->packet_unused++;
+	s->packet_free = an_packet(s, index)->next;
+	return index;
+}
+
+/* What it says stands until another is allocated. */
+an_inline void an_packet_free(struct an_flows *s, u32 index)
+{
+	an_packet(s, index)->next = s->packet_free;
+	s->packet_free = index;
+}
+
+/* It is the last of the flow. */
+an_inline void an_packet_append(struct an_flows *s, u32 flow, u32 index)
 {
 	struct an_flow *f = an_flow(s, flow);
-	u32 index = s->packet_free;
-	struct an_packet *p;
+	struct an_packet *p = an_packet(s, index);
 
-	if (index)
-		s->packet_free = an_packet(s, index)->next;
-	else
-		index = s->packet_unused++;
-	p = an_packet(s, index);
-	p->bytes = bytes;
-	p->held = held;
 	p->next = AN_NONE;
 	p->flow = flow;
 	if (f->packets)
@@ -256,25 +270,22 @@ an_inline u32 an_packet_append(struct an_flows *s, u32 flow, u32 bytes, u32 held
 		f->first = index;
 	f->last = index;
 	f->packets++;
-	f->bytes += bytes;
-	f->held += held;
-	return index;
+	f->bytes += p->bytes;
+	f->held += p->held;
 }
 
-/* The first of the flow, which has one, leaves it and is free; what it says stands until the next
- * is appended. */
+/* The first of the flow, which has one, leaves it and is free. */
 an_inline u32 an_packet_take(struct an_flows *s, u32 flow)
 {
 	struct an_flow *f = an_flow(s, flow);
 	u32 index = f->first;
-	struct an_packet *p = an_packet(s, index);
+	const struct an_packet *p = an_packet(s, index);
 
 	f->first = p->next;
 	f->packets--;
 	f->bytes -= p->bytes;
 	f->held -= p->held;
-	p->next = s->packet_free;
-	s->packet_free = index;
+	an_packet_free(s, index);
 	return index;
 }
 

@@ -8,24 +8,39 @@
  * dropped by CoDel, or marked
  *
  * Whose packet goes next is decided twice. The class: H-SFQ as for a CPU (hsfq.h, unchanged), with
- * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. So at
- * every level |W_f/r_f - W_g/r_g| <= l_f/r_f + l_g/r_g holds for any two that have packets waiting,
- * W being bytes sent and l the largest packet. A packet's length is known when it is picked, and it
- * is charged at once.
+ * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. A
+ * packet's length is known when it is picked, and it is charged at once.
  *
- * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes. When either is used up the
- * class that holds most loses a packet, and in it the flow that holds most: who is within his part
- * of the memory loses nothing to others ([1]; the oldest packet of all would be that of the class
- * with the least weight, which waits longest by right). Of that flow it is the oldest packet, of
- * which the sender learns soonest [2]. "Most" is meant within a factor of two, so that finding it
- * is O(1): classes are listed in bands by the power of two that they hold. So a class that holds
- * less than half of held_max / n, n being the classes with packets, loses nothing for want of
- * bytes. Of the flows of a class the longest is the longest of those looked at lately, as in [1].
+ * Who sends a packet now and then, and less than its share, is not to wait behind all that have
+ * queues: that would be a packet of each. So a class, and a flow, whose queue was empty comes back
+ * with S = max(F, v - q), q being a largest packet at its weight (an_queue_gives_way()): its packet
+ * is the next if it has sent less than its share by that much, as those of new flows are in [2]. It
+ * has its share and no more, for F counts all that it sent. So at every level, for any two that
+ * have packets waiting, |W_f/r_f - W_g/r_g| <= 2 (q_f + q_g), W being bytes sent; and <= l_f/r_f +
+ * l_g/r_g in the long run, l being the largest packets of the two.
+ *
+ * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
+ * its budget reaches, and are not charged to the class then (link_contracts.h).
+ *
+ * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes, with AN_FLOW_PACKETS more for
+ * each flow that waits. When either is used up the class that holds most loses a packet, and in it
+ * the flow that holds most: who is within his part of the memory loses nothing to others ([1]; the
+ * oldest packet of all would be that of the class with the least weight, which waits longest by
+ * right). Of that flow it is the oldest packet, of which the sender learns soonest [2]. "Most" is
+ * meant within a factor of two, so that finding it is O(1): classes are listed in bands by the
+ * power of two that they hold. So a class that holds less than half of held_max / n, n being the
+ * classes with packets, loses nothing for want of bytes. Of the flows of a class the longest is the
+ * longest of those looked at lately, as in [1].
+ *
+ * Most packets come to a link that is free, and go before the next one comes. Such a packet is
+ * alone: it is in no queue and is not charged. That is no loss to anybody: when nothing waits all
+ * classes are alike (hsfq.h), and so are all flows, whatever they sent before.
  *
  * One instance is one link, with a lock of its caller's, who has one packet's data for each index
  * that is handed out here.
  *
- * Cost, d being the depth and k the siblings that are ready: an_packets_arrive() O(d), if the class
+ * Cost, d being the depth and k the siblings that are ready: of a packet that is alone O(1), else
+ * an_packets_arrive() O(d), if the class
  * had no packet, else O(1), and O(log k) for a flow that had none, amortized;
  * an_packets_next() as an_pick() and an_stop().
  *
@@ -38,7 +53,7 @@
 #define ANDANTE_CORE_PACKETS_H
 
 #include "flow.h"
-#include "link.h"
+#include "link_contracts.h"
 
 #define AN_BANDS 32u
 
@@ -51,8 +66,9 @@ enum an_fate {
 
 /* What became of a class's packets. */
 struct an_packet_counts {
-	u64 packets; /* sent */
-	u64 bytes;   /* sent */
+	u64 packets;  /* sent */
+	u64 bytes;    /* sent */
+	u64 promised; /* ... of these, by contract */
 	u64 marked;
 	u64 late;	      /* dropped by CoDel */
 	u64 crowded;	      /* dropped for want of room */
@@ -65,12 +81,15 @@ struct an_packets {
 	struct an_crowd crowds[AN_MAX_NODES]; /* by leaf */
 	struct an_packet_counts counts[AN_MAX_NODES];
 	struct an_link link;
+	struct an_link_contracts contracts;
 	u16 bands[AN_BANDS]; /* the first leaf of each that holds 2^i … 2^(i+1) - 1 bytes */
 	u32 used_bands;	     /* a bit for each that has any */
 	u32 held;
 	u32 held_max;
 	u32 largest; /* bytes of an ordinary packet, at most */
 	u32 waiting; /* packets */
+	u32 alone;   /* the only one that waits, if it is in no queue */
+	u32 alone_leaf, alone_hash;
 };
 
 an_inline struct an_crowd *an_crowd(struct an_packets *q, u32 leaf)
@@ -93,6 +112,7 @@ an_inline void an_crowd_init(struct an_packets *q, u32 leaf)
 {
 	*an_crowd(q, leaf) = (struct an_crowd){.band = AN_BANDS};
 	*an_packet_counts(q, leaf) = (struct an_packet_counts){0};
+	*an_leaf_contract(&q->contracts, leaf) = AN_NONE;
 }
 
 /* Four of the largest packets that a kernel makes: less would be one connection's. */
@@ -132,7 +152,9 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 		i = an_opaque(i + 1);
 	}
 	an_tree_init(&q->tree, largest, 1);
+	q->tree.own_cpus = 1;
 	an_flows_init(&q->flows);
+	an_link_contracts_init(&q->contracts);
 	an_crowd_init(q, AN_ROOT_LEAF);
 	i = 0;
 	an_while(i < AN_BANDS) {
@@ -140,9 +162,26 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 		i = an_opaque(i + 1);
 	}
 	q->link = (struct an_link){.rate = rate};
-	q->used_bands = q->held = q->waiting = 0;
+	q->used_bands = q->held = q->waiting = q->alone = 0;
 	q->held_max = held_max;
 	q->largest = largest;
+}
+
+/* What a connection needs in a queue however many there are: of fewer packets a loss would not be
+ * noticed by three that come after it (RFC 5681, 3.2), and it would stand until a timer. */
+#define AN_FLOW_PACKETS 4
+
+/* The room that is the flows' own [bytes]; of a largest packet twice its bytes are held. */
+an_inline u32 an_packets_of_flows(const struct an_packets *q)
+{
+	return q->flows.waiting * AN_FLOW_PACKETS * 2 * q->largest;
+}
+
+/* Is there room for a packet that holds so much? */
+an_inline bool an_packets_have_room(const struct an_packets *q, u32 held)
+{
+	return an_packet_has_room(&q->flows) &&
+	       q->held + held <= q->held_max + an_packets_of_flows(q);
 }
 
 /* As an_class_create(), of tree.h. */
@@ -153,6 +192,35 @@ an_inline u32 an_packets_class(struct an_packets *q, u32 parent_leaf, u64 cgroup
 	if (leaf)
 		an_crowd_init(q, leaf);
 	return leaf;
+}
+
+/* As an_class_remove(), of tree.h, and -1 too if a packet is alone in it; its contract goes with
+ * it.
+ */
+an_inline int an_packets_class_remove(struct an_packets *q, u32 leaf)
+{
+	if ((q->alone && q->alone_leaf == leaf) || an_class_remove(&q->tree, leaf))
+		return -1;
+	an_leaf_contract_end(&q->contracts, leaf);
+	return 0;
+}
+
+/*
+ * The class is promised so many bytes in every period, from now on; none: it has its share alone.
+ * 0, or -1: that cannot be promised on this link, and what there was stands.
+ */
+an_outline int an_packets_promise(struct an_packets *q, u32 leaf, u32 bytes, u64 period_ns,
+				  u64 now_ns)
+{
+	if (!bytes) {
+		an_leaf_contract_end(&q->contracts, leaf);
+		return 0;
+	}
+	if (an_leaf_contract_set(&q->contracts, leaf, q->link.rate, bytes, period_ns))
+		return -1;
+	if (an_node(&q->tree, leaf)->queued)
+		an_leaf_contract_wake(&q->contracts, leaf, now_ns);
+	return 0;
 }
 
 /* ---- who holds how much ---- */
@@ -237,26 +305,20 @@ an_inline void an_crowd_turns(struct an_packets *q, struct an_crowd *c)
 		c->vtime = c->max_finish;
 }
 
-/*
- * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
- * room, or nothing to be dropped. To be asked until there is.
- */
-an_outline u32 an_packets_shed(struct an_packets *q, u32 held)
+/* A packet of the leaf has gone. If it was the last the class is idle, but has not slept. */
+an_inline void an_packets_gone(struct an_packets *q, u32 leaf, u64 now_ns)
 {
-	u32 leaf, flow, index;
-	struct an_crowd *c;
+	if (an_node(&q->tree, leaf)->queued)
+		return;
+	an_queue_gives_way(&q->tree, leaf);
+	an_leaf_contract_sleep(&q->contracts, leaf, now_ns);
+}
 
-	if (!q->used_bands || (an_packet_has_room(&q->flows) && q->held + held <= q->held_max))
-		return AN_NONE;
-	leaf = q->bands[an_bounded(an_power_of_two(q->used_bands), AN_BANDS)];
-	c = an_crowd(q, leaf);
-	flow = an_crowd_longest(q, leaf, c);
-	index = an_packets_take(q, leaf, flow);
-	if (!an_flow(&q->flows, flow)->packets)
-		an_crowd_turns(q, c);
-	an_packet_counts(q, leaf)->crowded++;
+/* It has, and not in its class's turn. */
+an_inline void an_packets_withdraw(struct an_packets *q, u32 leaf, u64 now_ns)
+{
 	an_queue_withdraw(&q->tree, leaf);
-	return index;
+	an_packets_gone(q, leaf, now_ns);
 }
 
 /* ---- packets come ---- */
@@ -271,38 +333,90 @@ struct an_arrival {
 	bool may_mark;
 };
 
+/* The packet, which has come to this leaf, is the last of its flow. */
+an_inline void an_packets_join(struct an_packets *q, u32 leaf, u32 hash, u32 index)
+{
+	struct an_crowd *c = an_crowd(q, leaf);
+	const struct an_packet *p = an_packet(&q->flows, index);
+	u32 flow =
+		an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, hash, c->vtime);
+	struct an_flow *f = an_flow(&q->flows, flow);
+
+	if (!f->packets) {
+		f->start = an_tag_max(f->start, c->vtime - q->largest);
+		an_flow_enter(&q->flows, c, flow);
+	}
+	an_packet_append(&q->flows, flow, index);
+	an_crowd_holds(q, leaf, p->held);
+	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)
+		c->longest = flow;
+	an_queue_add(&q->tree, leaf);
+	an_leaf_contract_wake(&q->contracts, leaf, p->arrived_ns);
+}
+
+/* The packet that was alone is so no more. */
+an_inline void an_packets_join_alone(struct an_packets *q)
+{
+	u32 index = q->alone;
+
+	q->alone = AN_NONE;
+	q->held -= an_packet(&q->flows, index)->held; /* it counts as it joins */
+	an_packets_join(q, q->alone_leaf, q->alone_hash, index);
+}
+
 /*
  * Returns its index, by which it will be named when it goes or is dropped; AN_NONE: there is no
  * room even now (an_packets_shed()), it is dropped.
  */
-an_outline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
+an_inline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a)
 {
-	u32 leaf = a->leaf, held = a->held;
-	struct an_crowd *c = an_crowd(q, leaf);
 	struct an_packet *p;
-	struct an_flow *f;
-	u32 flow, index;
+	u32 index;
 
-	if (!an_packet_has_room(&q->flows) || q->held + held > q->held_max || !held) {
-		an_packet_counts(q, leaf)->crowded++;
+	if (!an_packets_have_room(q, a->held) || !a->held) {
+		an_packet_counts(q, a->leaf)->crowded++;
 		return AN_NONE;
 	}
-	flow = an_flow_find(&q->flows, leaf, an_node(&q->tree, leaf)->generation, a->hash,
-			    c->vtime);
-	f = an_flow(&q->flows, flow);
-	if (!f->packets) {
-		f->start = an_tag_max(f->start, c->vtime);
-		an_flow_enter(&q->flows, c, flow);
-	}
-	index = an_packet_append(&q->flows, flow, a->bytes, held);
+	index = an_packet_alloc(&q->flows);
 	p = an_packet(&q->flows, index);
+	p->bytes = a->bytes;
+	p->held = a->held;
 	p->arrived_ns = a->now_ns;
 	p->may_mark = a->may_mark;
-	q->waiting++;
-	an_crowd_holds(q, leaf, held);
-	if (f->held > an_flow(&q->flows, an_crowd_longest(q, leaf, c))->held)
-		c->longest = flow;
-	an_queue_add(&q->tree, leaf);
+	if (!q->waiting++) {
+		q->alone = index;
+		q->alone_leaf = a->leaf;
+		q->alone_hash = a->hash;
+		q->held = a->held;
+		return index;
+	}
+	if (q->alone)
+		an_packets_join_alone(q);
+	an_packets_join(q, a->leaf, a->hash, index);
+	return index;
+}
+
+/*
+ * The packet that is to be dropped before one that will hold so much may arrive; AN_NONE: there is
+ * room, or nothing to be dropped. To be asked until there is.
+ */
+an_inline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
+{
+	u32 leaf, flow, index;
+	struct an_crowd *c;
+
+	if (!q->waiting || an_packets_have_room(q, held))
+		return AN_NONE;
+	if (q->alone)
+		an_packets_join_alone(q);
+	leaf = q->bands[an_bounded(an_power_of_two(q->used_bands), AN_BANDS)];
+	c = an_crowd(q, leaf);
+	flow = an_crowd_longest(q, leaf, c);
+	index = an_packets_take(q, leaf, flow);
+	if (!an_flow(&q->flows, flow)->packets)
+		an_crowd_turns(q, c);
+	an_packet_counts(q, leaf)->crowded++;
+	an_packets_withdraw(q, leaf, now_ns);
 	return index;
 }
 
@@ -337,22 +451,57 @@ an_inline void an_packet_counted(struct an_packets *q, u32 leaf, const struct an
 	n->waited[us ? an_bounded(an_power_of_two(us), AN_BANDS) : 0]++;
 }
 
+/* The packet goes: by the class's contract, or in its turn. */
+an_inline void an_packets_charge(struct an_packets *q, u32 leaf, bool promised, u32 bytes,
+				 u64 now_ns)
+{
+	if (promised) {
+		an_link_contracts_charge(&q->contracts, leaf, q->link.rate, bytes, now_ns);
+		an_packet_counts(q, leaf)->promised += bytes;
+		an_packets_withdraw(q, leaf, now_ns);
+		return;
+	}
+	an_stop(&q->tree, leaf, bytes);
+	an_packets_gone(q, leaf, now_ns);
+}
+
+/* The packet that is alone goes. */
+an_inline u32 an_packets_send_alone(struct an_packets *q, u64 now_ns)
+{
+	u32 index = q->alone;
+	const struct an_packet *p = an_packet(&q->flows, index);
+
+	an_packet_counted(q, q->alone_leaf, p, AN_SENT, now_ns);
+	an_link_send(&q->link, now_ns, p->bytes);
+	an_packet_free(&q->flows, index);
+	q->alone = q->waiting = q->held = 0;
+	return index;
+}
+
 /*
  * What is next, now. *index is the packet, which waits no more, unless AN_WAITS. Then, if any wait,
  * link.next_ns says when to ask again; they go by themselves if the link has no rate.
  */
-an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *index)
+an_inline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *index)
 {
 	enum an_fate fate;
 	struct an_packet *p;
 	struct an_crowd *c;
 	struct an_flow *f;
+	bool promised;
 	u32 leaf;
 
 	*index = AN_NONE;
 	if (!an_link_is_free(&q->link, now_ns))
 		return AN_WAITS;
-	leaf = an_pick(&q->tree, 0);
+	if (q->alone) {
+		*index = an_packets_send_alone(q, now_ns);
+		return AN_SENT;
+	}
+	leaf = an_link_contracts_pick(&q->contracts, now_ns);
+	promised = leaf;
+	if (!promised)
+		leaf = an_pick(&q->tree, 0);
 	if (!leaf)
 		return AN_WAITS;
 	c = an_crowd(q, leaf);
@@ -363,15 +512,16 @@ an_outline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *i
 	fate = an_packet_fate(q, f, p, now_ns);
 	an_packet_counted(q, leaf, p, fate, now_ns);
 	if (fate == AN_DROPPED) { /* more wait in the flow, which keeps its turn */
-		an_unpick(&q->tree, leaf);
-		an_queue_withdraw(&q->tree, leaf);
+		if (!promised)
+			an_unpick(&q->tree, leaf);
+		an_packets_withdraw(q, leaf, now_ns);
 		return fate;
 	}
 	f->start += p->bytes;
 	f->left_ns = now_ns;
 	c->max_finish = an_tag_max(c->max_finish, f->start);
 	an_crowd_turns(q, c);
-	an_stop(&q->tree, leaf, p->bytes);
+	an_packets_charge(q, leaf, promised, p->bytes, now_ns);
 	an_link_send(&q->link, now_ns, p->bytes);
 	return fate;
 }

@@ -57,6 +57,9 @@
 #define an_verified true
 #define an_inline static __attribute__((always_inline)) inline
 #define an_outline static __attribute__((noinline))
+/* A function that the verifier looks at once, for any arguments, and not at every call. For the
+ * large ones; it may not be called with a lock held, and a pointer may be NULL for all it knows. */
+#define an_global __attribute__((noinline))
 
 #else
 
@@ -86,6 +89,7 @@ typedef int64_t s64;
 #define an_inline static inline __attribute__((always_inline))
 /* A file that includes the core need not use all of it. */
 #define an_outline static __attribute__((unused))
+#define an_global an_outline
 
 #endif
 

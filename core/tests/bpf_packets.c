@@ -17,13 +17,15 @@ PROGRAM int call_begin(void *context)
 	(void)context;
 	an_packets_init(&q, now_ns, bytes, held);
 	leaf = an_packets_class(&q, leaf, now_ns, hash);
+	an_packets_promise(&q, leaf, bytes, now_ns, now_ns);
+	an_packets_class_remove(&q, leaf);
 	return 0;
 }
 
 PROGRAM int call_packets(void *context)
 {
 	(void)context;
-	packet = an_packets_shed(&q, held);
+	packet = an_packets_shed(&q, held, now_ns);
 	packet = an_packets_arrive(&q, &arrival);
 	fate = an_packets_next(&q, now_ns, &packet);
 	return 0;

@@ -9,7 +9,8 @@ static void send_beside(const u32 *leaves, const u32 *sizes, u32 count, u32 pack
 		for (u32 i = 0; i < count; i++)
 			while (packets_of(leaves[i]) < 2)
 				arrive(leaves[i], 1, sizes[i], false);
-		sent[sending(AN_SENT).leaf] += last.bytes;
+		sending(AN_SENT);
+		sent[last.leaf] += last.bytes;
 	}
 }
 
@@ -44,6 +45,37 @@ TEST(packets_share_bytes)
 	send_beside(leaves, sizes, 2, 9000, sent);
 	CHECK(sent[leaves[0]] * 3 <= sent[leaves[1]] + 3 * (1500 + 100));
 	CHECK(sent[leaves[1]] <= sent[leaves[0]] * 3 + 3 * (1500 + 100));
+}
+
+/* A class that sends a packet now and then is the next when it does, among many with queues: its
+ * packet does not wait for one of each. It is charged for all, so that in the long run it has its
+ * share. */
+TEST(a_class_that_sends_little_is_next)
+{
+	u32 quiet, busy[5], sent = 0, turns = 6000;
+
+	begin_packets(0, 1000000);
+	quiet = class_below(AN_ROOT_LEAF, 100);
+	for (u32 i = 0; i < 5; i++)
+		busy[i] = class_below(AN_ROOT_LEAF, 100);
+	for (u32 n = 0; n < turns; n++) {
+		for (u32 i = 0; i < 5; i++)
+			while (packets_of(busy[i]) < 2)
+				arrive(busy[i], 1, 1500, false);
+		if (n % 12 == 11) /* half of its share */
+			arrive(quiet, 1, 1500, false);
+		CHECK(n % 12 == 11 ? sending(AN_SENT).leaf == quiet
+				   : sending(AN_SENT).leaf != quiet);
+	}
+	for (u32 n = 0; n < turns; n++) {
+		for (u32 i = 0; i < 5; i++)
+			while (packets_of(busy[i]) < 2)
+				arrive(busy[i], 1, 1500, false);
+		if (!packets_of(quiet)) /* as much as it can, one by one */
+			arrive(quiet, 1, 1500, false);
+		sent += sending(AN_SENT).leaf == quiet;
+	}
+	CHECK(sent >= turns / 6 - 4 && sent <= turns / 6 + 4);
 }
 
 /* One connection with a long queue does not hold up its sibling: they take turns, by bytes. */
@@ -85,11 +117,35 @@ TEST(a_flow_that_wakes_is_next)
 TEST(flows_are_alike_after_a_pause)
 {
 	begin_packets(0, 1000000);
-	arrive(AN_ROOT_LEAF, 1, 1000, false);
-	sending(AN_SENT);
+	for (u32 n = 0; n < 2; n++)
+		arrive(AN_ROOT_LEAF, 1, 1000, false);
+	for (u32 n = 0; n < 2; n++)
+		sending(AN_SENT);
 	arrive(AN_ROOT_LEAF, 2, 1000, false);
 	arrive(AN_ROOT_LEAF, 1, 1000, false);
 	CHECK_EQ(sending(AN_SENT).hash, 1); /* whose index is lower */
+}
+
+/* A packet that is alone goes as it came, and its class is not gone meanwhile. */
+TEST(a_packet_alone_is_in_no_queue)
+{
+	u32 leaf;
+
+	begin_packets(1000000, 100000);
+	leaf = class_below(AN_ROOT_LEAF, 100);
+	arrive(leaf, 1, 1000, false);
+	CHECK_EQ(q.tree.nodes[leaf].queued, 0);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
+	CHECK_EQ(sending(AN_SENT).leaf, leaf);
+	CHECK_EQ(counts(leaf)->bytes, 1000);
+	arrive(leaf, 1, 1000, false); /* the slack is used up */
+	sending(AN_SENT);
+	arrive(leaf, 1, 1000, false); /* the link is not free for it */
+	sending(AN_WAITS);
+	arrive(AN_ROOT_LEAF, 2, 1000, false); /* now neither is */
+	CHECK_EQ(q.tree.nodes[leaf].queued, 1);
+	CHECK_EQ(q.tree.nodes[AN_ROOT_LEAF].queued, 1);
+	check_memory();
 }
 
 /* Who sends little by little does not get ahead by coming and going: its tag is remembered. */
@@ -116,6 +172,7 @@ TEST(the_class_that_holds_most_loses)
 	u32 small, large;
 
 	begin_packets(0, 20000);
+	q.largest = 0; /* no room that is a flow's own */
 	small = class_below(AN_ROOT_LEAF, 1);
 	large = class_below(AN_ROOT_LEAF, 10000);
 	arrive(small, 1, 1000, false);
@@ -133,6 +190,7 @@ TEST(the_class_that_holds_most_loses)
 TEST(the_longest_flow_loses_its_oldest)
 {
 	begin_packets(0, 20000);
+	q.largest = 0;
 	for (u32 n = 0; n < 4; n++)
 		arrive(AN_ROOT_LEAF, 1, 1000, false);
 	for (u32 n = 0; n < 100; n++)
@@ -144,6 +202,19 @@ TEST(the_longest_flow_loses_its_oldest)
 		CHECK_EQ(last.hash, 2);
 		CHECK_EQ(last.number, 4 + 84 + n);
 	}
+}
+
+/* Each flow has room for four of the largest packets, which hold twice their bytes, beside all. */
+TEST(a_flow_has_room_of_its_own)
+{
+	begin_packets(0, 20000);
+	for (u32 flow = 0; flow < 100; flow++)
+		for (u32 n = 0; n < 8; n++)
+			arrive(AN_ROOT_LEAF, flow, 1514, false);
+	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 0);
+	for (u32 n = 0; n < 800; n++)
+		arrive(AN_ROOT_LEAF, 0, 1514, false);
+	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 800 - 20000 / 1514);
 }
 
 TEST(more_packets_than_there_is_room_for)
@@ -174,8 +245,8 @@ TEST(all_that_waits_can_be_shed)
 	for (u32 n = 0; n < 100; n++)
 		arrive(AN_ROOT_LEAF, n % 7, 1000, false);
 	for (u32 n = 0; n < 100; n++)
-		CHECK(an_packets_shed(&q, AN_ALL_HELD));
-	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD), AN_NONE);
+		CHECK(an_packets_shed(&q, AN_ALL_HELD, now_ns));
+	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD, now_ns), AN_NONE);
 	CHECK_EQ(q.held, 0);
 	CHECK(refused(AN_ALL_HELD));
 }
@@ -260,9 +331,9 @@ TEST(a_leaf_used_again_begins_anew)
 	begin_packets(0, 1000000);
 	leaf = class_below(AN_ROOT_LEAF, 100);
 	arrive(leaf, 7, 1000, false);
-	CHECK_EQ(an_class_remove(&q.tree, leaf), -1);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
 	sending(AN_SENT);
-	CHECK_EQ(an_class_remove(&q.tree, leaf), 0);
+	CHECK_EQ(an_packets_class_remove(&q, leaf), 0);
 	CHECK_EQ(class_below(AN_ROOT_LEAF, 100), leaf);
 	CHECK_EQ(counts(leaf)->packets, 0);
 	arrive(leaf, 7, 500, false);

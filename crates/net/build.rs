@@ -1,5 +1,5 @@
-//! Compiles `bpf/qdisc.bpf.c` (the core's packet scheduler and its shell in the kernel), and makes its
-//! skeleton.
+//! Compiles `bpf/qdisc.bpf.c` (the core's packet scheduler and its shell in the kernel) and
+//! `bpf/receive.bpf.c` (what is dropped early of packets that come in), and makes their skeletons.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,22 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(dir).display());
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    let source = root.join("bpf/qdisc.bpf.c");
-    SkeletonBuilder::new()
-        .source(&source)
-        .obj(out.join("qdisc.bpf.o"))
-        .clang(clang())
-        .clang_args([
-            "-mcpu=v3",
-            "-fno-builtin",
-            "-Wall",
-            "-Werror",
-            "-Wno-unused-function",
-        ])
-        .build_and_generate(out.join("qdisc.skel.rs"))
-        .unwrap_or_else(|error| panic!("compiling {} failed: {error:?}", source.display()));
+    for name in ["qdisc", "receive"] {
+        let source = root.join(format!("bpf/{name}.bpf.c"));
+        SkeletonBuilder::new()
+            .source(&source)
+            .obj(out.join(format!("{name}.bpf.o")))
+            .clang(clang())
+            .clang_args([
+                "-mcpu=v3",
+                "-fno-builtin",
+                "-Wall",
+                "-Werror",
+                "-Wno-unused-function",
+            ])
+            .build_and_generate(out.join(format!("{name}.skel.rs")))
+            .unwrap_or_else(|error| panic!("compiling {} failed: {error:?}", source.display()));
+    }
 }
 
 /// `$CLANG`, or the first of [`CLANGS`] that is installed.

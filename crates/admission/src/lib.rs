@@ -26,6 +26,7 @@
 //! | several CPUs | EDF-WM: first, best or worst fit, then windows of D/s | `partition`, `edf_wm` |
 //! | the same, ours | zero-laxity pieces | `zero_laxity` |
 //! | loss windows | DWCS's condition and its preconditions | `dwcs` |
+//! | a link | demand, less what packets take that are not preempted | `link` |
 //!
 //! All decisions are made in integers and exact fractions. Only fractions shown to people are
 //! rounded, and say so.
@@ -39,6 +40,7 @@ mod edf_wm;
 pub mod experiment;
 mod explain;
 pub mod file;
+pub mod link;
 mod offer;
 mod partition;
 mod placement;

@@ -7,6 +7,7 @@
 mod containers;
 mod contracts;
 mod learner;
+mod packets;
 mod policy;
 mod raw;
 mod rule;
@@ -15,6 +16,7 @@ mod tree;
 pub use containers::{Container, ContainerShare, Containers};
 pub use contracts::{Contract, Contracts, EventDecision, Kept, Piece, Promise};
 pub use learner::{Learner, Obstacle, Rhythm};
+pub use packets::{Arrival, Fate, Packets};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};
 pub use rule::Rule;
 pub use tree::{Leaf, Tree};

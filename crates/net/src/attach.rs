@@ -122,7 +122,7 @@ pub(crate) fn root() -> Result<(), NetError> {
 }
 
 /// Nobody else attaches or detaches as long as this is there.
-fn alone() -> Result<Flock<File>, NetError> {
+pub(crate) fn alone() -> Result<Flock<File>, NetError> {
     let path = Path::new(LOCK);
     let lock = File::create(path).map_err(file(path))?;
     Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| file(path)(errno.into()))
@@ -229,7 +229,7 @@ impl<'a> At<'a> {
             discipline.set_rate(ifindex, rate)?;
         }
         self.kept.begin(former)?;
-        discipline.pin_links(&self.kept.links())?;
+        discipline.pin(&self.kept.links(), &self.kept.promises())?;
         if let Some((_, bounded)) = former.gso {
             let told = self.netlink.set_gso(ifindex, bounded);
             told.map_err(netlink("bound the segments of", self.name))?;

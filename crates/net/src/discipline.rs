@@ -148,10 +148,11 @@ impl Discipline {
         Netlink::open()?.take_root(ifindex)
     }
 
-    /// The states of its links stay readable there.
-    pub(crate) fn pin_links(&mut self, path: &Path) -> Result<(), NetError> {
-        (self.skel.maps.links)
-            .pin(path)
-            .map_err(refused("pin the links of"))
+    /// The states of its links stay readable there, and what classes are promised can be told there.
+    pub(crate) fn pin(&mut self, links: &Path, promises: &Path) -> Result<(), NetError> {
+        let maps = &mut self.skel.maps;
+        maps.links.pin(links).map_err(refused("pin the links of"))?;
+        let pinned = maps.promises.pin(promises);
+        pinned.map_err(refused("pin the contracts of"))
     }
 }

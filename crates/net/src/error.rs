@@ -46,6 +46,14 @@ pub enum NetError {
         /// The discipline.
         kind: String,
     },
+    /// What it sends is not known, so that nothing can be promised.
+    #[error(
+        "{0} was attached without a rate, of which nothing can be promised: attach it with --rate"
+    )]
+    NoContracts(String),
+    /// What is asked of a link makes no sense.
+    #[error(transparent)]
+    Contract(#[from] andante_admission::link::LinkError),
     /// The states of its links have another layout.
     #[error("{0} was attached by another version of Andante: detach it, and attach it anew")]
     OtherBuild(String),

@@ -137,6 +137,11 @@ impl Kept {
         self.folder.join("links")
     }
 
+    /// Where what classes are promised is.
+    pub fn promises(&self) -> PathBuf {
+        self.folder.join("promises")
+    }
+
     /// Nothing is kept of the device any more.
     pub fn end(&self) -> Result<(), NetError> {
         match fs::remove_dir_all(&self.folder) {

@@ -11,6 +11,7 @@
 //! counts of its classes) is in maps that are pinned in the kernel's own file system, and so ends with it.
 
 mod attach;
+mod contract;
 mod device;
 mod discipline;
 pub mod doctor;
@@ -18,6 +19,7 @@ mod error;
 mod kept;
 mod netlink;
 mod rate;
+pub mod receive;
 mod seen;
 mod support;
 
@@ -27,6 +29,7 @@ mod skel {
 }
 
 pub use attach::{Attached, Detached, Wanted, attach, attached, detach};
+pub use contract::{Holder, Promised, release, reserve};
 pub use device::{Device, Nature, by_default};
 pub use discipline::Discipline;
 pub use error::NetError;

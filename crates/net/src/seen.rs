@@ -7,6 +7,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 
 use crate::attach::root;
+use crate::contract::{self, Promised};
 use crate::device::name_of;
 use crate::error::{NetError, refused};
 use crate::kept::{Former, Kept};
@@ -51,6 +52,10 @@ pub struct Class {
     pub dropped_late: u64,
     /// Packets that were dropped for want of room.
     pub dropped_crowded: u64,
+    /// Bytes that were sent by contract, before others'.
+    pub promised_bytes: u64,
+    /// What it is promised; none: it has its share.
+    pub promised: Option<Promised>,
     /// How long those waited that were sent; none: none was.
     pub delay: Option<Delay>,
 }
@@ -101,14 +106,20 @@ fn look(kept: &Kept, device: String, former: Former) -> Result<Seen, NetError> {
             counted.add(&state.q);
         }
     }
+    let promised = contract::promises(kept)?;
+    let (queues, waiting) = (counted.queues, counted.waiting);
+    let mut classes = counted.classes();
+    for class in &mut classes {
+        class.promised = promised.get(&class.cgroup_id).copied();
+    }
     Ok(Seen {
         device,
         rate_bits: former.rate.map(Rate::bits),
         largest_segment: former.gso.map(|(_, bounded)| bounded.max_size),
         replaced: former.kind,
-        queues: counted.queues,
-        waiting: counted.waiting,
-        classes: counted.classes(),
+        queues,
+        waiting,
+        classes,
     })
 }
 
@@ -163,7 +174,8 @@ impl Counted {
             let (seen, waited) = self.of.entry(*id).or_default();
             seen.cgroup_id = *id;
             seen.weight = of_class.weight;
-            seen.waiting += u64::from(node.queued);
+            let alone = q.alone != 0 && q.alone_leaf as usize == leaf;
+            seen.waiting += u64::from(node.queued) + u64::from(alone);
             add(seen, waited, counts);
         }
     }
@@ -180,6 +192,7 @@ impl Counted {
 fn add(seen: &mut Class, waited: &mut [u64; BANDS], counts: &an_packet_counts) {
     seen.packets += counts.packets;
     seen.bytes += counts.bytes;
+    seen.promised_bytes += counts.promised;
     seen.marked += counts.marked;
     seen.dropped_late += counts.late;
     seen.dropped_crowded += counts.crowded;

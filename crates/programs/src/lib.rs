@@ -28,7 +28,6 @@ use std::path::PathBuf;
 
 use andante_job::stop;
 use andante_scenario::Kind;
-use nix::sys::mman::MlockAllFlags;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
@@ -122,19 +121,34 @@ fn record<T>(list: &mut Vec<T>, value: T) {
     }
 }
 
-/// Touches all of its memory now, before there is competition, as far as the machine lets it. All
-/// programs map one file. A task of a class whose policy starves it may hold the lock of one of the
-/// file's pages, and then those of all classes wait for that page, for as long as the policy likes.
-fn touch_memory() {
-    // Locking touches; nothing has to stay locked. A limit on locked memory forbids it, harmlessly.
-    let _ = nix::sys::mman::mlockall(MlockAllFlags::MCL_CURRENT);
-    let _ = nix::sys::mman::munlockall();
+/// Touches the memory that is of files now, before there is competition. All programs map one file. A task of a
+/// class whose policy starves it may hold the lock of one of the file's pages, and then those of all classes wait
+/// for that page, for as long as the policy likes. Memory of its own is left alone: children would have to copy it.
+fn touch_files() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for line in maps.lines().filter(|line| line.contains(" /")) {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(access)) = (words.next(), words.next()) else {
+            continue;
+        };
+        let address = |text| usize::from_str_radix(text, 16).ok();
+        let ends = range.split_once('-').map(|(a, b)| (address(a), address(b)));
+        let Some((Some(begin), Some(end))) = ends else {
+            continue;
+        };
+        let advice = match access.as_bytes() {
+            [b'r', b'w', ..] => libc::MADV_POPULATE_WRITE,
+            _ => continue,
+        };
+        // SAFETY: populating changes no content. What cannot be populated is touched later.
+        unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, advice) };
+    }
 }
 
 /// Runs the program that a line of standard input describes (an order as JSON) until SIGTERM; returns
 /// its exit status.
 pub fn program_main() -> i32 {
-    touch_memory();
+    touch_files();
     let result = std::io::stdin()
         .lines()
         .next()

@@ -415,6 +415,13 @@ static inline u64 an_kcpus(const struct task_struct *p, u32 word)
 	return p->cpus_ptr->bits[word];
 }
 
+/* Nothing comes from a network here. */
+static inline bool an_kreceives(const struct task_struct *p)
+{
+	(void)p;
+	return false;
+}
+
 /* The model has one more nice value for it (model.h). */
 static inline bool an_kis_idle(const struct task_struct *p)
 {

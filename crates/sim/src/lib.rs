@@ -11,6 +11,8 @@
 //! experiments: resource containers, coordinated events, and policies of the past as their papers
 //! describe them, all with queues of their own that decide nothing.
 //!
+//! [`link`] has a link between two hosts: a CPU that serves bytes, by the same core.
+//!
 //! A simulation is determined by what it is given: the same machine, programs and seeds make the
 //! same decisions at the same instants everywhere. Nothing reads a
 //! clock, an address or the order of a hash table; ties go to the lower id.
@@ -22,6 +24,7 @@ mod channel;
 mod containers;
 mod costs;
 mod kernel;
+pub mod link;
 mod machine;
 mod object;
 mod one_class;
@@ -36,7 +39,9 @@ mod spec;
 mod task;
 mod trace;
 
-pub use andante_core_sys::{ContainerShare, Contracts, Kept, Piece, PolicyKind, Promise, Rule};
+pub use andante_core_sys::{
+    ContainerShare, Contracts, Kept, Packets, Piece, PolicyKind, Promise, Rule,
+};
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
 pub use kernel::{Coordination, Hardware, InCharge, Kernel, Learnt, Settings, Topology};

@@ -294,9 +294,11 @@ impl From<&NetError> for Status {
             NetError::NotRoot => Self::NotPermitted,
             NetError::OldKernel => Self::UnfitKernel,
             NetError::NoDevice(_) | NetError::NotAttached(_) => Self::NoDevice,
-            NetError::NoRate { .. } | NetError::Taken { .. } | NetError::Links(_) => {
-                Self::UnfitDevice
-            }
+            NetError::NoRate { .. }
+            | NetError::Taken { .. }
+            | NetError::Links(_)
+            | NetError::NoContracts(_) => Self::UnfitDevice,
+            NetError::Contract(_) => Self::BadContracts,
             NetError::OtherBuild(_) => Self::OtherScheduler,
             NetError::NoBpfFs(_)
             | NetError::Kernel { .. }

@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use andante_net::{Attached, Delay, Rate, Seen, Wanted};
+use andante_admission::link::{LinkAnswer, LinkRefusal};
+use andante_admission::{Duration, DurationError};
+use andante_net::{Attached, Delay, Holder, Promised, Rate, Seen, Wanted};
+use andante_sched::class::{ClassError, ClassPath};
 use andante_sched::class_paths;
 use andante_sched::text::shown;
 use andante_terminal::exit::Status;
@@ -28,6 +31,7 @@ Examples:
   sudo andante net attach eth0                  as fast as its driver can
   sudo andante net attach eth0 --rate 10mbit    no faster, so that packets wait here and nowhere else
   sudo andante net status
+  sudo andante net reserve eth0 /film 2mbit/10ms
   sudo andante net detach eth0
   sudo systemctl enable --now andante-net@eth0  from boot on")]
 pub struct Net {
@@ -39,6 +43,8 @@ pub struct Net {
 enum Action {
     Attach(Attach),
     Detach(Detach),
+    Reserve(Reserve),
+    Release(Release),
     Status(Show),
 }
 
@@ -95,6 +101,79 @@ struct Detach {
     all: bool,
 }
 
+/// Promise a class so much of a device: its packets leave before others'.
+///
+/// The promise is a budget of bytes in every period, headers included, and a packet within it waits for one that
+/// was begun at most. What the class sends beyond has its share. It is admitted only if all that is promised on
+/// the device is kept with it, and a fifth is left to others; else the nearest that would be is told.
+#[derive(Args)]
+#[command(after_long_help = "\
+The device must have been attached with a rate. The budget is what the rate gives in the period: 2mbit/10ms is 2500 \
+bytes in every 10 ms. Asked again, a class has the new promise and not the old one. It holds until it is released or the \
+device is detached.
+
+Examples:
+  sudo andante net reserve eth0 /user.slice/film 2mbit/10ms
+  sudo andante net reserve eth0 /call 200kbit/20ms
+  sudo andante net release eth0 /call")]
+struct Reserve {
+    /// The device.
+    device: String,
+    /// The path of the class's cgroup.
+    #[arg(value_parser = ClassPath::parse)]
+    class: ClassPath,
+    /// How much in which period: 2mbit/10ms.
+    #[arg(value_name = "RATE/PERIOD")]
+    budget: Budget,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// End what a class is promised of a device.
+#[derive(Args)]
+#[command(after_help = "Example:\n  sudo andante net release eth0 /call")]
+struct Release {
+    /// The device.
+    device: String,
+    /// The path of the class's cgroup.
+    #[arg(value_parser = ClassPath::parse)]
+    class: ClassPath,
+}
+
+/// So many bytes in every period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Budget(Promised);
+
+impl std::str::FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let (rate, period) = parts.ok_or_else(|| {
+            format!("`{text}` has no period: give RATE/PERIOD, such as 2mbit/10ms")
+        })?;
+        let rate: Rate = rate.parse()?;
+        let Duration(period_ns) = period.parse().map_err(|e: DurationError| e.to_string())?;
+        let bytes = (u128::from(rate.bytes()) * u128::from(period_ns)).div_ceil(1_000_000_000);
+        let bytes =
+            u32::try_from(bytes).map_err(|_| format!("`{text}` is more than 4 GB in a period"))?;
+        Ok(Self(Promised { bytes, period_ns }))
+    }
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Promised { bytes, period_ns } = self.0;
+        let rate = u128::from(bytes) * 1_000_000_000 / u128::from(period_ns.max(1));
+        let period = Duration(period_ns).to_string().replace(' ', "");
+        match Rate::of_bytes(rate as u64) {
+            Some(rate) => write!(f, "{rate}/{period}"),
+            None => write!(f, "0bit/{period}"),
+        }
+    }
+}
+
 /// Show the devices that are attached, and what each class has sent.
 #[derive(Args)]
 #[command(after_long_help = "\
@@ -117,6 +196,8 @@ impl Net {
         match self.action {
             Action::Attach(action) => action.run(),
             Action::Detach(action) => action.run(),
+            Action::Reserve(action) => action.run(),
+            Action::Release(action) => action.run(),
             Action::Status(action) => action.run(),
         }
     }
@@ -188,6 +269,80 @@ impl Detach {
                 ));
             }
         }
+        Ok(Status::Ok)
+    }
+}
+
+/// The cgroup of the class at that path, and all paths.
+fn class_at(path: &ClassPath) -> Result<(u64, HashMap<u64, String>)> {
+    let paths = class_paths()?;
+    let found = paths.iter().find(|(_, known)| **known == path.to_string());
+    let id = found.map(|(id, _)| *id);
+    let id = id.ok_or_else(|| ClassError::Unknown(path.clone()))?;
+    Ok((id, paths))
+}
+
+impl Reserve {
+    fn run(self) -> Result<Status> {
+        let (cgroup_id, paths) = class_at(&self.class)?;
+        let path = self.class.to_string();
+        let holder = Holder {
+            cgroup_id,
+            path: &path,
+        };
+        let answer = andante_net::reserve(&self.device, holder, self.budget.0, &paths)?;
+        if self.json {
+            output::print_json(&answer)?;
+        }
+        let (class, device) = (shown(&path), shown(&self.device));
+        let LinkAnswer::Refused(refusal) = answer else {
+            if !self.json {
+                output::print(&format!(
+                    "{class} is promised {} of {device}.\n",
+                    self.budget
+                ))?;
+            }
+            return Ok(Status::Ok);
+        };
+        if !self.json {
+            output::print(&offers(&class, &device, self.budget, &refusal))?;
+        }
+        Ok(Status::ContractRefused)
+    }
+}
+
+/// Why not, and what would do.
+fn offers(class: &str, device: &str, asked: Budget, refusal: &LinkRefusal) -> String {
+    let Promised { bytes, period_ns } = asked.0;
+    let held = Rate::of_bytes(refusal.held_rate);
+    let held = held.map_or("nothing".to_owned(), |rate| rate.to_string());
+    let mut text =
+        format!("{class} cannot be promised {asked} of {device}, of which {held} is promised.\n");
+    let offers = [
+        refusal
+            .most_bytes
+            .map(|bytes| Promised { bytes, period_ns }),
+        refusal
+            .shortest_period_ns
+            .map(|period_ns| Promised { bytes, period_ns }),
+    ];
+    for offer in offers.into_iter().flatten() {
+        text += &format!("  {} would be admitted.\n", Budget(offer));
+    }
+    text
+}
+
+impl Release {
+    fn run(self) -> Result<Status> {
+        let (cgroup_id, _) = class_at(&self.class)?;
+        let had = andante_net::release(&self.device, cgroup_id)?;
+        let (class, device) = (self.class.to_string(), shown(&self.device));
+        let class = shown(&class);
+        if !had {
+            output::warn(&format!("{class} is promised nothing of {device}"));
+            return Ok(Status::UnknownContract);
+        }
+        output::print(&format!("{class} has its share of {device}.\n"))?;
         Ok(Status::Ok)
     }
 }
@@ -278,7 +433,7 @@ fn table(device: &Device) -> String {
     let widths = device.classes.iter().map(|row| name(row).width());
     let width = widths.max().unwrap_or(0).max(5);
     let head = format!(
-        "{:width$}  WEIGHT    PACKETS       BYTES  WAITING     DELAY p50 / p99       LATE  CROWDED   MARKED",
+        "{:width$}  WEIGHT    PACKETS       BYTES  WAITING     DELAY p50 / p99       LATE  CROWDED   MARKED      PROMISED",
         "CLASS"
     );
     text += &format!("{}\n", paint(DIM, head));
@@ -286,7 +441,7 @@ fn table(device: &Device) -> String {
         let pad = " ".repeat(width - name(row).width());
         let seen = &row.seen;
         text += &format!(
-            "{}{pad}  {:>6}  {:>9}  {:>10}  {:>7}  {:>18}  {:>9}  {:>7}  {:>7}\n",
+            "{}{pad}  {:>6}  {:>9}  {:>10}  {:>7}  {:>18}  {:>9}  {:>7}  {:>7}  {:>12}\n",
             name(row),
             weight(row),
             seen.packets,
@@ -296,6 +451,8 @@ fn table(device: &Device) -> String {
             seen.dropped_late,
             seen.dropped_crowded,
             seen.marked,
+            seen.promised
+                .map_or("-".to_owned(), |promised| Budget(promised).to_string()),
         );
     }
     text

@@ -7,7 +7,7 @@
 before=$(segments)
 kept() { ls /sys/fs/bpf; }
 nothing=0 midst=0 all=0
-early=0 late=1024 # [ms]
+early=0 late=4096 # [ms]
 while [ $((late - early)) -gt 1 ] && [ $midst = 0 ]; do
 	after=$(((early + late) / 2))
 	andante net attach out --rate 10mbit >/dev/null &
