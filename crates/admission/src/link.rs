@@ -141,6 +141,11 @@ impl LinkSystem {
         &self.held
     }
 
+    /// Holds a contract that is in force, whether or not there is room for it now: if not, nothing is admitted.
+    pub fn hold(&mut self, contract: LinkContract) {
+        self.held.push(contract);
+    }
+
     /// Ends the contract of that name; whether there was one.
     pub fn release(&mut self, name: &str) -> bool {
         let before = self.held.len();

@@ -58,7 +58,7 @@ pub fn reserve(
         match paths.get(&cgroup_id) {
             None => end(&map, kept.ifindex, cgroup_id)?,
             Some(_) if cgroup_id == class.cgroup_id => {}
-            Some(path) => drop(system.admit(contract(path, held))?),
+            Some(path) => system.hold(contract(path, held)),
         }
     }
     let answer = system.admit(contract(class.path, promised))?;
