@@ -11,13 +11,13 @@
  * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. A
  * packet's length is known when it is picked, and it is charged at once.
  *
- * Who sends a packet now and then, and less than its share, is not to wait behind all that have
- * queues: that would be a packet of each. So a class, and a flow, whose queue was empty comes back
- * with S = max(F, v - q), q being a largest packet at its weight (an_queue_gives_way()): its packet
- * is the next if it has sent less than its share by that much, as those of new flows are in [2]. It
- * has its share and no more, for F counts all that it sent. So at every level, for any two that
- * have packets waiting, |W_f/r_f - W_g/r_g| <= 2 (q_f + q_g), W being bytes sent; and <= l_f/r_f +
- * l_g/r_g in the long run, l being the largest packets of the two.
+ * A class that sends a packet now and then, and less than its share, is not to wait behind all that
+ * have queues: that would be a packet of each. So a class, and a flow, whose queue was empty comes
+ * back with S = max(F, v - q), q being a largest packet at its weight (an_queue_gives_way()): its
+ * packet is the next if it has sent less than its share by that much, as those of new flows are in
+ * [2]. It has its share and no more, for F counts all that it sent. So at every level, for any two
+ * that have packets waiting, |W_f/r_f - W_g/r_g| <= 2 (q_f + q_g), W being bytes sent; and <=
+ * l_f/r_f + l_g/r_g in the long run, l being the largest packets of the two.
  *
  * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
  * its budget reaches, and are not charged to the class then (link_contracts.h).

@@ -2,53 +2,16 @@
 //! many CPUs), `bpf/events.bpf.c` (with coordinated events) and `bpf/historical.bpf.c` (for the historical
 //! policies), and makes their skeletons.
 
-use std::env;
-use std::path::{Path, PathBuf};
-
-use libbpf_cargo::SkeletonBuilder;
 use sha2::{Digest, Sha256};
 
-/// clang 19 is the oldest that knows all the instructions we ask for; newer ones do as well.
-const CLANGS: &[&str] = &["clang-19", "clang-20", "clang-21", "clang-22", "clang"];
+#[path = "../../bpf/compile.rs"]
+mod bpf;
+
+const OBJECTS: &[&str] = &["sched", "domains", "events", "historical"];
 
 fn main() {
-    // From this package, where cargo runs us: what was built is not tied to where it was built.
-    let root = Path::new("../..");
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for dir in ["bpf", "core"] {
-        println!("cargo:rerun-if-changed={}", root.join(dir).display());
-    }
-    println!("cargo:rerun-if-env-changed=CLANG");
-    for name in ["sched", "domains", "events", "historical"] {
-        let source = root.join(format!("bpf/{name}.bpf.c"));
-        let object = out.join(format!("{name}.bpf.o"));
-        SkeletonBuilder::new()
-            .source(&source)
-            .obj(&object)
-            .clang(clang())
-            .clang_args([
-                "-mcpu=v3",
-                "-fno-builtin",
-                "-Wall",
-                "-Werror",
-                "-Wno-unused-function",
-            ])
-            .build_and_generate(out.join(format!("{name}.skel.rs")))
-            .unwrap_or_else(|error| panic!("compiling {} failed: {error:?}", source.display()));
+    for (name, object) in OBJECTS.iter().zip(bpf::compile(OBJECTS)) {
         let hash = Sha256::digest(std::fs::read(&object).expect("what was compiled is there"));
         println!("cargo:rustc-env=ANDANTE_OBJECT_{name}={hash:x}");
-    }
-}
-
-/// `$CLANG`, or the first of [`CLANGS`] that is installed.
-fn clang() -> String {
-    if let Ok(clang) = env::var("CLANG") {
-        return clang;
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let installed = |name: &&&str| env::split_paths(&path).any(|dir| dir.join(name).is_file());
-    match CLANGS.iter().find(installed) {
-        Some(name) => (*name).to_owned(),
-        None => panic!("clang 19 or newer is needed to compile bpf/: apt-get install clang-19"),
     }
 }

@@ -2,23 +2,18 @@
 //! beside this file in it, and reads what the script reports. They need QEMU and a kernel, hence
 //! `#[ignore]`.
 
-use std::collections::BTreeMap;
+#[path = "../../net/tests/machine/mod.rs"]
+mod machine;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 use andante_sim::link::{self, Sender};
 use andante_sim::{NS_PER_S, Packets};
-use andante_vm::{Boot, Cache, Content, Event, InitrdFile, find_kernel, find_qemu};
-
-/// A machine that takes longer hangs.
-const HANGS: Duration = Duration::from_secs(3600);
+use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use machine::{HANGS, Report, compiled, reported, tool};
 
 /// Of a datagram by IPv4 on Ethernet, beside what is sent [bytes].
 const HEADERS: u64 = 42;
-
-/// What a script reported, one `REPORT key value` line each.
-type Report = BTreeMap<String, u64>;
 
 /// Runs tests/net/NAME.sh in a machine.
 fn in_vm(name: &str) -> Report {
@@ -42,7 +37,7 @@ fn in_vm(name: &str) -> Report {
         memory_mib: 1024,
         files: vec![file("common.sh"), file(&script), unit],
         programs: vec![
-            compiled(),
+            compiled(&scripts().join("packets.c")),
             env!("CARGO_BIN_EXE_andante").into(),
             tool("ip"),
             tool("tc"),
@@ -56,47 +51,11 @@ fn in_vm(name: &str) -> Report {
         console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log")),
         ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
     };
-    let mut report = Report::new();
-    let outcome = boot
-        .run(&mut |event| {
-            let Event::Console(line) = event else {
-                return;
-            };
-            println!("{line}"); // seen if the test fails
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let ["REPORT", key, value] = words[..] {
-                report.insert(key.to_owned(), value.parse().expect("a number"));
-            }
-        })
-        .expect("the machine runs");
-    assert_eq!(outcome.exit_status, 0, "{report:?}");
-    report
+    reported(&boot)
 }
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/net")
-}
-
-/// A program of iproute2, which is where root's programs are, or of util-linux.
-fn tool(name: &str) -> PathBuf {
-    ["/usr/sbin", "/sbin", "/usr/bin"]
-        .map(|folder| Path::new(folder).join(name))
-        .into_iter()
-        .find(|path| path.is_file())
-        .expect("iproute2 and util-linux are installed")
-}
-
-fn compiled() -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packets");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-O1", "-o"])
-        .arg(&program)
-        .arg(scripts().join("packets.c"))
-        .status()
-        .expect("a C compiler");
-    assert!(status.success(), "{status}");
-    program
 }
 
 /// Bytes on the link of the datagrams of this size that a port has received.

@@ -1,20 +1,21 @@
 //! The discipline on a real kernel, put on a device a thousand times: this program boots the virtual machine,
 //! and goes on there as its only command. It needs QEMU and a kernel, hence `#[ignore]`.
 
+#[expect(dead_code, reason = "this test reports by itself")]
+mod machine;
+
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use andante_net::{Device, Discipline, Wanted, attach, attached, detach};
 use andante_vm::{Boot, Cache, Content, Event, InitrdFile, find_kernel, find_qemu};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use machine::{HANGS, tool};
 
 /// Is set in the machine.
 const INSIDE: &str = "ANDANTE_NET_INSIDE";
-
-/// A machine that takes longer hangs.
-const HANGS: Duration = Duration::from_secs(3600);
 
 /// A link of four queues to a host that nobody answers on, and this program.
 const SCRIPT: &str = "#!/bin/sh
@@ -29,14 +30,6 @@ ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev out
 ANDANTE_NET_INSIDE=1 /andante/bin/$1 --ignored --nocapture --test-threads=1 
 echo \"REPORT warnings $(dmesg | grep -cE 'WARNING|BUG|refcount|unregister_netdevice')\"
 ";
-
-fn tool(name: &str) -> PathBuf {
-    ["/usr/sbin", "/sbin", "/usr/bin"]
-        .map(|folder| Path::new(folder).join(name))
-        .into_iter()
-        .find(|path| path.is_file())
-        .expect("iproute2 is installed")
-}
 
 fn in_vm() {
     let quiet = |_: &str| {};

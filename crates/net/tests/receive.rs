@@ -1,18 +1,12 @@
 //! Packets in, on a real kernel: see `receive/receive.sh`. Under Andante's scheduler, whose binary is built
 //! before (`make`), and under the kernel's own. They need QEMU and a kernel, hence `#[ignore]`.
 
-use std::collections::BTreeMap;
+mod machine;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Content, Event, InitrdFile, find_kernel, find_qemu};
-
-/// A machine that takes longer hangs.
-const HANGS: Duration = Duration::from_secs(3600);
-
-/// What a script reported, one `REPORT key value` line each.
-type Report = BTreeMap<String, u64>;
+use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use machine::{HANGS, Report, compiled, reported, tool};
 
 fn in_vm(name: &str) -> Report {
     let quiet = |_: &str| {};
@@ -33,7 +27,7 @@ fn in_vm(name: &str) -> Report {
         memory_mib: 1024,
         files: vec![file("receive.sh"), file(&script)],
         programs: vec![
-            compiled("receive"),
+            compiled(&scripts().join("receive.c")),
             program,
             andante,
             tool("ip"),
@@ -48,50 +42,8 @@ fn in_vm(name: &str) -> Report {
     reported(&boot)
 }
 
-/// Runs the machine, and returns what its script reported.
-fn reported(boot: &Boot) -> Report {
-    let mut report = Report::new();
-    let outcome = boot
-        .run(&mut |event| {
-            let Event::Console(line) = event else {
-                return;
-            };
-            println!("{line}"); // seen if the test fails
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let ["REPORT", key, value] = words[..] {
-                report.insert(key.to_owned(), value.parse().expect("a number"));
-            }
-        })
-        .expect("the machine runs");
-    assert_eq!(outcome.exit_status, 0, "{report:?}");
-    report
-}
-
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receive")
-}
-
-/// A program of iproute2, which is where root's programs are.
-fn tool(name: &str) -> PathBuf {
-    ["/usr/sbin", "/sbin", "/usr/bin"]
-        .map(|folder| Path::new(folder).join(name))
-        .into_iter()
-        .find(|path| path.is_file())
-        .expect("iproute2 is installed")
-}
-
-/// The program of tests/receive/NAME.c.
-fn compiled(name: &str) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-O1", "-o"])
-        .arg(&program)
-        .arg(scripts().join(format!("{name}.c")))
-        .status()
-        .expect("a C compiler");
-    assert!(status.success(), "{status}");
-    program
 }
 
 /// Packets that are sent in the time that is measured: 100 a millisecond, for two seconds.
