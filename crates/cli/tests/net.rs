@@ -115,6 +115,9 @@ fn as_simulated(report: &Report) {
         bytes: size + HEADERS as u32,
         held: 2304,
         every_ns: every_us * 1000,
+        first_ns: 0,
+        until_ns: u64::MAX,
+        room: andante_sim::link::USUAL_ROOM,
     });
     let simulated = link::send(&mut link, &senders, 2 * NS_PER_S, 12 * NS_PER_S);
     let bytes = [1400, 1400, 1400, 700, 1000].into_iter().zip(1001..);
