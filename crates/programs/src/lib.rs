@@ -268,11 +268,13 @@ pub fn run(order: &Order) -> Result<Samples, String> {
         Kind::Sender {
             bytes,
             every_ms,
+            burst,
             by_tcp,
         } => {
             let sending = sender::Sending {
                 bytes: *bytes,
                 every_ns: (every_ms * 1e6).round() as u64,
+                burst: *burst,
                 by_tcp: *by_tcp,
             };
             sender::run(order, &sending).map_err(io_error)

@@ -28,6 +28,8 @@ pub(super) struct Sending {
     pub bytes: u32,
     /// From one to the next [ns]; 0: as fast as it can.
     pub every_ns: u64,
+    /// So many each time.
+    pub burst: u32,
     pub by_tcp: bool,
 }
 
@@ -126,6 +128,9 @@ fn send_by(
     let mut next_ns = first_beat_ns(order.begin_ns, sending.every_ns);
     let mut measured = 0;
     for number in 0_u64.. {
+        if number > 0 && number.is_multiple_of(u64::from(sending.burst)) {
+            next_ns += sending.every_ns;
+        }
         while sending.every_ns > 0 && now_ns() < next_ns && !stop::requested() {
             sleep_until(next_ns);
         }
@@ -137,7 +142,6 @@ fn send_by(
         piece[8..HEAD].copy_from_slice(&at_ns.to_ne_bytes());
         write(&piece)?;
         measured += u64::from(order.measures(at_ns));
-        next_ns += sending.every_ns;
     }
     Ok(measured)
 }

@@ -121,7 +121,10 @@ impl<'a> End<'a> {
 
     fn sender(&self, program: &Program, number: u32, begin_ns: Ns) -> Option<Sender> {
         let Kind::Sender {
-            bytes, every_ms, ..
+            bytes,
+            every_ms,
+            burst,
+            ..
         } = program.kind
         else {
             return None;
@@ -140,6 +143,7 @@ impl<'a> End<'a> {
             bytes: bytes + HEADERS,
             held: HELD,
             every_ns,
+            burst,
             first_ns: start_ns.saturating_sub(beat_ns).next_multiple_of(every_ns) + beat_ns,
             room: link::USUAL_ROOM,
             until_ns: program.stop_s.map_or(Ns::MAX, at),

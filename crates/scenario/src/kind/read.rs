@@ -154,6 +154,7 @@ fn read_sender(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
     Ok(Kind::Sender {
         bytes: bytes as u32,
         every_ms: section.number("every_ms", 0.0, WORK_MS)?,
+        burst: section.number("burst", 1.0, 1.0..=1e4)? as u32,
         by_tcp,
     })
 }

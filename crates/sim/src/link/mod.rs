@@ -51,6 +51,8 @@ pub struct Sender {
     pub held: u32,
     /// From one to the next [ns], more than 0.
     pub every_ns: Ns,
+    /// So many each time.
+    pub burst: u32,
     /// When the first is sent [ns].
     pub first_ns: Ns,
     /// None is sent from then on [ns].
@@ -95,10 +97,27 @@ struct Waiting {
 struct Socket {
     /// When it is to send next [ns].
     next_ns: Ns,
+    /// Of those so many have been sent.
+    sent: u32,
     /// Of it in memory [bytes].
     held: u64,
     /// It waits for room.
     full: bool,
+}
+
+impl Socket {
+    /// One datagram more: then the next one is due.
+    fn sends(&mut self, sender: &Sender) {
+        self.sent += 1;
+        if self.sent < sender.burst {
+            return;
+        }
+        self.sent = 0;
+        self.next_ns += sender.every_ns.max(1);
+        if self.next_ns >= sender.until_ns {
+            self.next_ns = Ns::MAX;
+        }
+    }
 }
 
 /// What is on its way, and what has come of it.
@@ -115,6 +134,7 @@ struct Traffic<'a> {
 pub fn send(link: &mut dyn Queue, senders: &[Sender], from_ns: Ns, end_ns: Ns) -> Vec<Received> {
     let socket = |sender: &Sender| Socket {
         next_ns: sender.first_ns,
+        sent: 0,
         held: 0,
         full: false,
     };
@@ -152,11 +172,7 @@ impl Traffic<'_> {
     fn send(&mut self, link: &mut dyn Queue, now_ns: Ns) {
         for (number, sender) in self.senders.iter().enumerate() {
             while self.sockets[number].next_ns <= now_ns && !self.sockets[number].full {
-                let next_ns = self.sockets[number].next_ns + sender.every_ns.max(1);
-                self.sockets[number].next_ns = match next_ns < sender.until_ns {
-                    true => next_ns,
-                    false => Ns::MAX,
-                };
+                self.sockets[number].sends(sender);
                 self.arrive(link, number, now_ns);
             }
         }
