@@ -213,7 +213,7 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `film-player`, `make` or
+    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `film-player`, `make` or
     /// `command`.
     pub kind: String,
     /// Frames shown (players).

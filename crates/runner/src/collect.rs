@@ -66,7 +66,8 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         Kind::Command { .. }
         | Kind::Xvfb { .. }
         | Kind::JackClient { .. }
-        | Kind::FilmServer { .. } => {}
+        | Kind::FilmServer { .. }
+        | Kind::RtpServer { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => {
                 take_samples(kind, &samples.later(instance.beats_later_ns()), &mut result);
@@ -211,21 +212,31 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
             .collect::<Vec<_>>()
     };
     let (mut shown_ms, mut dropped_ms) = (ms(&log.shown_us), ms(&log.dropped_us));
+    let length_ms = measured.length_ns as f64 / 1e6;
     if !instance.program.kind.ends_by_itself() {
         // It played before the measurement and after it.
-        let length_ms = measured.length_ns as f64 / 1e6;
         shown_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
         dropped_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
     }
     take_frames(shown_ms, dropped_ms, result);
     if let Kind::Mpv {
         clip,
+        stream,
         untimed: false,
         ..
     } = &instance.program.kind
     {
         result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
-        result.due = Some(clip.frames());
+        result.due = Some(match stream {
+            None => clip.frames(),
+            // From the first one to the last; when it was told to end its own clock does not say.
+            Some(_) => {
+                let all = || result.shown_ms.iter().chain(&result.dropped_ms).copied();
+                let first_ms = all().fold(f64::INFINITY, f64::min);
+                let periods = (all().fold(0.0, f64::max) - first_ms) * f64::from(clip.fps) / 1e3;
+                periods.round().max(0.0) as u64 + u64::from(first_ms.is_finite())
+            }
+        });
     }
 }
 

@@ -22,6 +22,7 @@ mod prepared;
 mod process;
 mod real;
 mod scheduler;
+mod streams;
 mod timeline;
 mod tracer;
 mod tuning;
@@ -143,6 +144,7 @@ pub fn run_on(
         networks: &networks,
         steps_per_ms,
     };
+    streams::describe(&prepared)?;
     if workload
         .programs
         .iter()

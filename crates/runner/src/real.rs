@@ -13,7 +13,7 @@ use andante_scenario::{Clip, Kind, Program, Screen, Workload};
 use super::prepared::Prepared;
 use super::process::{CommandLine, Process, last_line};
 use super::tuning::Scheduling;
-use super::{clock, stop};
+use super::{clock, stop, streams};
 
 /// A warm-up playback that takes longer than this has hung [s].
 const WARM_UP_TIMEOUT_S: f64 = 120.0;
@@ -30,6 +30,7 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     let Kind::Mpv {
         clip,
         display,
+        stream,
         untimed,
         ..
     } = &program.kind
@@ -41,10 +42,16 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
         None => words(&["--vo=null"]),
         Some(_) => words(&["--vo=x11"]),
     });
-    argv.extend(match untimed {
-        false => words(&["--ao=null", "--no-input-terminal"]),
-        // Only with the terminal does it take SIGTERM for a wish, and finish its log.
-        true => words(&[
+    argv.extend(match (untimed, stream) {
+        (false, None) => words(&["--ao=null", "--no-input-terminal"]),
+        // What it is told of the stream is all that there is to know, so that it need not look for five seconds. Only
+        // with the terminal does it take SIGTERM for a wish, and finish its log.
+        (false, Some(_)) => words(&[
+            "--ao=null",
+            "--demuxer-lavf-probe-info=no",
+            "--demuxer-lavf-o=protocol_whitelist=[file,rtp,udp]",
+        ]),
+        (true, _) => words(&[
             "--untimed",
             "--framedrop=no",
             "--no-audio",
@@ -53,7 +60,13 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     });
     argv.push("--term-osd=no".to_owned());
     argv.extend_from_slice(extra);
-    argv.push(clip_path(prepared, clip));
+    argv.push(match stream {
+        None => clip_path(prepared, clip),
+        Some(server) => {
+            let file = streams::description(&prepared.setup.folder, server);
+            file.display().to_string()
+        }
+    });
     let display = display.as_ref().map(|name| {
         let number = display_number(prepared.workload, name);
         ("DISPLAY", format!(":{number}"))
@@ -177,10 +190,15 @@ impl Prepared<'_> {
         };
         let folder = self.setup.folder.join(format!("{}.warm-up", program.name));
         let mut once = vec![format!("--length={warm_up_s}")];
-        if !program.kind.ends_by_itself() {
+        if matches!(program.kind, Kind::Mpv { untimed: true, .. }) {
             once.push("--loop-file=no".to_owned());
         }
-        let mut process = self.spawn(program, mpv(self, program, &once), &folder)?;
+        // Of a stream the file that will be sent.
+        let mut film = program.clone();
+        if let Kind::Mpv { stream, .. } = &mut film.kind {
+            *stream = None;
+        }
+        let mut process = self.spawn(&film, mpv(self, &film, &once), &folder)?;
         await_end(&mut process);
         match &process.ended {
             Some(ended) if ended.success => {}
@@ -323,6 +341,7 @@ pub(super) fn command(
             load_percent,
         } => jack_client(server, *load_percent),
         Kind::FilmServer { clip } => film_server(prepared, program, clip),
+        Kind::RtpServer { clip } => streams::server(prepared, program, clip),
         Kind::FilmPlayer { server, by_udp, .. } => {
             film_player(prepared, program, [server, name], *by_udp, folder)
         }

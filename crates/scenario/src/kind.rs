@@ -148,6 +148,9 @@ pub enum Kind {
         warm_up_s: f64,
         /// The program of kind `xvfb` that draws the pictures; none: nobody does.
         display: Option<String>,
+        /// The program of kind `rtp-server` whose stream it plays as it comes, until the measurement ends; none: a
+        /// file.
+        stream: Option<String>,
         /// As fast as it can, without sound, over and over until the measurement ends.
         untimed: bool,
     },
@@ -172,6 +175,11 @@ pub enum Kind {
     },
     /// Streams a film to players: the example `film_server`.
     FilmServer {
+        /// What it streams.
+        clip: Clip,
+    },
+    /// Streams a film and its sound to an mpv: unmodified ffmpeg, over RTP.
+    RtpServer {
         /// What it streams.
         clip: Clip,
     },
@@ -374,6 +382,7 @@ impl Kind {
             Self::Jack { .. } => "jack",
             Self::JackClient { .. } => "jack-client",
             Self::FilmServer { .. } => "film-server",
+            Self::RtpServer { .. } => "rtp-server",
             Self::FilmPlayer { .. } => "film-player",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
@@ -391,13 +400,23 @@ impl Kind {
         }
     }
 
-    /// The server that it cannot do without, and of which kind that must be.
-    pub(super) fn asks(&self) -> Option<(&str, &'static str)> {
+    /// The servers that it cannot do without, and of which kind they must be.
+    pub(super) fn asks(&self) -> Vec<(&str, &'static str)> {
         match self {
-            Self::Mpv { display, .. } => Some((display.as_deref()?, "xvfb")),
-            Self::JackClient { server, .. } => Some((server, "jack")),
-            Self::FilmPlayer { server, .. } => Some((server, "film-server")),
-            kind => Some((kind.server()?, "server")),
+            Self::Mpv {
+                display, stream, ..
+            } => {
+                let display = display.iter().map(|name| (name.as_str(), "xvfb"));
+                let stream = stream.iter().map(|name| (name.as_str(), "rtp-server"));
+                display.chain(stream).collect()
+            }
+            Self::JackClient { server, .. } => vec![(server, "jack")],
+            Self::FilmPlayer { server, .. } => vec![(server, "film-server")],
+            kind => kind
+                .server()
+                .map(|name| (name, "server"))
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -419,6 +438,7 @@ impl Kind {
                 | Self::Dhrystone
                 | Self::Waker { .. }
                 | Self::FilmServer { .. }
+                | Self::RtpServer { .. }
                 | Self::FilmPlayer { .. }
         )
     }
@@ -427,7 +447,11 @@ impl Kind {
     pub fn ends_by_itself(&self) -> bool {
         matches!(
             self,
-            Self::Mpv { untimed: false, .. } | Self::FilmPlayer { .. }
+            Self::Mpv {
+                untimed: false,
+                stream: None,
+                ..
+            } | Self::FilmPlayer { .. }
         )
     }
 
@@ -484,6 +508,7 @@ impl Kind {
             | Self::Jack { .. }
             | Self::JackClient { .. }
             | Self::FilmServer { .. }
+            | Self::RtpServer { .. }
             | Self::FilmPlayer { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
@@ -504,6 +529,7 @@ impl Kind {
                 | Self::Jack { .. }
                 | Self::JackClient { .. }
                 | Self::FilmServer { .. }
+                | Self::RtpServer { .. }
                 | Self::FilmPlayer { .. }
                 | Self::Make { .. }
                 | Self::Command { .. }

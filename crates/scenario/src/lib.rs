@@ -64,7 +64,7 @@ pub use draw::DrawId;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Cycle, Display, Kind, Screen};
-pub use network::{Cable, Discipline, NetContract, networks};
+pub use network::{Cable, Discipline, NetContract, networks, players_of};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
@@ -435,17 +435,16 @@ fn scale_work(programs: &mut [Program], root: &mut Section<'_>) -> Result<(), Do
 /// Whoever asks a server must name one.
 fn check_servers(programs: &[Program], root: &Section<'_>) -> Result<(), DocumentError> {
     for program in programs.iter().filter(|program| program.count > 0) {
-        let Some((name, kind)) = program.kind.asks() else {
-            continue;
-        };
-        let servers = || programs.iter().filter(|p| p.kind.name() == kind);
-        if !servers().any(|server| server.name == name && server.count == 1) {
-            let hint = suggest(name, servers().map(|server| server.name.as_str()));
-            let message = format!(
-                "program `{}` asks the server `{name}`, which is no single program of kind `{kind}`{hint}",
-                program.name
-            );
-            return Err(root.error("programs", message));
+        for (name, kind) in program.kind.asks() {
+            let servers = || programs.iter().filter(|p| p.kind.name() == kind);
+            if !servers().any(|server| server.name == name && server.count == 1) {
+                let hint = suggest(name, servers().map(|server| server.name.as_str()));
+                let message = format!(
+                    "program `{}` asks the server `{name}`, which is no single program of kind `{kind}`{hint}",
+                    program.name
+                );
+                return Err(root.error("programs", message));
+            }
         }
     }
     Ok(())

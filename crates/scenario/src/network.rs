@@ -161,6 +161,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
             return Err(root.error("programs", message));
         }
     }
+    check_streams(programs, root)?;
     for player in running() {
         let Kind::FilmPlayer { server, fps, .. } = &player.kind else {
             continue;
@@ -187,6 +188,45 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
 
 /// What the network is called that only receivers are in.
 const OTHER_END: &str = "other-end";
+
+/// A stream has one player, which shows what is sent.
+fn check_streams(programs: &[Program], root: &Section<'_>) -> Result<(), DocumentError> {
+    for server in programs.iter().filter(|program| program.count > 0) {
+        let Kind::RtpServer { clip: sent } = &server.kind else {
+            continue;
+        };
+        let name = &server.name;
+        let mut players = players_of(programs, name);
+        let wrong = match (players.next(), players.next()) {
+            (Some(player), None) if player.count == 1 => match &player.kind {
+                Kind::Mpv { clip, .. } if clip != sent => {
+                    Some("has another clip than its player: give both the same figures")
+                }
+                _ if player.network.is_some() != server.network.is_some() => {
+                    Some("is in a network and its player in none, or the other way around")
+                }
+                _ => None,
+            },
+            _ => Some("has no player, or several: give one mpv it as `stream`"),
+        };
+        if let Some(wrong) = wrong {
+            return Err(root.error("programs", format!("program `{name}` {wrong}")));
+        }
+    }
+    Ok(())
+}
+
+/// Those that play the stream of this server.
+pub fn players_of<'a>(
+    programs: &'a [Program],
+    server: &'a str,
+) -> impl Iterator<Item = &'a Program> {
+    let running = programs.iter().filter(|program| program.count > 0);
+    running.filter(move |program| match &program.kind {
+        Kind::Mpv { stream, .. } => stream.as_deref() == Some(server),
+        _ => false,
+    })
+}
 
 /// The networks of programs that run, as they come first.
 pub fn networks(programs: &[Program]) -> Vec<&str> {

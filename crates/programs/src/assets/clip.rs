@@ -14,6 +14,9 @@ use super::tool;
 /// Raised when the same figures give another film, so that older files are not taken for it.
 const EDITION: u32 = 2;
 
+/// A packet of a stream, without UDP's headers [bytes]: what most networks carry, tunnels too.
+const PACKET: u32 = 1200;
+
 /// Where the clip lies below the folder of assets.
 pub fn clip_file(assets: &Path, clip: &Clip) -> PathBuf {
     let Clip {
@@ -33,17 +36,23 @@ pub fn make(clip: &Clip, assets: &Path, say: &mut dyn FnMut(String)) -> Result<(
     if file.exists() {
         return Ok(());
     }
-    let ffmpeg = tool("ffmpeg", "to make the film clip", "ffmpeg")?;
     say(format!(
         "encoding the film, {} s at {}x{}",
         clip.length_s, clip.width, clip.height
     ));
+    by_ffmpeg(&arguments(clip), &file)
+}
+
+/// Has ffmpeg write a file, whose name is the last argument.
+fn by_ffmpeg(arguments: &[String], file: &Path) -> Result<(), LabError> {
+    let ffmpeg = tool("ffmpeg", "to make the film clip", "ffmpeg")?;
     let folder = file.parent().expect("a clip lies in a folder");
     fs::create_dir_all(folder).map_err(|e| LabError::file("create", folder, e))?;
     // Written beside and renamed, so that no other run finds half a film.
-    let staged = folder.join(format!(".{}.mkv", std::process::id()));
+    let name = file.file_name().expect("it is a file").to_string_lossy();
+    let staged = folder.join(format!(".{}.{name}", std::process::id()));
     let output = Command::new(ffmpeg)
-        .args(arguments(clip))
+        .args(arguments)
         .arg(&staged)
         .output()
         .map_err(|e| LabError::io("run ffmpeg", e))?;
@@ -56,7 +65,51 @@ pub fn make(clip: &Clip, assets: &Path, say: &mut dyn FnMut(String)) -> Result<(
             std::io::Error::other(last),
         ));
     }
-    fs::rename(&staged, &file).map_err(|e| LabError::file("write", &file, e))
+    fs::rename(&staged, file).map_err(|e| LabError::file("write", file, e))
+}
+
+/// What a player is told of the stream of a clip (SDP, RFC 8866), with ports and an address that are nobody's.
+pub fn sdp_file(assets: &Path, clip: &Clip) -> PathBuf {
+    clip_file(assets, clip).with_extension("sdp")
+}
+
+/// The ports of picture and sound in that description: the service that throws away what it gets, and an unassigned
+/// one.
+pub const SDP_PORTS: [u16; 2] = [9, 10];
+
+/// Writes that description, and the clip, unless they are there.
+pub fn describe(clip: &Clip, assets: &Path, say: &mut dyn FnMut(String)) -> Result<(), LabError> {
+    make(clip, assets, say)?;
+    let file = sdp_file(assets, clip);
+    if file.exists() {
+        return Ok(());
+    }
+    // It is known when the first packets are sent.
+    let input = clip_file(assets, clip).display().to_string();
+    let begin = [
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-y",
+        "-t",
+        "0.1",
+        "-i",
+    ];
+    let mut arguments: Vec<String> = begin.map(str::to_owned).into();
+    arguments.push(input);
+    arguments.extend(to_rtp("127.0.0.1", SDP_PORTS));
+    arguments.push("-sdp_file".to_owned());
+    by_ffmpeg(&arguments, &file)
+}
+
+/// Tells ffmpeg to send picture and sound as they are, by RTP.
+pub fn to_rtp(address: &str, ports: [u16; 2]) -> Vec<String> {
+    let tracks = ["0:v", "0:a"].into_iter().zip(ports);
+    let words = tracks.flat_map(|(track, port)| {
+        let to = format!("rtp://{address}:{port}?pkt_size={PACKET}");
+        ["-map", track, "-c", "copy", "-f", "rtp", &to].map(str::to_owned)
+    });
+    words.collect()
 }
 
 /// A picture full of motion, edges and a little grain, so that decoding it is real work; one

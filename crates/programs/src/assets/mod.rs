@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use andante_job::LabError;
 use andante_scenario::{Kind, Workload};
 
-pub use clip::clip_file;
+pub use clip::{SDP_PORTS, clip_file, sdp_file, to_rtp};
 pub use sources::{count_objects, make_command};
 pub use streamed::{PLAYER, SERVER, folder as streamed_folder};
 
@@ -46,6 +46,7 @@ pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
                 found.push(tool("jack_cpu", "as client of the sound server", "jackd2")?);
             }
             Kind::FilmServer { .. } | Kind::FilmPlayer { .. } => streamed::check()?,
+            Kind::RtpServer { .. } => found.push(tool("ffmpeg", "to stream the film", "ffmpeg")?),
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv, needs } => {
                 let purpose = format!("as program {}", program.name);
@@ -87,6 +88,15 @@ pub fn needed(workload: &Workload, folder: &Path) -> Result<Vec<(PathBuf, PathBu
     let mut files = Vec::new();
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
+            Kind::RtpServer { clip } => {
+                for file in [clip_file, sdp_file] {
+                    files.push((file(folder, clip), file(guest, clip)));
+                }
+            }
+            // What is streamed to it says how.
+            Kind::Mpv {
+                stream: Some(_), ..
+            } => {}
             Kind::Mpv { clip, .. } | Kind::FilmServer { clip } => {
                 files.push((clip_file(folder, clip), clip_file(guest, clip)));
             }
@@ -123,6 +133,7 @@ pub fn make(
     for program in workload.programs.iter().filter(|program| program.count > 0) {
         match &program.kind {
             Kind::Mpv { clip, .. } => clip::make(clip, folder, say)?,
+            Kind::RtpServer { clip } => clip::describe(clip, folder, say)?,
             Kind::FilmServer { clip } => {
                 clip::make(clip, folder, say)?;
                 streamed::make(folder, say)?;

@@ -10,7 +10,7 @@ use crate::time::time;
 /// What Ethernet's 1500 bytes hold beside the headers of IPv4 and UDP [bytes].
 const LARGEST_DATAGRAM: u32 = 1472;
 
-pub const KINDS: [&str; 23] = [
+pub const KINDS: [&str; 24] = [
     "player",
     "typist",
     "game",
@@ -31,6 +31,7 @@ pub const KINDS: [&str; 23] = [
     "jack",
     "jack-client",
     "film-server",
+    "rtp-server",
     "film-player",
     "make",
     "command",
@@ -105,6 +106,7 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             clip: read_clip(section)?,
             warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
             display: section.get("display")?,
+            stream: section.get("stream")?,
             untimed: section.get("untimed")?.unwrap_or(false),
         },
         "xvfb" => {
@@ -121,6 +123,9 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             load_percent: (section.number("load", 0.25, 0.01..=0.99)? * 100.0).round() as u32,
         },
         "film-server" => Kind::FilmServer {
+            clip: read_clip(section)?,
+        },
+        "rtp-server" => Kind::RtpServer {
             clip: read_clip(section)?,
         },
         "film-player" => Kind::FilmPlayer {
