@@ -23,6 +23,7 @@ mod sender;
 pub mod session;
 mod sink;
 mod timed;
+mod web;
 pub mod work;
 
 use std::path::PathBuf;
@@ -53,6 +54,8 @@ pub struct Order {
     pub server: Option<PathBuf>,
     /// The session that it opens.
     pub session: Option<session::Asked>,
+    /// The page that a client of a web server asks for.
+    pub url: Option<String>,
     /// Where a sender's receiver is.
     pub peer: Option<Peer>,
 }
@@ -279,6 +282,9 @@ pub fn run(order: &Order) -> Result<Samples, String> {
             };
             sender::run(order, &sending).map_err(io_error)
         }
+        Kind::WebClient {
+            connections, gzip, ..
+        } => web::run(order, *connections, *gzip).map_err(io_error),
         Kind::Server => display::serve(order).map_err(io_error),
         Kind::Client {
             work_ms, think_ms, ..

@@ -82,6 +82,7 @@ impl Measuring {
             out: PathBuf::new(),
             server: None,
             session: None,
+            url: None,
             peer: None,
         };
         stop::set(false);

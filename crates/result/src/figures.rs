@@ -167,9 +167,9 @@ pub const MEASURES: &[Measure] = measures! {
     "violations" "" Brief Lower Sum 0 |p| p.violations.map(|n| n as f64),
         "Misses that the contract's window of tolerated losses did not allow.";
     "received" "kB" Brief Neither Sum 1 |p| p.received_bytes.map(|n| n as f64 / 1e3),
-        "What arrived at the other end of the cable, without headers.";
+        "What arrived at the other end of the cable, or of pages, without headers.";
     "part of what arrived" "%" Brief Neither Sum 2 |p| p.goodput_share.map(|share| share * 100.0),
-        "Of all that arrived from the senders of its network, the part that is its own.";
+        "Of all that arrived for those of its network, the part that is its own.";
     "datagrams lost" "" Brief Lower Sum 0 |p| p.lost.map(|n| n as f64),
         "Sent in the measurement, and never arrived.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),

@@ -213,7 +213,8 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `film-player`, `make` or
+    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`,
+    /// `film-player`, `make` or
     /// `command`.
     pub kind: String,
     /// Frames shown (players).
@@ -248,10 +249,10 @@ pub struct ProgramResult {
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
-    /// What arrived at the other end of the cable (sender) [bytes of payload].
+    /// What arrived at the other end of the cable (sender), or of pages (web-client) [bytes of payload].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub received_bytes: Option<u64>,
-    /// Its part of what arrived from all senders of its network (sender) [ratio].
+    /// Its part of all that, of those of its network [ratio].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub goodput_share: Option<f64>,
     /// Datagrams that were sent in the measurement and never arrived (sender).

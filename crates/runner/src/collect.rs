@@ -67,6 +67,7 @@ pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramRe
         | Kind::Xvfb { .. }
         | Kind::JackClient { .. }
         | Kind::FilmServer { .. }
+        | Kind::WebServer { .. }
         | Kind::RtpServer { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => {

@@ -9,7 +9,7 @@ use andante_scenario::{Kind, Program};
 
 use super::prepared::Prepared;
 use super::process::Process;
-use super::{Setup, clock, real};
+use super::{Setup, clock, real, web};
 
 /// One instance of a program.
 pub(super) struct Instance<'a> {
@@ -119,6 +119,10 @@ impl<'a> Instance<'a> {
             out: self.samples_file(),
             server: self.server_socket(prepared.setup),
             session: asked(self.program),
+            url: match &self.program.kind {
+                Kind::WebClient { server, .. } => Some(web::url(prepared, server)),
+                _ => None,
+            },
             peer: prepared.networks.peer_of(self.program),
         };
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";

@@ -26,6 +26,7 @@ mod streams;
 mod timeline;
 mod tracer;
 mod tuning;
+mod web;
 
 use std::path::PathBuf;
 
@@ -145,6 +146,7 @@ pub fn run_on(
         steps_per_ms,
     };
     streams::describe(&prepared)?;
+    web::set_up(&prepared)?;
     if workload
         .programs
         .iter()

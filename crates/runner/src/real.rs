@@ -13,7 +13,7 @@ use andante_scenario::{Clip, Kind, Program, Screen, Workload};
 use super::prepared::Prepared;
 use super::process::{CommandLine, Process, last_line};
 use super::tuning::Scheduling;
-use super::{clock, stop, streams};
+use super::{clock, stop, streams, web};
 
 /// A warm-up playback that takes longer than this has hung [s].
 const WARM_UP_TIMEOUT_S: f64 = 120.0;
@@ -341,6 +341,7 @@ pub(super) fn command(
             load_percent,
         } => jack_client(server, *load_percent),
         Kind::FilmServer { clip } => film_server(prepared, program, clip),
+        Kind::WebServer { .. } => web::server(folder),
         Kind::RtpServer { clip } => streams::server(prepared, program, clip),
         Kind::FilmPlayer { server, by_udp, .. } => {
             film_player(prepared, program, [server, name], *by_udp, folder)

@@ -192,6 +192,22 @@ pub enum Kind {
         /// Frames per second of the server's film.
         fps: u32,
     },
+    /// Serves a page: unmodified nginx.
+    WebServer {
+        /// Of the page [kB].
+        page_kb: u32,
+        /// Whether it is compressed each time for who takes that.
+        gzip: bool,
+    },
+    /// Asks a web server for its page again and again.
+    WebClient {
+        /// The program of kind `web-server` that it asks.
+        server: String,
+        /// So many ask at once, each when it has the page before.
+        connections: u32,
+        /// Whether it takes a compressed one.
+        gzip: bool,
+    },
     /// `make` compiles real C files without end.
     Make {
         /// Compilers at once (`-j`).
@@ -383,6 +399,8 @@ impl Kind {
             Self::JackClient { .. } => "jack-client",
             Self::FilmServer { .. } => "film-server",
             Self::RtpServer { .. } => "rtp-server",
+            Self::WebServer { .. } => "web-server",
+            Self::WebClient { .. } => "web-client",
             Self::FilmPlayer { .. } => "film-player",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
@@ -412,6 +430,7 @@ impl Kind {
             }
             Self::JackClient { server, .. } => vec![(server, "jack")],
             Self::FilmPlayer { server, .. } => vec![(server, "film-server")],
+            Self::WebClient { server, .. } => vec![(server, "web-server")],
             kind => kind
                 .server()
                 .map(|name| (name, "server"))
@@ -439,6 +458,8 @@ impl Kind {
                 | Self::Waker { .. }
                 | Self::FilmServer { .. }
                 | Self::RtpServer { .. }
+                | Self::WebServer { .. }
+                | Self::WebClient { .. }
                 | Self::FilmPlayer { .. }
         )
     }
@@ -509,6 +530,8 @@ impl Kind {
             | Self::JackClient { .. }
             | Self::FilmServer { .. }
             | Self::RtpServer { .. }
+            | Self::WebServer { .. }
+            | Self::WebClient { .. }
             | Self::FilmPlayer { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
@@ -517,7 +540,7 @@ impl Kind {
 
     /// Whether no simulator knows what it does.
     pub fn is_only_on_kernel(&self) -> bool {
-        self.is_real() || matches!(self, Self::Crowd { .. })
+        self.is_real() || matches!(self, Self::Crowd { .. } | Self::WebClient { .. })
     }
 
     /// Whether it needs programs and files of a whole system, not only this binary.
@@ -530,6 +553,7 @@ impl Kind {
                 | Self::JackClient { .. }
                 | Self::FilmServer { .. }
                 | Self::RtpServer { .. }
+                | Self::WebServer { .. }
                 | Self::FilmPlayer { .. }
                 | Self::Make { .. }
                 | Self::Command { .. }

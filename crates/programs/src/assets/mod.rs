@@ -46,6 +46,7 @@ pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
                 found.push(tool("jack_cpu", "as client of the sound server", "jackd2")?);
             }
             Kind::FilmServer { .. } | Kind::FilmPlayer { .. } => streamed::check()?,
+            Kind::WebServer { .. } => found.push(tool("nginx", "as web server", "nginx-light")?),
             Kind::RtpServer { .. } => found.push(tool("ffmpeg", "to stream the film", "ffmpeg")?),
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv, needs } => {
@@ -103,6 +104,10 @@ pub fn needed(workload: &Workload, folder: &Path) -> Result<Vec<(PathBuf, PathBu
             Kind::Xvfb { .. } => {
                 let maps = PathBuf::from(KEYBOARD_MAPS);
                 files.push((maps.clone(), maps));
+            }
+            // It asks for the user that it is to be.
+            Kind::WebServer { .. } => {
+                files.extend(["/etc/passwd", "/etc/group"].map(|name| (name.into(), name.into())));
             }
             Kind::Make { .. } => {
                 files.push((folder.join("sources"), guest.join("sources")));

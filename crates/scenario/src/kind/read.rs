@@ -10,7 +10,7 @@ use crate::time::time;
 /// What Ethernet's 1500 bytes hold beside the headers of IPv4 and UDP [bytes].
 const LARGEST_DATAGRAM: u32 = 1472;
 
-pub const KINDS: [&str; 24] = [
+pub const KINDS: [&str; 26] = [
     "player",
     "typist",
     "game",
@@ -32,6 +32,8 @@ pub const KINDS: [&str; 24] = [
     "jack-client",
     "film-server",
     "rtp-server",
+    "web-server",
+    "web-client",
     "film-player",
     "make",
     "command",
@@ -127,6 +129,15 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
         },
         "rtp-server" => Kind::RtpServer {
             clip: read_clip(section)?,
+        },
+        "web-server" => Kind::WebServer {
+            page_kb: section.number("page_kb", 10.0, 1.0..=1e5)? as u32,
+            gzip: section.get("gzip")?.unwrap_or(false),
+        },
+        "web-client" => Kind::WebClient {
+            server: section.need("server")?,
+            connections: section.number("connections", 8.0, 1.0..=1000.0)? as u32,
+            gzip: section.get("gzip")?.unwrap_or(false),
         },
         "film-player" => Kind::FilmPlayer {
             server: section.need("server")?,
