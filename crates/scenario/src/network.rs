@@ -10,7 +10,7 @@
 
 use andante_admission::Rate;
 use andante_admission::link::LinkTerms;
-use andante_document::{DocumentError, FromNode, Node, Section, join, suggest};
+use andante_document::{DocumentError, FromNode, Node, Section, Value, join, suggest};
 
 use super::choice::Choice;
 use super::{Class, Kind, Program, check_class_known, check_name};
@@ -83,9 +83,17 @@ pub(super) fn read(
         return Ok(Cable::default());
     };
     let mut section = Section::new(node, "network")?;
-    let rate = match section.get::<String>("rate")? {
+    let rate = match section.node("rate").map(|node| &node.value) {
+        // A family computes it.
+        Some(Value::Integer(_) | Value::Number(_)) => {
+            let mbit = section.number("rate", 0.0, 0.001..=1e6)?;
+            Rate::of_bytes((mbit * 1e6 / 8.0).round() as u64)
+        }
+        Some(_) => {
+            let text: String = section.need("rate")?;
+            Some(text.parse().map_err(|why| section.error("rate", why))?)
+        }
         None => None,
-        Some(text) => Some(text.parse().map_err(|why| section.error("rate", why))?),
     };
     let discipline = match section.get::<String>("discipline")? {
         None => Discipline::default(),

@@ -31,7 +31,7 @@ pub(crate) struct Measure {
     of: fn(&Workload, &SchedulerResult) -> Option<f64>,
 }
 
-const COUNT: usize = 8;
+const COUNT: usize = 10;
 /// A figure, or something else, for each of [`MEASURES`].
 pub(crate) type Figures = [Option<f64>; COUNT];
 
@@ -81,7 +81,22 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
         bound: None, within: 0.01, worse_than_stock: None, of: |workload, result| late_of(workload, result, false),
         meaning: "the same of the programs beside them that were promised nothing",
     },
+    Measure {
+        name: "packet_p99_ms", title: "packet, p99", unit: "ms", scale: 1.0, decimals: 2, more: false,
+        bound: Some(PACKET_LATE_MS), within: 1.0, worse_than_stock: Some(1.0), of: |workload, result| packets(workload, result, |p| Some(p.latency_us?.p99 / 1e3)),
+        meaning: "99 of 100 packets that somebody waits for are at the other end of the link within this; of several senders the worst",
+    },
+    Measure {
+        name: "packet_loss", title: "packets lost", unit: "%", scale: 100.0, decimals: 2, more: false,
+        bound: Some(PACKET_LOSS), within: PACKET_LOSS, worse_than_stock: Some(0.01), of: |workload, result| packets(workload, result, lost_share),
+        meaning: "of those packets the part that never comes; of several senders the worst",
+    },
 ];
+
+/// What packets of speech and pictures may differ in their delay by, and what part of them may be lost: ITU-T Y.1541
+/// (2011), table 1, classes 0 and 1 (IPDV, IPLR).
+const PACKET_LATE_MS: f64 = 50.0;
+const PACKET_LOSS: f64 = 1e-3;
 
 impl Measure {
     /// A figure as it is shown, without its unit.
@@ -198,6 +213,24 @@ fn late_of(workload: &Workload, result: &SchedulerResult, promised: bool) -> Opt
         .filter(|(program, _)| program.contract.is_some() == promised)
         .filter_map(of)
         .reduce(f64::max)
+}
+
+/// The worst figure of a sender that somebody waits for. One of which nothing arrives has lost all of it.
+fn packets(
+    workload: &Workload,
+    result: &SchedulerResult,
+    of: fn(&ProgramResult) -> Option<f64>,
+) -> Option<f64> {
+    let sends = |program: &Program| matches!(program.kind, Kind::Sender { .. });
+    awaited(workload, result)
+        .filter(|(program, _)| sends(program))
+        .filter_map(|(_, result)| of(result))
+        .reduce(f64::max)
+}
+
+fn lost_share(program: &ProgramResult) -> Option<f64> {
+    let (arrived, lost) = (program.iterations? as f64, program.lost? as f64);
+    Some(lost / (arrived + lost).max(1.0))
 }
 
 /// How long the program runs in the measurement [s].
