@@ -22,6 +22,7 @@ mod rate;
 pub mod receive;
 mod seen;
 mod support;
+mod weights;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {
@@ -38,6 +39,7 @@ pub use netlink::Gso;
 pub use rate::Rate;
 pub use seen::{Class, Delay, Seen, seen};
 pub use support::has_bpf_qdiscs;
+pub use weights::weigh;
 
 /// What the kernel calls the discipline.
 pub const KIND: &str = "andante";
