@@ -43,7 +43,7 @@ an_global u32 link_next(struct link_state *s, u64 now_ns)
 an_global int link_begins(struct link_state *s, u64 rate, u32 largest)
 {
 	if (s)
-		an_packets_init(&s->q, rate, largest, an_packets_held_max(rate, largest));
+		an_packets_init(&s->q, rate, largest, an_packets_held_max(largest));
 	return 0;
 }
 

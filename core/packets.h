@@ -22,15 +22,14 @@
  * Before the classes' turn comes that of contracts: a class's packets go before others' as far as
  * its budget reaches, and are not charged to the class then (link_contracts.h).
  *
- * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes, with AN_FLOW_PACKETS more for
- * each flow that waits. When either is used up the class that holds most loses a packet, and in it
- * the flow that holds most: who is within his part of the memory loses nothing to others ([1]; the
- * oldest packet of all would be that of the class with the least weight, which waits longest by
- * right). Of that flow it is the oldest packet, of which the sender learns soonest [2]. "Most" is
- * meant within a factor of two, so that finding it is O(1): classes are listed in bands by the
- * power of two that they hold. So a class that holds less than half of held_max / n, n being the
- * classes with packets, loses nothing for want of bytes. Of the flows of a class the longest is the
- * longest of those looked at lately, as in [1].
+ * Memory is bounded: AN_MAX_PACKETS - 1 packets, and held_max bytes. When either is used up the
+ * class that holds most loses a packet, and in it the flow that holds most: who is within his part
+ * of the memory loses nothing to others ([1]; the oldest packet of all would be that of the class
+ * with the least weight, which waits longest by right). Of that flow it is the oldest packet, of
+ * which the sender learns soonest [2]. "Most" is meant within a factor of two, so that finding it
+ * is O(1): classes are listed in bands by the power of two that they hold. So a class that holds
+ * less than half of held_max / n, n being the classes with packets, loses nothing for want of
+ * bytes. Of the flows of a class the longest is the longest of those looked at lately, as in [1].
  *
  * Most packets come to a link that is free, and go before the next one comes. Such a packet is
  * alone: it is in no queue and is not charged. That is no loss to anybody: when nothing waits all
@@ -115,27 +114,20 @@ an_inline void an_crowd_init(struct an_packets *q, u32 leaf)
 	*an_leaf_contract(&q->contracts, leaf) = AN_NONE;
 }
 
-/* Four of the largest packets that a kernel makes: less would be one connection's. */
-#define AN_HELD_MIN (4u * 65536)
-
 /* More than all memory, which is less than half of this: whatever waits is shed. */
 #define AN_ALL_HELD (1u << 31)
 
 /*
- * What a link's packets may hold: as much as it sends in CoDel's interval, so that a sender at the
- * usual long round trip away can fill it; twice, for a packet takes about twice its bytes. Of a
- * link of unknown rate what the packets that there is room for take.
+ * What a link's packets may hold: as much as ordinary ones do when there are as many as there is
+ * room for; a packet takes about twice its bytes. So bytes are short only where packets are larger
+ * than the link's, and a class among n may have AN_MAX_PACKETS / 2n waiting, which is more than a
+ * frame of a film, and more than a socket of Linux holds (92) with 22 classes or less.
  */
-an_inline u32 an_packets_held_max(u64 rate, u32 largest)
+an_inline u32 an_packets_held_max(u32 largest)
 {
-	u64 all = 2ULL * largest * AN_MAX_PACKETS;
-	u64 held = rate / (AN_SECOND_NS / AN_CODEL_INTERVAL_NS) * 2;
+	u64 held = 2ULL * largest * AN_MAX_PACKETS;
 
-	if (!rate || held > all)
-		held = all;
-	if (held > AN_ALL_HELD / 2)
-		held = AN_ALL_HELD / 2;
-	return held < AN_HELD_MIN ? AN_HELD_MIN : held;
+	return held < AN_ALL_HELD / 2 ? held : AN_ALL_HELD / 2;
 }
 
 /*
@@ -167,21 +159,10 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 	q->largest = largest;
 }
 
-/* What a connection needs in a queue however many there are: of fewer packets a loss would not be
- * noticed by three that come after it (RFC 5681, 3.2), and it would stand until a timer. */
-#define AN_FLOW_PACKETS 4
-
-/* The room that is the flows' own [bytes]; of a largest packet twice its bytes are held. */
-an_inline u32 an_packets_of_flows(const struct an_packets *q)
-{
-	return q->flows.waiting * AN_FLOW_PACKETS * 2 * q->largest;
-}
-
 /* Is there room for a packet that holds so much? */
 an_inline bool an_packets_have_room(const struct an_packets *q, u32 held)
 {
-	return an_packet_has_room(&q->flows) &&
-	       q->held + held <= q->held_max + an_packets_of_flows(q);
+	return an_packet_has_room(&q->flows) && q->held + held <= q->held_max;
 }
 
 /* As an_class_create(), of tree.h. */

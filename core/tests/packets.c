@@ -172,7 +172,6 @@ TEST(the_class_that_holds_most_loses)
 	u32 small, large;
 
 	begin_packets(0, 20000);
-	q.largest = 0; /* no room that is a flow's own */
 	small = class_below(AN_ROOT_LEAF, 1);
 	large = class_below(AN_ROOT_LEAF, 10000);
 	arrive(small, 1, 1000, false);
@@ -190,7 +189,6 @@ TEST(the_class_that_holds_most_loses)
 TEST(the_longest_flow_loses_its_oldest)
 {
 	begin_packets(0, 20000);
-	q.largest = 0;
 	for (u32 n = 0; n < 4; n++)
 		arrive(AN_ROOT_LEAF, 1, 1000, false);
 	for (u32 n = 0; n < 100; n++)
@@ -202,19 +200,6 @@ TEST(the_longest_flow_loses_its_oldest)
 		CHECK_EQ(last.hash, 2);
 		CHECK_EQ(last.number, 4 + 84 + n);
 	}
-}
-
-/* Each flow has room for four of the largest packets, which hold twice their bytes, beside all. */
-TEST(a_flow_has_room_of_its_own)
-{
-	begin_packets(0, 20000);
-	for (u32 flow = 0; flow < 100; flow++)
-		for (u32 n = 0; n < 8; n++)
-			arrive(AN_ROOT_LEAF, flow, 1514, false);
-	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 0);
-	for (u32 n = 0; n < 800; n++)
-		arrive(AN_ROOT_LEAF, 0, 1514, false);
-	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 800 - 20000 / 1514);
 }
 
 TEST(more_packets_than_there_is_room_for)
@@ -230,13 +215,28 @@ TEST(more_packets_than_there_is_room_for)
 	sending(AN_WAITS);
 }
 
-/* Twice what the link sends in 100 ms, within bounds. */
-TEST(memory_is_of_the_links_rate)
+/* What all packets hold that there is room for, within bounds. */
+TEST(memory_is_that_of_all_packets)
 {
-	CHECK_EQ(an_packets_held_max(12500000, 1514), 2500000);
-	CHECK_EQ(an_packets_held_max(1, 1514), AN_HELD_MIN);
-	CHECK_EQ(an_packets_held_max(0, 1514), 2 * 1514 * AN_MAX_PACKETS);
-	CHECK_EQ(an_packets_held_max(~0ULL, ~0u), AN_ALL_HELD / 2);
+	CHECK_EQ(an_packets_held_max(1514), 2 * 1514 * AN_MAX_PACKETS);
+	CHECK_EQ(an_packets_held_max(~0u), AN_ALL_HELD / 2);
+}
+
+/* A frame of a film, at once, beside five that send what they can: none of it is lost. */
+TEST(a_burst_has_room_beside_floods)
+{
+	u32 film, flood[5];
+
+	begin_packets(1250000, an_packets_held_max(1514));
+	film = class_below(AN_ROOT_LEAF, 100);
+	for (u32 i = 0; i < 5; i++)
+		flood[i] = class_below(AN_ROOT_LEAF, 100);
+	for (u32 n = 0; n < 3 * AN_MAX_PACKETS; n++)
+		arrive(flood[n % 5], n % 5, 1514, false);
+	for (u32 n = 0; n < 100; n++)
+		arrive(film, 9, 1514, false);
+	CHECK_EQ(counts(film)->crowded, 0);
+	CHECK_EQ(packets_of(film), 100);
 }
 
 TEST(all_that_waits_can_be_shed)

@@ -99,7 +99,7 @@ static inline void arrive(u32 leaf, u32 hash, u32 bytes, bool may_mark)
 	CHECK(index && !records[index].waits);
 	records[index] = (struct record){leaf, hash, bytes, arrivals++, true};
 	bytes_in += bytes;
-	CHECK(q.alone || q.held <= q.held_max + an_packets_of_flows(&q));
+	CHECK(q.alone || q.held <= q.held_max);
 }
 
 /* There is no room for it, and nothing has been shed. */

@@ -18,8 +18,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Rate;
 use crate::answer::{Admission, Nearest};
 use crate::contract::Contract;
+use crate::duration::Duration;
 use crate::offer::Bounds;
 use crate::policy::Policy;
 use crate::system::{AskError, Machine, System};
@@ -55,6 +57,32 @@ impl Link {
     fn sends(&self, ns: u64) -> u32 {
         let bytes = u128::from(ns) * u128::from(self.rate) / NS_PER_S;
         u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
+
+/// So many bytes in every period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTerms {
+    /// In every period, headers included [bytes].
+    pub bytes: u32,
+    /// The period [ns].
+    pub period_ns: u64,
+}
+
+impl std::str::FromStr for LinkTerms {
+    type Err = String;
+
+    /// Reads a rate and a period: `2mbit/10ms`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (rate, period) = text.split_once('/').ok_or_else(|| {
+            format!("`{text}` has no period: give RATE/PERIOD, such as 2mbit/10ms")
+        })?;
+        let rate: Rate = rate.parse()?;
+        let Duration(period_ns) = (period.parse()).map_err(|error| format!("{error}"))?;
+        let bytes = (u128::from(rate.bytes()) * u128::from(period_ns)).div_ceil(NS_PER_S);
+        let bytes =
+            u32::try_from(bytes).map_err(|_| format!("`{text}` is more than 4 GB in a period"))?;
+        Ok(Self { bytes, period_ns })
     }
 }
 

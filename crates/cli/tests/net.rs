@@ -104,7 +104,8 @@ fn senders_share_a_link_by_the_weights_of_their_classes() {
         0
     );
     assert!(report["film_p99_below_us"] <= 4096, "{report:?}");
-    assert!(report["crowded"] > 0, "{report:?}");
+    // There is room for what sockets hold, so that who sends too much waits, and loses nothing for want of room.
+    assert_eq!(report["crowded"], 0, "{report:?}");
 }
 
 /// The same in the simulator: shares within half a point, and the usual delay within 15 %. A datagram of any of
@@ -125,6 +126,10 @@ fn as_simulated(report: &Report) {
         bytes: size + HEADERS as u32,
         held: 2304,
         every_ns: every_us * 1000,
+        burst: 1,
+        first_ns: 0,
+        until_ns: u64::MAX,
+        room: andante_sim::link::USUAL_ROOM,
     });
     let simulated = link::send(&mut link, &senders, 2 * NS_PER_S, 12 * NS_PER_S);
     let bytes = [1400, 1400, 1400, 700, 1000].into_iter().zip(1001..);

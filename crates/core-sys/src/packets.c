@@ -19,7 +19,7 @@ size_t an_sys_packets_size(void)
 
 void an_sys_packets_init(struct an_packets *q, u64 rate, u32 largest)
 {
-	an_packets_init(q, rate, largest, an_packets_held_max(rate, largest));
+	an_packets_init(q, rate, largest, an_packets_held_max(largest));
 }
 
 u32 an_sys_packets_class(struct an_packets *q, u32 parent, u32 weight)

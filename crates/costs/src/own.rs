@@ -90,6 +90,7 @@ fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
             out: socket.with_extension("samples"),
             server: Some(socket.clone()),
             session: None,
+            peer: None,
         };
         // SAFETY: this process has one thread; the child leaves by `_exit`.
         match unsafe { fork() }? {

@@ -18,7 +18,7 @@ use andante_programs::assets;
 use andante_result::SchedulerResult;
 use andante_runner as runner;
 use andante_scenario::choice::Choice;
-use andante_scenario::{Scenario, networks, perturb};
+use andante_scenario::{Cable, Discipline, Scenario, networks, perturb};
 use andante_vm::{
     Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage,
     Qemu, Timing, Topology,
@@ -37,8 +37,6 @@ const HOST_S: f64 = 300.0;
 const HOST_S_PER_VIRTUAL_S: f64 = 40.0;
 /// Of one in the host's time: what it waits for, at the end too, may take as long again.
 const HOST_S_PER_PARALLEL_S: f64 = 3.0;
-/// The driver of the cable between two networks.
-const CABLE_MODULE: &str = "veth";
 /// Where binaries of the RAM disk lie in the guest.
 const GUEST_BIN: &str = "/andante/bin";
 
@@ -175,7 +173,7 @@ pub fn prepare<'a>(
     let andante = andante_of(&options.lab)?;
     let cache = Cache::open()?;
     let workloads = || scenario.cases.iter().map(|case| &case.workload);
-    let real = |program: &andante_scenario::Program| program.count > 0 && program.kind.is_real();
+    let real = |program: &andante_scenario::Program| program.count > 0 && program.needs_system();
     // What is not installed is said before anything is fetched.
     let mut spec = ImageSpec {
         free_mib: IMAGE_FREE_MIB,
@@ -398,7 +396,7 @@ impl Machine<'_> {
             files: given.files,
             modules: match networks(&workload.programs)[..] {
                 [] => Vec::new(),
-                _ => vec![CABLE_MODULE],
+                _ => cable_modules(&workload.cable),
             },
             programs,
             command: command.map(str::to_owned).into(),
@@ -417,6 +415,16 @@ impl Machine<'_> {
         serde_json::from_slice(&outcome.output)
             .map_err(|_| LabError::NoResult { reason: last_words })
     }
+}
+
+/// The driver of the cable between two networks, and those of what may stand at its ends.
+fn cable_modules(cable: &Cable) -> Vec<&'static str> {
+    let disciplines: &[&str] = match (cable.rate, cable.discipline) {
+        (None, _) | (_, Discipline::Andante) => &[],
+        (_, Discipline::Cake) => &["sch_cake"],
+        (_, Discipline::Own | Discipline::Fifo | Discipline::FqCodel) => &["sch_tbf"],
+    };
+    [&["veth"], disciplines].concat()
 }
 
 /// Where a program of the host lies in the guest.

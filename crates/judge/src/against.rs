@@ -9,7 +9,7 @@ use std::path::Path;
 use andante_job::LabError;
 use andante_result::cases::base_name;
 use andante_result::figures::{frame_rate, late_share, number};
-use andante_result::{Judgement, ProgramResult, RunResult, SchedulerResult, Verdict};
+use andante_result::{Judgement, ProgramResult, RunResult, SchedulerResult, Spread, Verdict};
 
 /// How far shares may lie apart [ratio of all CPUs]. CPU time that contracts leave over goes to whoever is behind: with
 /// one scheduler, compiled in three ways, `contract-windows` has 18.9 to 20.5 % in the virtual machine.
@@ -156,7 +156,7 @@ struct Compared {
 }
 
 /// What people see of a scheduler; bounds as ARCHITECTURE.md gives them for `make agreement`.
-const COMPARED: [Compared; 7] = [
+const COMPARED: [Compared; 8] = [
     Compared {
         name: "frame rate",
         unit: "/s",
@@ -178,10 +178,20 @@ const COMPARED: [Compared; 7] = [
         error: |_| 0.0,
     },
     Compared {
+        name: "part of what arrived",
+        unit: " %",
+        decimals: 2,
+        of: |program| program.goodput_share.map(|share| share * 100.0),
+        join: |a, b| a + b,
+        relative: 0.0,
+        absolute: 0.5,
+        error: |_| 0.0,
+    },
+    Compared {
         name: "latency, mean",
         unit: " ms",
         decimals: 3,
-        of: |program| program.latency_us.map(|spread| spread.mean / 1e3),
+        of: |program| latency(program).map(|spread| spread.mean / 1e3),
         join: f64::max,
         relative: 0.05,
         // Where a kernel's timers happen to lie is worth microseconds: of `wakeup`, in one build, 10.9 beside four
@@ -195,7 +205,7 @@ const COMPARED: [Compared; 7] = [
         decimals: 2,
         // Of fewer than a hundred that is the latest of all, which a race of microseconds decides.
         of: |program| {
-            let spread = program.latency_us.filter(|spread| spread.n >= 100);
+            let spread = latency(program).filter(|spread| spread.n >= 100);
             spread.map(|spread| spread.p99 / 1e3)
         },
         join: f64::max,
@@ -244,6 +254,14 @@ const COMPARED: [Compared; 7] = [
         error: |_| 0.0,
     },
 ];
+
+/// A program's latency, if it says anything: who sends more than a link carries always has as many packets waiting
+/// as there is room for, and of several such it is chance who has the last place.
+fn latency(program: &ProgramResult) -> Option<Spread> {
+    program
+        .latency_us
+        .filter(|_| program.lost.unwrap_or(0) == 0)
+}
 
 /// Of a mean latency, in ms. One late key of 51 moves their mean by more than 5 %.
 fn error_of_mean(program: &ProgramResult) -> f64 {
@@ -322,7 +340,6 @@ fn judgement(expectation: String, measured: f64, holds: bool) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use andante_result::Spread;
 
     fn result(cpu_ns: u64, missed: u64, violations: u64) -> SchedulerResult {
         let program = |name: &str| ProgramResult {

@@ -8,12 +8,12 @@ use netlink_packet_route::tc::TcHandle;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::KIND;
+use crate::Rate;
 use crate::device::{Device, name_of};
 use crate::discipline::Discipline;
 use crate::error::{NetError, file, netlink};
 use crate::kept::{Former, Kept};
 use crate::netlink::{Gso, Netlink, Qdisc};
-use crate::rate::Rate;
 use crate::support::has_bpf_qdiscs;
 
 /// Two who attach at once would give the kernel the same kind twice.

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::rate::Rate;
+use crate::Rate;
 
 /// Where the kernel tells of devices.
 const DEVICES: &str = "/sys/class/net";

@@ -9,10 +9,10 @@ use libbpf_rs::{Link, MapCore, MapFlags};
 use netlink_packet_route::tc::TcHandle;
 
 use crate::KIND;
+use crate::Rate;
 use crate::error::{NetError, refused};
 use crate::kept::Kept;
 use crate::netlink::Netlink;
-use crate::rate::Rate;
 use crate::skel::{OpenQdiscSkel, QdiscSkel, QdiscSkelBuilder};
 
 /// `AN_MAX_LINKS`, `AN_MAX_PACKETS` and `AN_MAX_NODES` of `bpf/qdisc.h`.

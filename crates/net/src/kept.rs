@@ -12,10 +12,10 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use nix::sys::statfs::{FsType, statfs};
 use serde::{Deserialize, Serialize};
 
+use crate::Rate;
 use crate::device::name_of;
 use crate::error::{NetError, file, refused};
 use crate::netlink::Gso;
-use crate::rate::Rate;
 use crate::seen;
 
 /// Where the kernel keeps what is pinned.

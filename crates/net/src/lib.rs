@@ -18,7 +18,6 @@ pub mod doctor;
 mod error;
 mod kept;
 mod netlink;
-mod rate;
 pub mod receive;
 mod seen;
 mod support;
@@ -29,6 +28,7 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/qdisc.skel.rs"));
 }
 
+pub use andante_admission::Rate;
 pub use attach::{Attached, Detached, Wanted, attach, attached, detach};
 pub use contract::{Holder, Promised, release, reserve};
 pub use device::{Device, Nature, by_default};
@@ -36,7 +36,6 @@ pub use discipline::Discipline;
 pub use error::NetError;
 pub use kept::Former;
 pub use netlink::Gso;
-pub use rate::Rate;
 pub use seen::{Class, Delay, Seen, seen};
 pub use support::has_bpf_qdiscs;
 pub use weights::weigh;

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 
+use crate::Rate;
 use crate::attach::root;
 use crate::contract::{self, Promised};
 use crate::device::name_of;
 use crate::error::{NetError, refused};
 use crate::kept::{Former, Kept};
-use crate::rate::Rate;
 use crate::skel::types::{an_packet_counts, an_packets, link_state};
 use crate::weights;
 

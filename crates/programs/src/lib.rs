@@ -19,6 +19,7 @@ mod endless;
 mod game;
 mod pingpong;
 pub mod player;
+mod sender;
 pub mod session;
 mod sink;
 mod timed;
@@ -52,6 +53,17 @@ pub struct Order {
     pub server: Option<PathBuf>,
     /// The session that it opens.
     pub session: Option<session::Asked>,
+    /// Where a sender's receiver is.
+    pub peer: Option<Peer>,
+}
+
+/// One end of the cable between two networks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Peer {
+    /// What the network is entered by.
+    pub network: PathBuf,
+    /// Its address there.
+    pub address: String,
 }
 
 /// What a synthetic program measured, within the measurement only.
@@ -75,6 +87,10 @@ pub struct Samples {
     pub latency_ns: Vec<f64>,
     /// Time per child [ns].
     pub iteration_ns: Vec<f64>,
+    /// What arrived at a sender's receiver [bytes].
+    pub received_bytes: Option<u64>,
+    /// What was sent, and never arrived.
+    pub lost: Option<u64>,
 }
 
 impl Samples {
@@ -249,6 +265,20 @@ pub fn run(order: &Order) -> Result<Samples, String> {
             Ok(audio::run(order, per_s, work_ms))
         }
         Kind::Sink { .. } => Ok(sink::run(order, &speaks)),
+        Kind::Sender {
+            bytes,
+            every_ms,
+            burst,
+            by_tcp,
+        } => {
+            let sending = sender::Sending {
+                bytes: *bytes,
+                every_ns: (every_ms * 1e6).round() as u64,
+                burst: *burst,
+                by_tcp: *by_tcp,
+            };
+            sender::run(order, &sending).map_err(io_error)
+        }
         Kind::Server => display::serve(order).map_err(io_error),
         Kind::Client {
             work_ms, think_ms, ..

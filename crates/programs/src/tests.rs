@@ -82,6 +82,7 @@ impl Measuring {
             out: PathBuf::new(),
             server: None,
             session: None,
+            peer: None,
         };
         stop::set(false);
         let stop_ns = order.end_ns + WARMUP_NS;

@@ -166,6 +166,12 @@ pub const MEASURES: &[Measure] = measures! {
         "Jobs under a contract that ended too late, or periods that went by unserved.";
     "violations" "" Brief Lower Sum 0 |p| p.violations.map(|n| n as f64),
         "Misses that the contract's window of tolerated losses did not allow.";
+    "received" "kB" Brief Neither Sum 1 |p| p.received_bytes.map(|n| n as f64 / 1e3),
+        "What arrived at the other end of the cable, without headers.";
+    "part of what arrived" "%" Brief Neither Sum 2 |p| p.goodput_share.map(|share| share * 100.0),
+        "Of all that arrived from the senders of its network, the part that is its own.";
+    "datagrams lost" "" Brief Lower Sum 0 |p| p.lost.map(|n| n as f64),
+        "Sent in the measurement, and never arrived.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
         "Units of work finished: loops, Dhrystones, jobs, round trips, objects built.";
     "CPU time" "s" Full Neither Sum 3 |p| Some(p.cpu_ns as f64 / 1e9),

@@ -212,7 +212,7 @@ pub struct ProgramResult {
     pub name: String,
     /// Path of its class.
     pub class: String,
-    /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `loop`, `batch`, `dhrystone`, `pingpong`,
+    /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
     /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `film-player`, `make` or
     /// `command`.
     pub kind: String,
@@ -248,6 +248,15 @@ pub struct ProgramResult {
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
+    /// What arrived at the other end of the cable (sender) [bytes of payload].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received_bytes: Option<u64>,
+    /// Its part of what arrived from all senders of its network (sender) [ratio].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub goodput_share: Option<f64>,
+    /// Datagrams that were sent in the measurement and never arrived (sender).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].
     pub cpu_ns: u64,
     /// Under a contract: jobs that ended, or periods that counted; absent of a task that never slept, and so

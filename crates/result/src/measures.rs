@@ -59,6 +59,11 @@ pub const PROGRAM: &[(&str, ProgramMeasure)] = &[
     ("dropped", |program| program.dropped.map(|n| n as f64)),
     ("xruns", |program| program.xruns.map(|n| n as f64)),
     ("iterations", |program| program.iterations.map(|n| n as f64)),
+    ("received_bytes", |program| {
+        program.received_bytes.map(|n| n as f64)
+    }),
+    ("goodput_share", |program| program.goodput_share),
+    ("lost", |program| program.lost.map(|n| n as f64)),
     ("iterations_per_cpu_s", |program| {
         let cpu_s = program.cpu_ns as f64 / 1e9;
         (cpu_s > 0.0).then_some(program.iterations? as f64 / cpu_s)

@@ -148,6 +148,8 @@ fn read_samples(instance: &Instance<'_>) -> Option<Samples> {
 pub fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) {
     result.iterations = samples.iterations;
     result.xruns = samples.xruns;
+    result.received_bytes = samples.received_bytes;
+    result.lost = samples.lost;
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
@@ -171,6 +173,25 @@ pub fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) 
         result.released_ms = ms(&samples.released_ns);
         result.late = samples.late;
         result.due = samples.due;
+    }
+}
+
+/// Gives each sender its part of what arrived from those of its network; `programs` are the workload's instances.
+pub fn share_arrivals(workload: &Workload, programs: &mut [ProgramResult]) {
+    let networks: Vec<_> = workload
+        .instances()
+        .map(|program| &program.network)
+        .collect();
+    let arrived = |network| {
+        let from_there = (programs.iter().zip(&networks)).filter(|(_, other)| **other == network);
+        from_there
+            .filter_map(|(program, _)| program.received_bytes)
+            .sum::<u64>()
+    };
+    let sums: Vec<u64> = networks.iter().map(|network| arrived(*network)).collect();
+    for (program, sum) in programs.iter_mut().zip(sums) {
+        let part = |bytes: u64| (sum > 0).then(|| bytes as f64 / sum as f64);
+        program.goodput_share = program.received_bytes.and_then(part);
     }
 }
 

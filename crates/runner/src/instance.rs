@@ -119,6 +119,7 @@ impl<'a> Instance<'a> {
             out: self.samples_file(),
             server: self.server_socket(prepared.setup),
             session: asked(self.program),
+            peer: prepared.networks.peer_of(self.program),
         };
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";
         self.started_ns = clock::now_ns();

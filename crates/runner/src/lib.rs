@@ -134,7 +134,7 @@ pub fn run_on(
     let before = daemon
         .filter(|_| setup.parallel)
         .map(|daemon| leaks::Held::now(&setup.andante, daemon));
-    let networks = Networks::make(workload)?;
+    let networks = Networks::make(workload, choice, setup, &classes)?;
     let prepared = Prepared {
         workload,
         choice,
@@ -162,7 +162,7 @@ pub fn run_on(
     say(At::phase("collecting"));
     let (instances, tracer, contracts) = timeline.stop();
     let found = setup.parallel.then(|| Box::new(collect::found(&instances)));
-    let programs: Vec<_> = instances
+    let mut programs: Vec<_> = instances
         .iter()
         .map(|i| {
             let mut result = collect::program(i, &measured);
@@ -170,6 +170,7 @@ pub fn run_on(
             result
         })
         .collect();
+    collect::share_arrivals(workload, &mut programs);
     let mut result = SchedulerResult {
         name: choice.name(),
         load_ms,

@@ -1,16 +1,30 @@
-//! Two networks and the cable between them: network namespaces and a pair of veth, made by `ip`.
+//! Two networks and the cable between them: network namespaces and a pair of veth, made by `ip`; and what decides
+//! at its ends which packet leaves first, put there by `tc` or by Andante's own command.
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use andante_job::LabError;
-use andante_scenario::{Program, Workload, networks};
+use andante_programs::Peer;
+use andante_scenario::choice::Choice;
+use andante_scenario::{Cable, Discipline, Program, Workload, networks};
+
+use super::Setup;
+use super::classes::Classes;
 
 /// The interface at either end of the cable.
 const INTERFACE: &str = "cable";
 /// Where `ip` keeps networks that it has made.
 const FOLDER: &str = "/run/netns";
+/// What a token bucket may send at once [bytes]: two largest packets, so that it never waits for a timer with one
+/// to send.
+const BURST: &str = "3028";
+/// Room of the queue that Linux has by itself [packets] (`txqueuelen`).
+const FIFO_PACKETS: &str = "1000";
 
 /// The networks of a workload, which are gone when this is dropped.
 #[derive(Debug, Default)]
@@ -20,8 +34,13 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// Makes them, if the workload has any.
-    pub fn make(workload: &Workload) -> Result<Self, LabError> {
+    /// Makes them, if the workload has any, with what `choice` has at the ends of the cable.
+    pub fn make(
+        workload: &Workload,
+        choice: &Choice,
+        setup: &Setup,
+        classes: &Classes,
+    ) -> Result<Self, LabError> {
         let names = networks(&workload.programs);
         let networks = Self {
             names: names.into_iter().map(str::to_owned).collect(),
@@ -42,6 +61,7 @@ impl Networks {
             ip(&["-n", &name, "address", "add", &address, "dev", INTERFACE])?;
             ip(&["-n", &name, "link", "set", INTERFACE, "up"])?;
             ip(&["-n", &name, "link", "set", "lo", "up"])?;
+            limit(&name, &workload.cable, choice, setup, classes)?;
         }
         Ok(networks)
     }
@@ -57,12 +77,17 @@ impl Networks {
 
     /// What a program enters its network by.
     pub fn of(&self, program: &Program) -> Result<Option<File>, LabError> {
-        let Some(name) = &program.network else {
-            return Ok(None);
-        };
-        let file = format!("{FOLDER}/{}", on_machine(name));
-        let opened = File::open(&file).map_err(|e| LabError::file("open", &file, e))?;
-        Ok(Some(opened))
+        program.network.as_deref().map(open).transpose()
+    }
+
+    /// The other end of a program's cable.
+    pub fn peer_of(&self, program: &Program) -> Option<Peer> {
+        let own = program.network.as_ref()?;
+        let other = self.names.iter().find(|name| *name != own)?;
+        Some(Peer {
+            network: entrance(&on_machine(other)),
+            address: self.address(Some(other)),
+        })
     }
 }
 
@@ -80,12 +105,96 @@ fn on_machine(name: &str) -> String {
     format!("andante-{}-{name}", std::process::id())
 }
 
+/// What a network is entered by.
+fn entrance(on_machine: &str) -> PathBuf {
+    PathBuf::from(FOLDER).join(on_machine)
+}
+
+fn open(name: &str) -> Result<File, LabError> {
+    let file = entrance(&on_machine(name));
+    File::open(&file).map_err(|e| LabError::file("open", &file, e))
+}
+
+/// Has this end of the cable send no more than its rate, and decide what leaves first.
+fn limit(
+    network: &str,
+    cable: &Cable,
+    choice: &Choice,
+    setup: &Setup,
+    classes: &Classes,
+) -> Result<(), LabError> {
+    let Some(rate) = cable.rate else {
+        return Ok(());
+    };
+    let rate = rate.to_string().replace(' ', "");
+    let tc = |words: &[&str]| {
+        let on = ["-n", network, "qdisc", "add", "dev", INTERFACE];
+        run(Command::new("tc").args(on).args(words))
+    };
+    let bucket = |limit: &str| {
+        let by = ["tbf", "rate", &rate, "burst", BURST, "limit", limit];
+        tc(&[&["root", "handle", "1:"], &by[..]].concat())
+    };
+    match cable.discipline.under(choice) {
+        Discipline::Own => unreachable!("it is one that has a name"),
+        Discipline::Fifo => {
+            bucket(BURST)?;
+            tc(&["parent", "1:", "pfifo", "limit", FIFO_PACKETS])
+        }
+        Discipline::FqCodel => {
+            bucket(BURST)?;
+            tc(&["parent", "1:", "fq_codel"])
+        }
+        Discipline::Cake => tc(&["root", "cake", "bandwidth", &rate]),
+        Discipline::Andante => {
+            let andante = |words: &[&str]| {
+                let mut command = Command::new(&setup.andante);
+                command.arg("net").args(words);
+                run_in(network, command)
+            };
+            andante(&["attach", INTERFACE, "--rate", &rate])?;
+            cable.contracts.iter().try_for_each(|contract| {
+                let class = classes.path_of(&contract.class);
+                andante(&["reserve", INTERFACE, &class, &contract.terms])
+            })
+        }
+    }
+}
+
+/// Runs a command within a network.
+fn run_in(network: &str, mut command: Command) -> Result<(), LabError> {
+    let file = entrance(network);
+    let network = File::open(&file).map_err(|e| LabError::file("open", &file, e))?;
+    // SAFETY: only a system call that is safe between fork and exec; the file is open until then.
+    unsafe {
+        command.pre_exec(move || {
+            // SAFETY: no pointers.
+            match libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    run(&mut command)
+}
+
 fn ip(arguments: &[&str]) -> Result<(), LabError> {
-    let what = || format!("run `ip {}`", arguments.join(" "));
-    let output = Command::new("ip")
-        .args(arguments)
-        .output()
-        .map_err(|e| LabError::io(what(), e))?;
+    run(Command::new("ip").args(arguments))
+}
+
+fn run(command: &mut Command) -> Result<(), LabError> {
+    let words = || {
+        let words = [command.get_program()]
+            .into_iter()
+            .chain(command.get_args());
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let words = words();
+    let what = || format!("run `{words}`");
+    let output = command.output().map_err(|e| LabError::io(what(), e))?;
     if output.status.success() {
         return Ok(());
     }

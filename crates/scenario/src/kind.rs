@@ -94,6 +94,17 @@ pub enum Kind {
         /// Whether its latency is to the end of the work, not to its beginning.
         to_end: bool,
     },
+    /// Sends to a receiver of its own in the other network.
+    Sender {
+        /// Of a datagram, or of a piece of a stream [bytes].
+        bytes: u32,
+        /// From one to the next [ms]; 0: as fast as it can.
+        every_ms: f64,
+        /// So many each time, one right after the other.
+        burst: u32,
+        /// Whether a stream (TCP), and not datagrams (UDP).
+        by_tcp: bool,
+    },
     /// Runs without end.
     Loop,
     /// Forks children that compute and exit, one after the other.
@@ -205,7 +216,10 @@ impl Kind {
             | Self::Dhrystone
             | Self::Waker { .. } => Some(1),
             // Two that take turns, mostly.
-            Self::Game { .. } | Self::Batch { .. } | Self::Pingpong { .. } => Some(2),
+            Self::Sender { .. }
+            | Self::Game { .. }
+            | Self::Batch { .. }
+            | Self::Pingpong { .. } => Some(2),
             _ => None,
         }
     }
@@ -294,6 +308,7 @@ impl Kind {
             } => Some(1.0 / keys_per_s),
             Self::Waker { interval_us } => Some(interval_us / 1e6),
             Self::Sink { events_per_s, .. } => Some(1.0 / events_per_s),
+            Self::Sender { every_ms, .. } if *every_ms > 0.0 => Some(every_ms / 1e3),
             _ => None,
         }
     }
@@ -346,6 +361,7 @@ impl Kind {
             Self::Server => "server",
             Self::Client { .. } => "client",
             Self::Sink { .. } => "sink",
+            Self::Sender { .. } => "sender",
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Disk { .. } => "disk",
@@ -396,6 +412,7 @@ impl Kind {
                 | Self::Server
                 | Self::Client { .. }
                 | Self::Sink { .. }
+                | Self::Sender { .. }
                 | Self::Loop
                 | Self::Disk { .. }
                 | Self::Crowd { .. }
@@ -456,6 +473,7 @@ impl Kind {
                 fork_ms.as_mut().map(std::slice::from_mut).map(&mut scale);
             }
             Self::Server
+            | Self::Sender { .. }
             | Self::Loop
             | Self::Crowd { .. }
             | Self::Dhrystone

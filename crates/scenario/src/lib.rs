@@ -64,7 +64,7 @@ pub use draw::DrawId;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
 pub use kind::{Clip, Cycle, Display, Kind, Screen};
-pub use network::networks;
+pub use network::{Cable, Discipline, NetContract, networks};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
 pub use tuned::{Reserved, Tuned};
@@ -131,6 +131,8 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
+    /// What joins the two networks, if programs are in any.
+    pub cable: Cable,
     /// What holds for all contracts.
     pub contracts: contract::All,
     /// What only the simulator can be told.
@@ -342,6 +344,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     let mut programs = read_programs(root, &classes, cpus)?;
     check_servers(&programs, root)?;
     network::check(&programs, root)?;
+    let cable = network::read(root.node("network"), &programs, &classes)?;
     scale_work(&mut programs, root)?;
     // Where weights say who gets what, they are what is looked at.
     let learn_percent = match root.node("learn_percent") {
@@ -363,6 +366,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         trace_s: root.number("trace_s", 0.0, 0.0..=60.0)?,
         classes,
         programs,
+        cable,
         contracts: contract::read_all(root.node("contracts"))?,
         simulator,
     })

@@ -1,8 +1,141 @@
-//! `network = "here"`: programs in one of two networks that a cable joins, as on two machines.
+//! `network = "here"`: programs in one of two networks that a cable joins, as on two machines; `[network]`: what
+//! the cable carries, and which queueing discipline decides what leaves first.
+//!
+//! ```toml
+//! [network]
+//! rate = "10mbit"                         # of each end; none: as fast as the machine
+//! discipline = "fq_codel"                 # of each end
+//! reserve = { "/film" = "1mbit/10ms" }    # contracts of classes, on both ends
+//! ```
 
-use andante_document::{DocumentError, Section};
+use andante_admission::Rate;
+use andante_admission::link::LinkTerms;
+use andante_document::{DocumentError, FromNode, Node, Section, join, suggest};
 
-use super::{Kind, Program, check_name};
+use super::choice::Choice;
+use super::{Class, Kind, Program, check_class_known, check_name};
+
+/// Whose packets leave first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Discipline {
+    /// The scheduler's own: Andante's under Andante, elsewhere the one that distributions set, which is
+    /// [`Discipline::FqCodel`].
+    #[default]
+    Own,
+    /// One queue, the oldest first; of up to 1000 packets, as Linux has by itself.
+    Fifo,
+    /// Flows in turn, each with CoDel (RFC 8290).
+    FqCodel,
+    /// Hosts and flows in turn, with its own shaper.
+    Cake,
+    /// Classes by their weights.
+    Andante,
+}
+
+const DISCIPLINES: [(&str, Discipline); 5] = [
+    ("own", Discipline::Own),
+    ("fifo", Discipline::Fifo),
+    ("fq_codel", Discipline::FqCodel),
+    ("cake", Discipline::Cake),
+    ("andante", Discipline::Andante),
+];
+
+impl Discipline {
+    /// The one that there is under a scheduler; never [`Discipline::Own`].
+    pub fn under(self, choice: &Choice) -> Self {
+        match (self, choice) {
+            (Self::Own, Choice::Andante) => Self::Andante,
+            (Self::Own, _) => Self::FqCodel,
+            (named, _) => named,
+        }
+    }
+}
+
+/// So many bytes in every period leave before others'.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetContract {
+    /// The class whose they are.
+    pub class: String,
+    /// As the command line takes it: `1mbit/10ms`.
+    pub terms: String,
+    /// The same.
+    pub link: LinkTerms,
+}
+
+/// What joins the two networks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cable {
+    /// What each end sends, at most; none: as fast as the machine.
+    pub rate: Option<Rate>,
+    /// What stands at both ends.
+    pub discipline: Discipline,
+    /// Contracts on both ends, where Andante's discipline stands.
+    pub contracts: Vec<NetContract>,
+}
+
+/// Reads `[network]`.
+pub(super) fn read(
+    node: Option<&Node>,
+    programs: &[Program],
+    classes: &[Class],
+) -> Result<Cable, DocumentError> {
+    let Some(node) = node else {
+        return Ok(Cable::default());
+    };
+    let mut section = Section::new(node, "network")?;
+    let rate = match section.get::<String>("rate")? {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|why| section.error("rate", why))?),
+    };
+    let discipline = match section.get::<String>("discipline")? {
+        None => Discipline::default(),
+        Some(name) => named(&name).map_err(|why| section.error("discipline", why))?,
+    };
+    let contracts = match section.node("reserve") {
+        None => Vec::new(),
+        Some(node) => read_contracts(node, classes)?,
+    };
+    if rate.is_none() && discipline != Discipline::Own {
+        let message =
+            "nothing waits at the end of a cable without a rate: give one, as in \"10mbit\"";
+        return Err(section.error("rate", message));
+    }
+    if networks(programs).is_empty() {
+        let message = "no program is in a network: give two of them `network = \"…\"`";
+        return Err(section.error("", message));
+    }
+    section.finish()?;
+    Ok(Cable {
+        rate,
+        discipline,
+        contracts,
+    })
+}
+
+fn named(name: &str) -> Result<Discipline, String> {
+    let found = DISCIPLINES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, discipline)| *discipline).ok_or_else(|| {
+        let hint = suggest(name, DISCIPLINES.iter().map(|(known, _)| *known));
+        format!("unknown discipline `{name}`{hint}")
+    })
+}
+
+fn read_contracts(node: &Node, classes: &[Class]) -> Result<Vec<NetContract>, DocumentError> {
+    let path = join("network", "reserve");
+    let entries = Section::new(node, &path)?.entries();
+    let contracts = entries.map(|(class, key, node)| {
+        let fail = |message: String| node.origin.error(&key, message);
+        check_class_known(class, classes).map_err(fail)?;
+        let terms = String::from_node(node)
+            .ok_or_else(|| fail("must be a rate and a period, as in \"1mbit/10ms\"".to_owned()))?;
+        Ok(NetContract {
+            class: class.to_owned(),
+            link: terms.parse().map_err(fail)?,
+            terms,
+        })
+    });
+    contracts.collect()
+}
 
 /// A cable has two ends, and whoever asks a server is at one of them, or in the machine's own network as the
 /// server is.
@@ -18,6 +151,15 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
             named.len()
         );
         return Err(root.error("programs", message));
+    }
+    for sender in running().filter(|program| matches!(program.kind, Kind::Sender { .. })) {
+        if sender.network.is_none() {
+            let name = &sender.name;
+            let message = format!(
+                "`network` of program `{name}` is missing: it sends from there to the other one"
+            );
+            return Err(root.error("programs", message));
+        }
     }
     for player in running() {
         let Kind::FilmPlayer { server, fps, .. } = &player.kind else {
@@ -43,6 +185,9 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
     Ok(())
 }
 
+/// What the network is called that only receivers are in.
+const OTHER_END: &str = "other-end";
+
 /// The networks of programs that run, as they come first.
 pub fn networks(programs: &[Program]) -> Vec<&str> {
     let mut names = Vec::new();
@@ -52,11 +197,18 @@ pub fn networks(programs: &[Program]) -> Vec<&str> {
             names.push(name);
         }
     }
+    // A sender brings its receiver.
+    let sends =
+        |program: &Program| program.count > 0 && matches!(program.kind, Kind::Sender { .. });
+    if names.len() == 1 && names[0] != OTHER_END && programs.iter().any(sends) {
+        names.push(OTHER_END);
+    }
     names
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{Choice, Discipline};
     use crate::Scenario;
 
     fn read(player: &str) -> Result<Scenario, String> {
@@ -85,5 +237,49 @@ mod tests {
         );
         refused("fps = 30\nnetwork = 'here'", "its server 25");
         refused("fps = 25\nnetwork = 'a b'", "is no name");
+    }
+
+    fn of_sender(more: &str) -> Result<Scenario, String> {
+        let text = format!(
+            "title = 'x'\nduration_s = 1\n{more}\n[classes]\n'/film' = 100\n\
+             [programs.film]\nclass = '/film'\nkind = 'sender'\nnetwork = 'here'\nevery_ms = 10\n"
+        );
+        Scenario::parse("x.toml", &text, &[]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_a_cable_carries_and_who_decides_are_read() {
+        let link = "[network]\nrate = '10mbit'\nreserve = { '/film' = '1mbit/10ms' }";
+        let scenario = of_sender(link).unwrap();
+        let workload = &scenario.cases[0].workload;
+        assert_eq!(super::networks(&workload.programs), ["here", "other-end"]);
+        let cable = &workload.cable;
+        assert_eq!(cable.rate.unwrap().bytes(), 1_250_000);
+        assert_eq!(cable.contracts[0].link.bytes, 1250);
+        let under = |choice| cable.discipline.under(&choice);
+        assert_eq!(under(Choice::Andante), Discipline::Andante);
+        assert_eq!(under(Choice::Stock), Discipline::FqCodel);
+    }
+
+    #[test]
+    fn a_cable_that_makes_no_sense_is_refused() {
+        let refused = |link: &str, why: &str| {
+            let error = of_sender(&format!("[network]\n{link}")).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        };
+        refused("rate = 'fast'", "is no rate");
+        refused("discipline = 'cake'", "without a rate");
+        refused(
+            "rate = '1mbit'\ndiscipline = 'cakes'",
+            "did you mean `cake`",
+        );
+        refused(
+            "rate = '1mbit'\nreserve = { '/films' = '1mbit/1ms' }",
+            "unknown class",
+        );
+        refused(
+            "rate = '1mbit'\nreserve = { '/film' = '1mbit' }",
+            "no period",
+        );
     }
 }

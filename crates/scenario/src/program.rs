@@ -59,6 +59,11 @@ impl Program {
         later_s.copied().unwrap_or(0.0)
     }
 
+    /// Whether it needs programs and files of a whole system: of its own, or to lay its cable.
+    pub fn needs_system(&self) -> bool {
+        self.kind.is_real() || self.network.is_some()
+    }
+
     /// Whether it was niced, or put under SCHED_IDLE: it is to have what others leave.
     pub fn is_background(&self) -> bool {
         self.nice > 0 || self.sched_idle

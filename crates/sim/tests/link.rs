@@ -12,6 +12,10 @@ fn sender(class: u32, payload: u32, every_us: u64) -> Sender {
         bytes: payload + 42,
         held: 2304,
         every_ns: every_us * 1000,
+        burst: 1,
+        first_ns: 0,
+        until_ns: u64::MAX,
+        room: andante_sim::link::USUAL_ROOM,
     }
 }
 

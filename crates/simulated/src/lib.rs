@@ -4,6 +4,7 @@
 //! same code as what real ones leave.
 
 mod admission;
+mod link;
 mod measured;
 mod scheduler;
 mod starter;
@@ -14,9 +15,9 @@ use andante_job::pool::{self, Watched};
 use andante_job::progress::{At, Progress};
 use andante_job::{Carried, Job, LabError};
 use andante_result::{ProgramResult, Run, SchedulerResult};
-use andante_runner as runner;
+use andante_runner::{self as runner, collect};
 use andante_scenario::choice::Choice;
-use andante_scenario::{Program, Workload};
+use andante_scenario::{Kind, Program, Workload};
 use andante_sim::{ContractId, Delivered, InstanceId, Kept, NS_PER_S, Ns, Simulation};
 
 use measured::Measured;
@@ -59,7 +60,9 @@ pub fn version() -> String {
 /// Refuses what only a kernel has.
 pub fn check(job: &Job) -> Result<(), LabError> {
     let unknown = |program: &&Program| {
-        (program.kind.is_only_on_kernel() || program.network.is_some()) && program.count > 0
+        let sends = matches!(program.kind, Kind::Sender { .. });
+        let networked = program.network.is_some() && !sends;
+        (program.kind.is_only_on_kernel() || networked) && program.count > 0
     };
     if let Some(program) = job.case.workload.programs.iter().find(unknown) {
         return Err(LabError::OnlyOnKernel {
@@ -74,6 +77,7 @@ pub fn check(job: &Job) -> Result<(), LabError> {
             ),
         });
     }
+    link::check(&job.case.workload, &job.choice)?;
     scheduler::check(&job.case.workload, &job.choice)
 }
 
@@ -122,6 +126,17 @@ pub fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult,
     };
     let kept = contracts_now(&mut *machine, &contracts, &instances);
     let kept = kept.into_iter().zip(kept_before).map(since);
+    let arrivals = link::arrivals(workload, choice, begin_ns, end_ns);
+    let programs = instances.iter().zip(&arrivals).enumerate();
+    let programs = programs.map(|(place, (instance, arrived))| {
+        let mut result = measured.program(&*machine, instance, place);
+        if let Some(arrived) = arrived {
+            collect::take_samples(&instance.program.kind, arrived, &mut result);
+        }
+        result
+    });
+    let mut programs: Vec<_> = programs.zip(kept).map(with_contract).collect();
+    collect::share_arrivals(workload, &mut programs);
     Ok(SchedulerResult {
         name: choice.name(),
         ejected: machine.ejected().map(str::to_owned),
@@ -132,13 +147,7 @@ pub fn simulate(workload: &Workload, choice: &Choice) -> Result<SchedulerResult,
             .iter()
             .map(|class| measured.class(workload, &instances, &class.path))
             .collect(),
-        programs: instances
-            .iter()
-            .enumerate()
-            .map(|(place, instance)| measured.program(&*machine, instance, place))
-            .zip(kept)
-            .map(with_contract)
-            .collect(),
+        programs,
         runs: runs(&*machine, &instances, begin_ns),
         ..SchedulerResult::default()
     })

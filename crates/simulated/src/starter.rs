@@ -256,6 +256,8 @@ impl<'a, 'm> Starter<'a, 'm> {
                 self.begins(start_ns, id, spec, Box::new(answers));
             }
             Kind::Loop | Kind::Dhrystone => self.begins(start_ns, id, spec, Box::new(Loop)),
+            // It has no task: see `link`.
+            Kind::Sender { .. } => {}
             kind => {
                 debug_assert!(kind.is_only_on_kernel());
                 unreachable!("refused before anything is simulated")

@@ -145,3 +145,37 @@ fn it_is_told_when_the_kernel_lets_the_scheduler_go() {
     assert!(reason.contains("stall"), "{reason}");
     assert_eq!(simulated(text).ejected, None);
 }
+
+/// Of two floods each has what its weight says, and a film's packets wait no longer than for one that was begun and one
+/// more, where fq_codel has them wait for one of each flood; in one queue they wait for all that is in it.
+#[test]
+fn a_cable_carries_by_weights() {
+    let text = |discipline: &str| {
+        format!(
+            "duration_s = 2\n[network]\nrate = '10mbit'\ndiscipline = '{discipline}'\n\
+             [classes]\n'/a' = 100\n'/b' = 300\n'/film' = 100\n\
+             [programs.a]\nclass = '/a'\nkind = 'sender'\nevery_ms = 0.5\nnetwork = 'here'\n\
+             [programs.b]\nclass = '/b'\nkind = 'sender'\nevery_ms = 0.6\nnetwork = 'here'\n\
+             [programs.film]\nclass = '/film'\nkind = 'sender'\nbytes = 1000\nevery_ms = 10\n\
+             network = 'here'"
+        )
+    };
+    let of = |result: &SchedulerResult, place: usize| {
+        let program = &result.programs[place];
+        (
+            program.goodput_share.unwrap(),
+            program.latency_us.unwrap().p99,
+        )
+    };
+    let own = simulated(&text("own"));
+    let ratio = of(&own, 1).0 / of(&own, 0).0;
+    assert!((2.9..=3.1).contains(&ratio), "{ratio}");
+    let film_us = of(&own, 2).1;
+    assert!(film_us <= 2_500.0, "{film_us}");
+    let flows = simulated_under(&Choice::Stock, &text("own"));
+    let ratio = of(&flows, 1).0 / of(&flows, 0).0;
+    assert!((0.97..=1.03).contains(&ratio), "{ratio}");
+    assert!(of(&flows, 2).1 <= 3_000.0, "{:?}", of(&flows, 2));
+    let one = simulated_under(&Choice::Stock, &text("fifo"));
+    assert!(of(&one, 2).1 >= 100_000.0, "{:?}", of(&one, 2));
+}

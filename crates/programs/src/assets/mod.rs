@@ -58,6 +58,9 @@ pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
         }
         if program.network.is_some() {
             found.push(tool("ip", "to lay the cable between networks", "iproute2")?);
+            if workload.cable.rate.is_some() {
+                found.push(tool("tc", "to limit what the cable carries", "iproute2")?);
+            }
         }
     }
     found.sort();

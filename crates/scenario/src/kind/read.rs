@@ -7,7 +7,10 @@ use andante_document::{DocumentError, FromNode, Section, Value, suggest};
 use super::{Clip, Display, Kind, MAX_AHEAD, Screen, WORK_MS};
 use crate::time::time;
 
-pub const KINDS: [&str; 22] = [
+/// What Ethernet's 1500 bytes hold beside the headers of IPv4 and UDP [bytes].
+const LARGEST_DATAGRAM: u32 = 1472;
+
+pub const KINDS: [&str; 23] = [
     "player",
     "typist",
     "game",
@@ -15,6 +18,7 @@ pub const KINDS: [&str; 22] = [
     "server",
     "client",
     "sink",
+    "sender",
     "loop",
     "batch",
     "disk",
@@ -73,6 +77,7 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             seed: section.get("seed")?.unwrap_or(1),
             to_end: section.get("to_end")?.unwrap_or(false),
         },
+        "sender" => read_sender(section)?,
         "loop" => Kind::Loop,
         "batch" => Kind::Batch {
             work_ms: read_times(section, "work_ms", Some(10.0))?,
@@ -138,6 +143,19 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             let hint = suggest(wrong, KINDS.into_iter());
             return Err(section.error("kind", format!("unknown kind `{wrong}`{hint}")));
         }
+    })
+}
+
+fn read_sender(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
+    let by_tcp = section.get("tcp")?.unwrap_or(false);
+    // A datagram is not to be divided: its number and time are at its beginning.
+    let largest = if by_tcp { 65_536 } else { LARGEST_DATAGRAM };
+    let bytes = section.number("bytes", 1400.0, 16.0..=f64::from(largest))?;
+    Ok(Kind::Sender {
+        bytes: bytes as u32,
+        every_ms: section.number("every_ms", 0.0, WORK_MS)?,
+        burst: section.number("burst", 1.0, 1.0..=1e4)? as u32,
+        by_tcp,
     })
 }
 
