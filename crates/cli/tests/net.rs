@@ -320,6 +320,7 @@ fn packets_that_come_are_placed_by_command() {
         "behind",
         "restored",
         "by_file",
+        "neither",
         "without_class",
     ] {
         assert_eq!(is(back), [0, 0, 0], "{back}");
@@ -327,6 +328,8 @@ fn packets_that_come_are_placed_by_command() {
     for placed in ["placed", "up_again", "killed"] {
         assert_eq!(is(placed), [1, 1, 1], "{placed}");
     }
+    // Only the other's thread and file.
+    assert_eq!(is("elsewhere"), [0, 1, 1]);
     assert_eq!(report["placed_nice"], 19);
     // Ten thousand to a socket of two million bytes, of which each takes more than seven hundred.
     let dropped = report["dropped"];

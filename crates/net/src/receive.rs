@@ -134,6 +134,10 @@ impl Receive {
     pub fn place(device: &str, class: &Path, how: How) -> Result<Self, ReceiveError> {
         crate::attach::root().map_err(|_| ReceiveError::NotRoot)?;
         let device = Device::named(device)?;
+        // Nothing takes its packets, and nothing of it is to be changed until something does.
+        if !device.is_up()? {
+            return Err(ReceiveError::Down(device.name));
+        }
         let kept = Kept::of(&device)?;
         let mut receive = Self {
             device,
@@ -181,11 +185,7 @@ impl Receive {
             device.set_gro(true)?;
         }
         if device.napis()?.is_empty() {
-            let name = device.name.clone();
-            return Err(match device.is_up()? {
-                true => ReceiveError::NoNapi(name),
-                false => ReceiveError::Down(name),
-            });
+            return Err(ReceiveError::NoNapi(device.name.clone()));
         }
         device.set_threaded("1")?;
         if device.threads()?.is_empty() {

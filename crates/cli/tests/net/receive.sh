@@ -110,6 +110,20 @@ kill -INT $placing
 ends interrupted
 is by_file
 
+# One of another network namespace, with files and cgroups of its own, is its own to put back.
+there_too() { # COMMAND…
+	there sh -c 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' sh "$@"
+}
+there_too andante net receive in --class server >/andante/said 2>&1 &
+placing=$!
+said 'are the work of'
+kill -9 "$(pidof andante)"
+wait $placing || true
+andante net restore | grep 'Nothing is left'
+is elsewhere
+there_too andante net restore | grep 'in is as it was'
+is neither
+
 # The device is down at first.
 ip link set out down
 begin

@@ -206,7 +206,7 @@ impl Ending {
 
 fn told(device: &str, class: &ClassPath, order: Order, hook: Hook) -> String {
     format!(
-        "{}: {}; ^C puts it back.\n",
+        "{}: {}. ^C puts it back.\n",
         paint(GOOD, shown(device)),
         sentence(&class.to_string(), order, hook)
     )
@@ -219,14 +219,11 @@ fn sentence(class: &str, order: Order, hook: Hook) -> String {
         Order::Last => ", last",
     };
     let hook = match hook {
-        Hook::Driver => "what its sockets have no room for is dropped in the driver",
-        Hook::Ingress => "what its sockets have no room for is dropped at the ingress",
+        Hook::Driver => "early drop in the driver",
+        Hook::Ingress => "early drop at the ingress",
         Hook::Nowhere => "nothing is dropped early",
     };
-    format!(
-        "packets that come are the work of {}{order}, {hook}",
-        shown(class)
-    )
+    format!("packets in are the work of {}{order}; {hook}", shown(class))
 }
 
 /// What was dropped early, of packets to sockets of a class.
@@ -291,7 +288,7 @@ pub(super) fn render(placed: &[Placed]) -> Vec<String> {
         let device = paint(BOLD, shown(&one.device));
         if !one.lives {
             return format!(
-                "{device}: who placed the packets that come was killed; `andante net restore` puts it back\n"
+                "{device}: who had placed its packets was killed; `andante net restore` puts it back\n"
             );
         }
         let class = one.class.as_deref().unwrap_or("(gone)");
@@ -349,7 +346,7 @@ mod tests {
         let text = render(&[eth0()]).concat();
         let text = anstream::adapter::strip_str(&text).to_string();
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines[0].starts_with("eth0: packets that come are the work of /film, last, "));
+        assert!(lines[0].starts_with("eth0: packets in are the work of /film, last; early drop"));
         let first = |at: usize| lines[at].split_whitespace().take(2).collect::<Vec<_>>();
         assert_eq!(first(2), ["(gone)", "1"]);
         assert_eq!(first(3), ["/a", "5"]);
