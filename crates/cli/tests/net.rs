@@ -27,15 +27,25 @@ fn in_vm(name: &str) -> Report {
         content: Content::Host(scripts().join(name)),
         mode: 0o755,
     };
-    let unit = InitrdFile {
-        guest: "/andante/unit".into(),
-        content: Content::Bytes(include_bytes!("../../../dist/andante-net@.service").to_vec()),
+    let unit = |name: &str, text: &[u8]| InitrdFile {
+        guest: format!("/andante/{name}").into(),
+        content: Content::Bytes(text.to_vec()),
         mode: 0o644,
     };
+    let units = [
+        unit("unit", include_bytes!("../../../dist/andante-net@.service")),
+        unit(
+            "receive-unit",
+            include_bytes!("../../../dist/andante-receive@.service"),
+        ),
+    ];
     let guest = format!("/andante/{script}");
     let boot = Boot {
         memory_mib: 1024,
-        files: vec![file("common.sh"), file(&script), unit],
+        files: [file("common.sh"), file(&script)]
+            .into_iter()
+            .chain(units)
+            .collect(),
         programs: vec![
             compiled(&scripts().join("packets.c")),
             env!("CARGO_BIN_EXE_andante").into(),
@@ -278,4 +288,79 @@ fn who_is_killed_in_the_midst_leaves_nothing() {
         assert!(report[done] > 0, "{done}: {report:?}");
     }
     assert_eq!(report["warnings"], 0);
+}
+
+/// Packets that come are the work of a class as long as the command stands, and the device is behind as it was before.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn packets_that_come_are_placed_by_command() {
+    let report = in_vm("receive");
+    for (key, status) in [
+        ("no_device", 31),
+        ("loopback", 32),
+        ("no_class", 10),
+        ("inner", 12),
+        ("no_word", 2),
+        ("no_hook", 2),
+        ("unprivileged", 3),
+        ("taken", 32),
+        ("ended", 0),
+        ("interrupted", 0),
+        ("class_gone", 10),
+        ("device_gone", 31),
+    ] {
+        assert_eq!(report[key], status, "{key}");
+    }
+    let is = |when: &str| {
+        ["threaded", "in_class", "files"].map(|what| report[&format!("{when}_{what}")])
+    };
+    for back in [
+        "before",
+        "refused",
+        "behind",
+        "restored",
+        "by_file",
+        "neither",
+        "without_class",
+    ] {
+        assert_eq!(is(back), [0, 0, 0], "{back}");
+    }
+    for placed in ["placed", "up_again", "killed"] {
+        assert_eq!(is(placed), [1, 1, 1], "{placed}");
+    }
+    // Only the other's thread and file.
+    assert_eq!(is("elsewhere"), [0, 1, 1]);
+    assert_eq!(report["placed_nice"], 19);
+    // Ten thousand to a socket of two million bytes, of which each takes more than seven hundred.
+    let dropped = report["dropped"];
+    assert!((7000..10_000).contains(&dropped), "{dropped}");
+    assert_eq!(report["dropped_bytes"], dropped * (200 + HEADERS));
+    assert_eq!(report["status_class"], 1);
+    assert_eq!(report["told_at_the_end"], dropped);
+    assert_eq!(report["left"] + report["warnings"], 0, "{report:?}");
+}
+
+/// Weights of a device alone: 3 to 1 as a file says, 1 to 2 by command while packets are sent, and again as the CPU's.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn weights_of_a_device_are_its_own() {
+    let report = in_vm("weights");
+    for (key, status) in [
+        ("not_attached", 31),
+        ("nowhere", 31),
+        ("unknown", 10),
+        ("too_much", 13),
+        ("of_root", 2),
+        ("no_class", 10),
+        ("two_words", 2),
+    ] {
+        assert_eq!(report[key], status, "{key}");
+    }
+    for (first, share) in [(1001, 75.0), (1003, 100.0 / 3.0), (1005, 50.0)] {
+        let bytes = [first, first + 1].map(|port| report[&format!("bytes_{port}")] as f64);
+        let got = 100.0 * bytes[0] / (bytes[0] + bytes[1]);
+        assert!((got - share).abs() <= 0.5, "{got} % is not {share} %");
+    }
+    assert_eq!(report["later"], 1);
+    assert_eq!([report["own"], report["own_after"]], [1, 1]);
 }

@@ -2,12 +2,15 @@
 //! What `andante run` may be told, by its options or in its files (`/etc/andante.toml`), and in which
 //! bounds. Which files these are is the command's.
 
+mod net;
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use andante_document::{DocumentError, Node, Section};
-use andante_net::Wanted;
 use andante_sched::Options;
+
+pub use net::NetDevice;
 
 /// What may be chosen; None: nothing is said of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,8 +31,8 @@ pub struct Choices {
     pub session_quota_percent: Option<u32>,
     /// CPUs of a domain.
     pub domain_cpus: Option<u32>,
-    /// Network devices by name, and how `andante net attach` is to have them.
-    pub net: BTreeMap<String, Wanted>,
+    /// Network devices by name, and what is said of each.
+    pub net: BTreeMap<String, NetDevice>,
 }
 
 /// Service of one pick [µs].
@@ -96,35 +99,11 @@ impl Choices {
             users_quota_percent: whole(&mut top, "users_quota_percent", USER_QUOTA_PERCENT)?,
             session_quota_percent: whole(&mut top, "session_quota_percent", USER_QUOTA_PERCENT)?,
             domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
-            net: net(&mut top)?,
+            net: net::net(&mut top)?,
         };
         top.finish()?;
         Ok(choices)
     }
-}
-
-/// A table for each device.
-fn net(top: &mut Section<'_>) -> Result<BTreeMap<String, Wanted>, DocumentError> {
-    let Some(devices) = top.node("net") else {
-        return Ok(BTreeMap::new());
-    };
-    let entries = Section::new(devices, "net")?.entries();
-    entries
-        .map(|(name, path, node)| {
-            let mut section = Section::new(node, &path)?;
-            let rate: Option<String> = section.get("rate")?;
-            let rate = rate.map(|text| {
-                let rate = text.parse();
-                rate.map_err(|message: String| section.error("rate", message))
-            });
-            let wanted = Wanted {
-                rate: rate.transpose()?,
-                replace: section.get("replace")?.unwrap_or(false),
-            };
-            section.finish()?;
-            Ok((name.to_owned(), wanted))
-        })
-        .collect()
 }
 
 fn whole(
@@ -145,6 +124,10 @@ fn whole(
 
 #[cfg(test)]
 mod tests {
+    use andante_net::Wanted;
+    use andante_net::receive::{Hook, How, Order};
+    use andante_sched::class::ClassPath;
+
     use super::*;
     use crate::books::Settings;
 
@@ -175,12 +158,32 @@ mod tests {
             read("[net.eth0]\nrate = \"10mbit\"\n[net.\"eth0.10\"]\nreplace = true").unwrap();
         let then = read("[net.eth0]\nrate = \"20mbit\"").unwrap();
         let net = then.or(first).net;
-        assert_eq!(net["eth0"].rate, "20mbit".parse().ok());
+        assert_eq!(net["eth0"].attach.rate, "20mbit".parse().ok());
         let vlan = Wanted {
             rate: None,
             replace: true,
         };
-        assert_eq!(net["eth0.10"], vlan);
+        assert_eq!(net["eth0.10"].attach, vlan);
+    }
+
+    #[test]
+    fn a_device_has_weights_of_its_own_and_a_class_for_what_comes() {
+        let text = "[net.eth0]\nreceive = \"film\"\nreceive_last = true\nreceive_hook = \"nowhere\"\n\
+                    weights = { \"/a/b\" = 300, c = 1 }";
+        let eth0 = &read(text).unwrap().net["eth0"];
+        let class = |path| ClassPath::parse(path).unwrap();
+        assert_eq!(eth0.receive, Some(class("/film")));
+        let how = How {
+            order: Order::Last,
+            early: Some(Hook::Nowhere),
+        };
+        assert_eq!(eth0.how, how);
+        assert_eq!(
+            eth0.weights,
+            [(class("/a/b"), 300), (class("/c"), 1)].into()
+        );
+        let nothing = &read("[net.eth0]").unwrap().net["eth0"];
+        assert_eq!(*nothing, NetDevice::default());
     }
 
     #[test]
@@ -211,6 +214,22 @@ mod tests {
                 "[net]\nrate = \"10mbit\"",
                 "my.toml:2: net.rate: expected a table",
             ),
+            (
+                "[net.eth0]\nreceive = \"/a/../b\"",
+                "my.toml:2: net.eth0.receive: `/a/../b` is not a class path",
+            ),
+            (
+                "[net.eth0]\nreceive_hook = \"drive\"",
+                "my.toml:2: net.eth0.receive_hook: `drive` is not known: give one of \"driver\"",
+            ),
+            (
+                "[net.eth0.weights]\n\"/film\" = 0",
+                "my.toml:2: net.eth0.weights.\"/film\": no weight: give a whole number from 1",
+            ),
+            (
+                "[net.eth0.weights]\n\"/film\" = \"much\"",
+                "my.toml:2: net.eth0.weights.\"/film\": no weight",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(says), "{text}: {error}");
@@ -236,11 +255,20 @@ mod tests {
         assert_eq!(choices.users_quota_percent, Some(users_quota_percent));
         let session_quota_percent = settings.session_quota_per_mille() / 10;
         assert_eq!(choices.session_quota_percent, Some(session_quota_percent));
-        let eth0 = Wanted {
-            rate: "10mbit".parse().ok(),
-            replace: false,
+        let film = ClassPath::parse("/film").unwrap();
+        let eth0 = NetDevice {
+            attach: Wanted {
+                rate: "10mbit".parse().ok(),
+                replace: false,
+            },
+            weights: [(film.clone(), 300)].into(),
+            receive: Some(film),
+            how: How {
+                order: Order::Equal,
+                early: Some(Hook::Ingress),
+            },
         };
         assert_eq!(choices.net, [("eth0".to_owned(), eth0)].into());
-        assert_eq!(keys.len(), 8 + 3);
+        assert_eq!(keys.len(), 8 + 3 + 5);
     }
 }

@@ -229,7 +229,7 @@ impl<'a> At<'a> {
             discipline.set_rate(ifindex, rate)?;
         }
         self.kept.begin(former)?;
-        discipline.pin(&self.kept.links(), &self.kept.promises())?;
+        discipline.pin(&self.kept)?;
         if let Some((_, bounded)) = former.gso {
             let told = self.netlink.set_gso(ifindex, bounded);
             told.map_err(netlink("bound the segments of", self.name))?;

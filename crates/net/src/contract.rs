@@ -102,7 +102,7 @@ fn contract(path: &str, promised: Promised) -> LinkContract {
     }
 }
 
-fn kept(device: &str) -> Result<(Kept, Former), NetError> {
+pub(crate) fn kept(device: &str) -> Result<(Kept, Former), NetError> {
     let found = Device::of(device).ok_or_else(|| NetError::NoDevice(device.to_owned()))?;
     let kept = Kept::of(found.ifindex)?;
     let former = kept

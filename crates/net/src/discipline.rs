@@ -3,7 +3,6 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
@@ -12,6 +11,7 @@ use netlink_packet_route::tc::TcHandle;
 use crate::KIND;
 use crate::Rate;
 use crate::error::{NetError, refused};
+use crate::kept::Kept;
 use crate::netlink::Netlink;
 use crate::skel::{OpenQdiscSkel, QdiscSkel, QdiscSkelBuilder};
 
@@ -98,26 +98,6 @@ impl Discipline {
             .map_err(refused("tell a rate to"))
     }
 
-    /// The weight of a class here, other than its `cpu.weight`; none: that again.
-    ///
-    /// # Errors
-    ///
-    /// [`NetError`].
-    pub fn set_weight(&self, cgroup_id: u64, weight: Option<u32>) -> Result<(), NetError> {
-        let (weights, key) = (&self.skel.maps.own_weights, cgroup_id.to_ne_bytes());
-        match weight {
-            Some(weight) => weights
-                .update(&key, &weight.to_ne_bytes(), MapFlags::ANY)
-                .map_err(refused("tell a weight to")),
-            None => match weights.delete(&key) {
-                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
-                    Err(refused("tell a weight to")(error))
-                }
-                _ => Ok(()),
-            },
-        }
-    }
-
     /// Puts it on a device: on the whole of it, or on each of its first queues, so many.
     ///
     /// # Errors
@@ -148,11 +128,14 @@ impl Discipline {
         Netlink::open()?.take_root(ifindex)
     }
 
-    /// The states of its links stay readable there, and what classes are promised can be told there.
-    pub(crate) fn pin(&mut self, links: &Path, promises: &Path) -> Result<(), NetError> {
+    /// The states of its links stay readable there, and what classes are promised and weigh can be told there.
+    pub(crate) fn pin(&mut self, kept: &Kept) -> Result<(), NetError> {
         let maps = &mut self.skel.maps;
-        maps.links.pin(links).map_err(refused("pin the links of"))?;
-        let pinned = maps.promises.pin(promises);
-        pinned.map_err(refused("pin the contracts of"))
+        let pinned = maps.links.pin(kept.links());
+        pinned.map_err(refused("pin the links of"))?;
+        let pinned = maps.promises.pin(kept.promises());
+        pinned.map_err(refused("pin the contracts of"))?;
+        let pinned = maps.own_weights.pin(kept.weights());
+        pinned.map_err(refused("pin the weights of"))
     }
 }

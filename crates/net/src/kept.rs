@@ -142,6 +142,11 @@ impl Kept {
         self.folder.join("promises")
     }
 
+    /// Where weights are that classes have here alone.
+    pub fn weights(&self) -> PathBuf {
+        self.folder.join("weights")
+    }
+
     /// Nothing is kept of the device any more.
     pub fn end(&self) -> Result<(), NetError> {
         match fs::remove_dir_all(&self.folder) {
@@ -159,7 +164,7 @@ impl Kept {
 }
 
 /// The number of this network namespace.
-fn namespace() -> Result<u64, NetError> {
+pub(crate) fn namespace() -> Result<u64, NetError> {
     let path = Path::new("/proc/self/ns/net");
     Ok(fs::metadata(path).map_err(file(path))?.ino())
 }

@@ -21,6 +21,7 @@ mod netlink;
 pub mod receive;
 mod seen;
 mod support;
+mod weights;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {
@@ -37,6 +38,7 @@ pub use kept::Former;
 pub use netlink::Gso;
 pub use seen::{Class, Delay, Seen, seen};
 pub use support::has_bpf_qdiscs;
+pub use weights::weigh;
 
 /// What the kernel calls the discipline.
 pub const KIND: &str = "andante";

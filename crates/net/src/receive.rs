@@ -11,12 +11,13 @@
 //! back; if this process dies instead, [`restore`] does. The program in the kernel goes with the process.
 
 mod device;
+mod error;
 mod napi;
+mod seen;
 pub mod state;
 
-use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::libbpf_sys::{
@@ -24,10 +25,12 @@ use libbpf_rs::libbpf_sys::{
     bpf_link_create_opts,
 };
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, ProgramMut};
+use libbpf_rs::{Link, MapCore, ProgramMut};
+use serde::{Deserialize, Serialize};
 
 use device::{Above, Device};
-use state::{Kept, State, Thread};
+use error::refused;
+use state::{Kept, Placed, Thread};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skel {
@@ -36,56 +39,13 @@ mod skel {
 
 use skel::{ReceiveSkel, ReceiveSkelBuilder};
 
+pub use error::ReceiveError;
+pub use seen::{Drops, Seen, seen};
 pub use state::restore;
 
-/// Why a device's packets are not placed.
-#[derive(Debug, thiserror::Error)]
-pub enum ReceiveError {
-    /// There is none of this name.
-    #[error("there is no device {0}")]
-    NoDevice(String),
-    /// Its packets come without it: a bridge, a tunnel, the loopback device, one that is down.
-    #[error("{0} takes no packets from a driver of its own, or is down")]
-    NoNapi(String),
-    /// Another process has it.
-    #[error("the packets of {0} are placed already")]
-    Taken(String),
-    /// The class takes no threads.
-    #[error("the class {class} does not take the threads of {device}: {source}")]
-    Class {
-        /// The class.
-        class: PathBuf,
-        /// The device.
-        device: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The system refused it.
-    #[error("could not {step} {device}: {source}")]
-    System {
-        /// What was being done.
-        step: &'static str,
-        /// The device.
-        device: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The kernel refused the program that drops early.
-    #[error("the kernel refused to {step} the program that drops early: {source}")]
-    Kernel {
-        /// What was being done.
-        step: &'static str,
-        /// What the kernel said.
-        source: libbpf_rs::Error,
-    },
-}
-
-fn refused(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ReceiveError {
-    move |source| ReceiveError::Kernel { step, source }
-}
-
 /// Where packets are dropped early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Hook {
     /// In the driver, before the kernel has made a packet of what came (XDP).
     Driver,
@@ -96,6 +56,15 @@ pub enum Hook {
 }
 
 impl Hook {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Driver, Self::Ingress, Self::Nowhere];
+
+    /// The one that is called so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hook| hook.name() == name)
+    }
+
     /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -108,7 +77,8 @@ impl Hook {
 }
 
 /// When a class does the work on packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// As another task of the class.
     #[default]
@@ -137,24 +107,14 @@ pub struct How {
     pub early: Option<Hook>,
 }
 
-/// What was dropped early, of packets to sockets of one cgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drops {
-    /// The cgroup's id: the number of its folder's inode.
-    pub cgroup_id: u64,
-    /// Packets.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
-}
-
 /// A device whose packets are worked on by a class. When this is dropped it is as before.
 pub struct Receive {
     device: Device,
     class: PathBuf,
     order: Order,
     early: Option<Early>,
-    kept: Kept,
+    // None: it has been put back.
+    kept: Option<Kept>,
 }
 
 /// What drops early, while this lives.
@@ -172,19 +132,50 @@ impl Receive {
     ///
     /// [`ReceiveError`]; the device is as before then.
     pub fn place(device: &str, class: &Path, how: How) -> Result<Self, ReceiveError> {
+        crate::attach::root().map_err(|_| ReceiveError::NotRoot)?;
         let device = Device::named(device)?;
+        // Nothing takes its packets, and nothing of it is to be changed until something does.
+        if !device.is_up()? {
+            return Err(ReceiveError::Down(device.name));
+        }
         let kept = Kept::of(&device)?;
         let mut receive = Self {
             device,
             class: class.to_owned(),
             order: how.order,
             early: None,
-            kept,
+            kept: Some(kept),
         };
         // From here on dropping it puts back what has been done.
         receive.take()?;
         receive.early = Early::on(&receive.device, how.early)?;
+        let early = receive.early.as_ref();
+        let placed = Placed {
+            class: class.to_owned(),
+            order: how.order,
+            hook: receive.hook(),
+            dropped: early.map(Early::map_id).transpose()?,
+            pid: std::process::id(),
+        };
+        if let Some(kept) = &mut receive.kept {
+            kept.tell(&placed)
+                .map_err(|source| receive.device.failed("write down what is set of", source))?;
+        }
         Ok(receive)
+    }
+
+    /// The device is as before.
+    ///
+    /// # Errors
+    ///
+    /// [`ReceiveError`]; what could not be put back [`restore`] may put back later.
+    pub fn end(mut self) -> Result<(), ReceiveError> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<(), ReceiveError> {
+        self.early = None;
+        self.kept.take().map_or(Ok(()), |kept| kept.put_back())
     }
 
     fn take(&self) -> Result<(), ReceiveError> {
@@ -197,6 +188,9 @@ impl Receive {
             return Err(ReceiveError::NoNapi(device.name.clone()));
         }
         device.set_threaded("1")?;
+        if device.threads()?.is_empty() {
+            return Err(ReceiveError::NoThreads(device.name.clone()));
+        }
         self.keep().map(|_| ())
     }
 
@@ -213,18 +207,29 @@ impl Receive {
             if thread.is_in(&self.class) {
                 continue;
             }
-            state::move_thread(pid, &self.class).map_err(|source| ReceiveError::Class {
-                class: self.class.clone(),
-                device: self.device.name.clone(),
-                source,
-            })?;
-            state::set_nice(pid, self.order.nice()).map_err(|source| {
-                self.device
-                    .failed("give an order to the threads of", source)
-            })?;
-            moved += 1;
+            let told = state::move_thread(pid, &self.class).map_err(|source| self.class(source));
+            let told = told.and_then(|()| {
+                state::set_nice(pid, self.order.nice()).map_err(|source| {
+                    self.device
+                        .failed("give an order to the threads of", source)
+                })
+            });
+            match told {
+                // The device has gone down since it was asked.
+                Err(_) if !thread.is_there() => {}
+                Err(error) => return Err(error),
+                Ok(()) => moved += 1,
+            }
         }
         Ok(moved)
+    }
+
+    fn class(&self, source: std::io::Error) -> ReceiveError {
+        ReceiveError::Class {
+            class: self.class.clone(),
+            device: self.device.name.clone(),
+            source,
+        }
     }
 
     /// The threads that take its packets.
@@ -234,12 +239,6 @@ impl Receive {
     /// [`ReceiveError`].
     pub fn threads(&self) -> Result<Vec<i32>, ReceiveError> {
         self.device.threads()
-    }
-
-    /// What the device was like before.
-    #[must_use]
-    pub fn before(&self) -> &State {
-        self.kept.state()
     }
 
     /// Where packets are dropped early.
@@ -256,15 +255,17 @@ impl Receive {
     ///
     /// [`ReceiveError`].
     pub fn drops(&self) -> Result<Vec<Drops>, ReceiveError> {
-        self.early.as_ref().map_or(Ok(Vec::new()), Early::drops)
+        let early = self.early.as_ref();
+        early.map_or(Ok(Vec::new()), |early| {
+            seen::drops(&early.skel.maps.dropped)
+        })
     }
 }
 
 impl Drop for Receive {
     fn drop(&mut self) {
-        self.early = None;
         // What cannot be put back now can be by `restore`: the file is still there then.
-        let _ = self.kept.put_back();
+        let _ = self.put_back();
     }
 }
 
@@ -297,8 +298,9 @@ impl Early {
         let (hook, early) = match in_driver {
             Some(Ok(link)) => (Hook::Driver, link),
             // Another program may be there, or the driver knows of none.
-            Some(Err(error)) if wanted == Some(Hook::Driver) => {
-                return Err(refused("attach")(error));
+            Some(Err(source)) if wanted == Some(Hook::Driver) => {
+                let device = device.name.clone();
+                return Err(ReceiveError::Driver { device, source });
             }
             _ => {
                 let link = attach(&skel.progs.early_tc, device, BPF_TCX_INGRESS, 0);
@@ -313,32 +315,11 @@ impl Early {
         }))
     }
 
-    fn drops(&self) -> Result<Vec<Drops>, ReceiveError> {
-        let map = &self.skel.maps.dropped;
-        let mut all = Vec::new();
-        for key in map.keys() {
-            let found = map
-                .lookup_percpu(&key, MapFlags::ANY)
-                .map_err(refused("tell the counts of"))?;
-            // One that has made room for another meanwhile.
-            let Some(of_cpus) = found else { continue };
-            let sum = |at: usize| of_cpus.iter().map(|counts| number(&counts[at..])).sum();
-            all.push(Drops {
-                cgroup_id: number(&key),
-                packets: sum(0),
-                bytes: sum(8),
-            });
-        }
-        all.sort_by_key(|drops| drops.cgroup_id);
-        Ok(all)
+    /// By which others find what was dropped, as long as this process lives.
+    fn map_id(&self) -> Result<u32, ReceiveError> {
+        let info = self.skel.maps.dropped.info();
+        Ok(info.map_err(refused("number"))?.info.id)
     }
-}
-
-/// The number that begins there.
-fn number(bytes: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    first.copy_from_slice(&bytes[..8]);
-    u64::from_ne_bytes(first)
 }
 
 /// Gone when it is dropped, and with this process.
@@ -353,7 +334,7 @@ fn attach(
         flags,
         ..Default::default()
     };
-    let program = std::os::fd::AsFd::as_fd(program).as_raw_fd();
+    let program = program.as_fd().as_raw_fd();
     // SAFETY: the program's descriptor is open, and the options outlive the call.
     let fd =
         unsafe { bpf_link_create(program, device.index.cast_signed(), at, &raw const options) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the disciplines on devices have counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use crate::device::name_of;
 use crate::error::{NetError, refused};
 use crate::kept::{Former, Kept};
 use crate::skel::types::{an_packet_counts, an_packets, link_state};
+use crate::weights;
 
 /// A device that has the discipline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,7 +30,7 @@ pub struct Seen {
     pub queues: u32,
     /// Packets that wait in all of them.
     pub waiting: u64,
-    /// Classes that have sent anything, the root's first.
+    /// Classes that have sent anything or have a weight here alone, the root's first.
     pub classes: Vec<Class>,
 }
 
@@ -40,6 +41,8 @@ pub struct Class {
     pub cgroup_id: u64,
     /// What it gets relative to its siblings; 0: what others leave.
     pub weight: u32,
+    /// Whether it has this weight here alone (`andante net weight`).
+    pub own_weight: bool,
     /// Packets that wait.
     pub waiting: u64,
     /// Packets that were sent.
@@ -107,8 +110,9 @@ fn look(kept: &Kept, device: String, former: Former) -> Result<Seen, NetError> {
         }
     }
     let promised = contract::promises(kept)?;
+    let own = weights::own(kept, &device)?;
     let (queues, waiting) = (counted.queues, counted.waiting);
-    let mut classes = counted.classes();
+    let mut classes = counted.classes(own);
     for class in &mut classes {
         class.promised = promised.get(&class.cgroup_id).copied();
     }
@@ -180,7 +184,12 @@ impl Counted {
         }
     }
 
-    fn classes(self) -> Vec<Class> {
+    /// With the weights that are this device's own. They hold from a class's next packet on.
+    fn classes(mut self, own: HashMap<u64, u32>) -> Vec<Class> {
+        for (id, weight) in own {
+            let (class, _) = self.of.entry(id).or_default();
+            (class.cgroup_id, class.weight, class.own_weight) = (id, weight, true);
+        }
         let delay = |(class, waited): (Class, [u64; BANDS])| Class {
             delay: delay(&waited),
             ..class
@@ -302,12 +311,17 @@ mod tests {
         counted.add(&q);
         counted.add(&q);
         assert_eq!((counted.queues, counted.waiting), (2, 4));
-        let classes = counted.classes();
+        let classes = counted.classes([(9, 50), (11, 60)].into());
         let ids: Vec<_> = classes.iter().map(|class| class.cgroup_id).collect();
-        assert_eq!(ids, [0, 7, 9]);
+        assert_eq!(ids, [0, 7, 9, 11]);
         let inner = &classes[1];
         assert_eq!((inner.weight, inner.packets, inner.bytes), (300, 20, 2000));
         assert_eq!((inner.waiting, inner.delay.unwrap().p99_below_us), (4, 4));
         assert_eq!((classes[2].dropped_late, classes[2].delay), (2, None));
+        let weights: Vec<_> = classes[1..]
+            .iter()
+            .map(|c| (c.weight, c.own_weight))
+            .collect();
+        assert_eq!(weights, [(300, false), (50, true), (60, true)]);
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
 use andante_net::NetError;
+use andante_net::receive::ReceiveError;
 use andante_sched::class::ClassError;
 use andante_sched::doctor::Obstacle;
 use andante_sched::{LoadError, StateError};
@@ -75,7 +76,7 @@ pub enum Status {
     NoRoom,
     /// There is no such network device, or Andante is not on it.
     NoDevice,
-    /// A network device has another queueing discipline, or nobody knows what it sends.
+    /// A network device has another queueing discipline, nobody knows what it sends, or its packets cannot be placed.
     UnfitDevice,
     /// The program to execute could not be started.
     NotExecutable,
@@ -181,7 +182,7 @@ impl Status {
         ),
         (
             Self::UnfitDevice,
-            "a network device has another queueing discipline, or nobody knows what it sends",
+            "a network device is another's already, nobody knows what it sends, or no thread takes its packets",
         ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
@@ -308,6 +309,23 @@ impl From<&NetError> for Status {
     }
 }
 
+impl From<&ReceiveError> for Status {
+    fn from(error: &ReceiveError) -> Self {
+        match error {
+            ReceiveError::NotRoot => Self::NotPermitted,
+            ReceiveError::OldKernel(_) => Self::UnfitKernel,
+            ReceiveError::NoDevice(_) => Self::NoDevice,
+            ReceiveError::Down(_)
+            | ReceiveError::NoNapi(_)
+            | ReceiveError::NoThreads(_)
+            | ReceiveError::Taken { .. }
+            | ReceiveError::Driver { .. } => Self::UnfitDevice,
+            ReceiveError::Class { .. } => Self::ClassBusy,
+            ReceiveError::System { .. } | ReceiveError::Kernel { .. } => Self::Failure,
+        }
+    }
+}
+
 impl From<&StateError> for Status {
     fn from(error: &StateError) -> Self {
         match error {
@@ -374,6 +392,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     } else if let Some(error) = error.downcast_ref::<ClientError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<NetError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<ReceiveError>() {
         error.into()
     } else {
         Status::Failure

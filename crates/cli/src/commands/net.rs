@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! `andante net`: packets leave by the classes.
+//! `andante net`: packets leave by the classes, and come in by them.
+
+mod receive;
+mod weight;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,7 +22,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::run::config;
 
-/// Let packets leave by the classes, and see what each has sent.
+/// Let packets leave by the classes and be worked on by them, and see what each has sent.
 ///
 /// A device that is attached sends the packets of each class by its weight, as its tasks run. A packet
 /// is of the class of the cgroup whose process opened its socket; forwarded packets and the kernel's own are
@@ -31,7 +34,9 @@ Examples:
   sudo andante net attach eth0                  as fast as its driver can
   sudo andante net attach eth0 --rate 10mbit    no faster, so that packets wait here and nowhere else
   sudo andante net status
+  sudo andante net weight eth0 /film 300        another weight than that of the CPU
   sudo andante net reserve eth0 /film 2mbit/10ms
+  sudo andante net receive eth0 --class /film   packets that come are the work of a class
   sudo andante net detach eth0
   sudo systemctl enable --now andante-net@eth0  from boot on")]
 pub struct Net {
@@ -45,6 +50,9 @@ enum Action {
     Detach(Detach),
     Reserve(Reserve),
     Release(Release),
+    Weight(weight::Weight),
+    Receive(receive::Receive),
+    Restore(receive::Restore),
     Status(Show),
 }
 
@@ -66,6 +74,8 @@ A rate is given in bit, kbit, mbit, gbit or tbit. What no option says is read fr
   [net.eth0]
   rate = \"10mbit\"
   replace = true
+  [net.eth0.weights]
+  \"/film\" = 300
 
 Attached again, a device takes what is said anew. Packets that wait then are lost.
 
@@ -174,10 +184,10 @@ impl std::fmt::Display for Budget {
     }
 }
 
-/// Show the devices that are attached, and what each class has sent.
+/// Show the devices that are attached, what each class has sent, and what was dropped as it came.
 #[derive(Args)]
 #[command(after_long_help = "\
-DELAY is how long packets waited here, half of them and 99 of 100, as the next higher power of two. \
+A WEIGHT with * is one of the device alone (`andante net weight`). DELAY is how long packets waited here, half of them and 99 of 100, as the next higher power of two. \
 LATE were dropped since their flow's queue stood for too long (CoDel), by which a sender learns to send less; \
 CROWDED for want of room. Counts begin when the device is attached or the class is seen for the first time.
 
@@ -198,6 +208,9 @@ impl Net {
             Action::Detach(action) => action.run(),
             Action::Reserve(action) => action.run(),
             Action::Release(action) => action.run(),
+            Action::Weight(action) => action.run(),
+            Action::Receive(action) => action.run(),
+            Action::Restore(action) => action.run(),
             Action::Status(action) => action.run(),
         }
     }
@@ -206,13 +219,14 @@ impl Net {
 impl Attach {
     fn run(self) -> Result<Status> {
         let (choices, _) = config::from_files(self.config.as_deref())?;
-        let said = choices.net.get(&self.device).copied().unwrap_or_default();
+        let said = choices.net.get(&self.device).cloned().unwrap_or_default();
         let wanted = Wanted {
-            rate: self.rate.or(said.rate),
-            replace: self.replace || said.replace,
+            rate: self.rate.or(said.attach.rate),
+            replace: self.replace || said.attach.replace,
         };
         let done = andante_net::attach(&self.device, wanted)?;
         output::print(&told(&done))?;
+        weight::weigh_all(&self.device, &said.weights)?;
         Ok(Status::Ok)
     }
 }
@@ -367,6 +381,8 @@ struct Device {
 #[derive(Debug, Serialize)]
 struct Report {
     devices: Vec<Device>,
+    /// Devices whose packets are placed (`andante net receive`).
+    receive: Vec<receive::Placed>,
 }
 
 impl Device {
@@ -396,20 +412,22 @@ impl Show {
             .into_iter()
             .map(|one| Device::of(one, &paths))
             .collect();
+        let receive = receive::placed()?;
         if self.json {
-            output::print_json(&Report { devices })?;
+            output::print_json(&Report { devices, receive })?;
         } else {
-            output::print(&render(&devices))?;
+            output::print(&render(&devices, &receive))?;
         }
         Ok(Status::Ok)
     }
 }
 
-fn render(devices: &[Device]) -> String {
-    if devices.is_empty() {
+fn render(devices: &[Device], placed: &[receive::Placed]) -> String {
+    if devices.is_empty() && placed.is_empty() {
         return "Andante is on no network device: sudo andante net attach DEVICE\n".to_owned();
     }
-    let tables: Vec<_> = devices.iter().map(table).collect();
+    let mut tables: Vec<_> = devices.iter().map(table).collect();
+    tables.extend(receive::render(placed));
     tables.join("\n")
 }
 
@@ -463,6 +481,7 @@ fn weight(row: &Row) -> String {
     match (row.seen.cgroup_id, row.seen.weight) {
         (0, _) => "-".to_owned(),
         (_, 0) => "idle".to_owned(),
+        (_, weight) if row.seen.own_weight => format!("{weight}*"),
         (_, weight) => weight.to_string(),
     }
 }
@@ -516,7 +535,7 @@ mod tests {
 
     #[test]
     fn classes_have_their_paths_and_columns_are_aligned() {
-        let text = render(&[device()]);
+        let text = render(&[device()], &[]);
         let text = anstream::adapter::strip_str(&text).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "eth0: 10mbit at most, 3 packets wait");
@@ -549,8 +568,8 @@ mod tests {
     fn a_device_that_lost_the_discipline_says_the_way_out() {
         let mut lost = seen();
         lost.queues = 0;
-        let text = render(&[Device::of(lost, &HashMap::new())]);
+        let text = render(&[Device::of(lost, &HashMap::new())], &[]);
         assert!(text.contains("andante net detach"), "{text}");
-        assert!(render(&[]).contains("andante net attach DEVICE"));
+        assert!(render(&[], &[]).contains("andante net attach DEVICE"));
     }
 }

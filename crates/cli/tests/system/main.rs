@@ -4,11 +4,16 @@
 //!
 //! `make package-test` makes the packages first; without them the tests say so.
 
+#[expect(dead_code, reason = "these scripts report words")]
+#[path = "../../../net/tests/machine/mod.rs"]
+mod machine;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use andante_vm::{Boot, Cache, Content, Event, InitrdFile, build_system, find_kernel, find_qemu};
+use machine::tool;
 
 /// A machine that takes longer hangs: how fast it is depends on what else its host does, and decides nothing.
 const HANGS: Duration = Duration::from_secs(1800);
@@ -71,6 +76,8 @@ fn in_system_told(name: &str, arguments: &[&str]) -> Report {
             .map(|(name, host)| file(format!("/andante/packages/{name}"), host, 0o644))
             .collect(),
         files: files.into(),
+        programs: vec![tool("ip")],
+        modules: vec!["veth"],
         saved: Some(&cache),
         timeout: HANGS,
         console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("system-{name}.log")),
@@ -168,6 +175,32 @@ fn the_unit_lives_as_it_says() {
     assert!(
         said.contains("/etc/andante.toml:2: turn_ms: unknown key"),
         "{report:?}"
+    );
+}
+
+/// Packets that come are placed by the unit: when the class is there and the device is up; put back after a kill before it is
+/// started again, and when it is stopped.
+#[test]
+#[ignore = "needs the virtual machine and the packages"]
+fn the_unit_of_packets_in_puts_the_device_back() {
+    let report = in_system("receive");
+    all_are(
+        &report,
+        &[
+            ("no_class", "1 10"),
+            ("down", "active 0 0"),
+            ("placed", "active 1 1"),
+            ("killed", "activating 0 0"),
+            ("after_kill", "active 1 1"),
+            ("stopped", "inactive 0 0"),
+            ("files", "0"),
+            ("mistake", "failed 27"),
+        ],
+    );
+    let said = last(&report, "mistake_said");
+    assert!(
+        said.contains("/etc/andante.toml:3: net.uplink.receive_lst: unknown key"),
+        "{said}"
     );
 }
 

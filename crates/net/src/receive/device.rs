@@ -79,10 +79,20 @@ impl Device {
             .map_err(|source| self.failed("make threads of", source))
     }
 
+    pub(super) fn is_up(&self) -> Result<bool, ReceiveError> {
+        let flags = self.read("flags")?;
+        let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16);
+        Ok(flags.unwrap_or(0) & libc::IFF_UP.cast_unsigned() != 0)
+    }
+
     /// What takes its packets.
     pub(super) fn napis(&self) -> Result<Vec<napi::Napi>, ReceiveError> {
-        napi::of(self.index)
-            .map_err(|source| self.failed("ask for what takes the packets of", source))
+        napi::of(self.index).map_err(|source| match source.raw_os_error() {
+            Some(libc::ENODEV) => ReceiveError::NoDevice(self.name.clone()),
+            // There is no such family, or no such question.
+            Some(libc::ENOENT | libc::EOPNOTSUPP) => ReceiveError::OldKernel(self.name.clone()),
+            _ => self.failed("ask for what takes the packets of", source),
+        })
     }
 
     pub(super) fn threads(&self) -> Result<Vec<i32>, ReceiveError> {
