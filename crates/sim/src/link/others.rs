@@ -11,8 +11,9 @@ use andante_core_sys::{Arrival, Fate};
 use super::{Number, Queue};
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
-/// What the bucket holds [bytes]: two largest packets.
-const BURST: u64 = 3028;
+/// What the bucket holds [bytes]: a largest packet, so that packets leave one after the other, as from a device. On a
+/// kernel, whose timers are late, it must hold two.
+const BURST: u64 = 1514;
 /// Most packets of a FIFO (`txqueuelen`).
 const FIFO_PACKETS: usize = 1000;
 /// Most packets of fq_codel [1, 5.2.1].
