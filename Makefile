@@ -116,7 +116,7 @@ demo:
 
 # The parts of `make check`. The binary is compiled quickly, see the file.
 QUICK    := --config .cargo/quick.toml
-FAMILIES := desktop sound games batch systemd keys
+FAMILIES := desktop sound games batch systemd keys links
 
 check:
 	@rm -rf $(TIMES)
