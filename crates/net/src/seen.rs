@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::attach::root;
-use crate::contract::{self, Promised};
+use crate::contract::{self, Held, Promised};
 use crate::device::name_of;
 use crate::error::{NetError, refused};
 use crate::kept::{Former, Kept};
+use crate::process::Process;
 use crate::rate::Rate;
 use crate::skel::types::{an_packet_counts, an_packets, link_state};
 
 /// A device that has the discipline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// What it is called.
     pub device: String,
@@ -29,17 +30,17 @@ pub struct Seen {
     pub queues: u32,
     /// Packets that wait in all of them.
     pub waiting: u64,
-    /// Classes that have sent anything, the root's first.
+    /// Classes that have sent anything, or are promised a part; the root's first.
     pub classes: Vec<Class>,
 }
 
 /// A class, as far as packets go.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Class {
     /// Its cgroup; 0: the root, of which forwarded packets and the kernel's own are too.
     pub cgroup_id: u64,
-    /// What it gets relative to its siblings; 0: what others leave.
-    pub weight: u32,
+    /// What it gets relative to its siblings; 0: what others leave; none: it has sent nothing, so nobody has looked.
+    pub weight: Option<u32>,
     /// Packets that wait.
     pub waiting: u64,
     /// Packets that were sent.
@@ -56,12 +57,14 @@ pub struct Class {
     pub promised_bytes: u64,
     /// What it is promised; none: it has its share.
     pub promised: Option<Promised>,
+    /// The process that this ends with; none: it ends when it is released.
+    pub promised_until: Option<Process>,
     /// How long those waited that were sent; none: none was.
     pub delay: Option<Delay>,
 }
 
 /// Delays are counted by powers of two: each is the lowest bound that is certain [µs].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delay {
     /// Half of all waited for less.
     pub p50_below_us: u64,
@@ -106,12 +109,9 @@ fn look(kept: &Kept, device: String, former: Former) -> Result<Seen, NetError> {
             counted.add(&state.q);
         }
     }
-    let promised = contract::promises(kept)?;
+    let promised = contract::promises(kept, &device)?;
     let (queues, waiting) = (counted.queues, counted.waiting);
-    let mut classes = counted.classes();
-    for class in &mut classes {
-        class.promised = promised.get(&class.cgroup_id).copied();
-    }
+    let classes = counted.classes(promised);
     Ok(Seen {
         device,
         rate_bits: former.rate.map(Rate::bits),
@@ -173,14 +173,20 @@ impl Counted {
             let counts = &q.counts[leaf];
             let (seen, waited) = self.of.entry(*id).or_default();
             seen.cgroup_id = *id;
-            seen.weight = of_class.weight;
+            seen.weight = Some(of_class.weight);
             let alone = q.alone != 0 && q.alone_leaf as usize == leaf;
             seen.waiting += u64::from(node.queued) + u64::from(alone);
             add(seen, waited, counts);
         }
     }
 
-    fn classes(self) -> Vec<Class> {
+    fn classes(mut self, promised: Vec<(u64, Held)>) -> Vec<Class> {
+        for (cgroup_id, held) in promised {
+            let (class, _) = self.of.entry(cgroup_id).or_default();
+            class.cgroup_id = cgroup_id;
+            class.promised = Some(held.promised);
+            class.promised_until = held.until;
+        }
         let delay = |(class, waited): (Class, [u64; BANDS])| Class {
             delay: delay(&waited),
             ..class
@@ -302,12 +308,27 @@ mod tests {
         counted.add(&q);
         counted.add(&q);
         assert_eq!((counted.queues, counted.waiting), (2, 4));
-        let classes = counted.classes();
+        let promised = Promised {
+            bytes: 2500,
+            period_ns: 10_000_000,
+        };
+        let held = |cgroup_id| {
+            let until = None;
+            (cgroup_id, Held { promised, until })
+        };
+        let classes = counted.classes([9, 8].map(held).into());
         let ids: Vec<_> = classes.iter().map(|class| class.cgroup_id).collect();
-        assert_eq!(ids, [0, 7, 9]);
-        let inner = &classes[1];
-        assert_eq!((inner.weight, inner.packets, inner.bytes), (300, 20, 2000));
+        assert_eq!(ids, [0, 7, 8, 9]);
+        let [_, inner, silent, last] = &classes[..] else {
+            panic!("four classes");
+        };
+        assert_eq!((inner.promised, last.promised), (None, Some(promised)));
+        assert_eq!((silent.promised, silent.weight), (Some(promised), None));
+        assert_eq!(
+            (inner.weight, inner.packets, inner.bytes),
+            (Some(300), 20, 2000)
+        );
         assert_eq!((inner.waiting, inner.delay.unwrap().p99_below_us), (4, 4));
-        assert_eq!((classes[2].dropped_late, classes[2].delay), (2, None));
+        assert_eq!((last.dropped_late, last.delay), (2, None));
     }
 }
