@@ -178,6 +178,7 @@ fn a_program_has_its_part_of_the_network_until_it_ends() {
         ("missing", 127),
         ("second", 25),
         ("room", 0),
+        ("alone", 8),
         ("instead", 25),
         ("released", 0),
         ("no_cpu", 23),
@@ -186,7 +187,14 @@ fn a_program_has_its_part_of_the_network_until_it_ends() {
         assert_eq!(report[key], status, "{key}");
     }
     assert_eq!(report["offers"], 2);
-    for key in ["runs_held", "orphan_held", "in_json", "top_contract", "why"] {
+    for key in [
+        "runs_held",
+        "orphan_held",
+        "alone_listed",
+        "in_json",
+        "top_contract",
+        "why",
+    ] {
         assert_eq!(report[key], 1, "{key}");
     }
     assert_eq!(report["both_held"], 2, "one of the CPU, one of the network");

@@ -78,7 +78,7 @@ pub struct Reserve {
 #[derive(Serialize)]
 struct Lists<'a> {
     #[serde(flatten)]
-    cpu: &'a Reply,
+    cpu: Option<&'a Reply>,
     /// The network's contracts; none for a user who may not see them, or where no device is attached.
     network: Option<&'a [network::Contract]>,
 }
@@ -171,18 +171,12 @@ impl Reserve {
         let network = of_network()?;
         let found = network.as_deref().unwrap_or_default();
         let reply = contracts::ask(&Request::List {});
-        let text = match &reply {
-            Ok(Reply::Contracts(list)) => listed(list, found),
-            _ if found.is_empty() => String::new(),
-            _ => contracts::table(&contracts::network_lines(found)),
-        };
-        match (&reply, self.json) {
-            (_, false) => output::print(&text)?,
-            (Ok(cpu), true) => {
-                let network = network.as_deref();
-                output::print_json(&Lists { cpu, network })?;
-            }
-            (Err(_), true) => {}
+        let (cpu, network) = (reply.as_ref().ok(), network.as_deref());
+        match cpu {
+            None if found.is_empty() => {}
+            _ if self.json => output::print_json(&Lists { cpu, network })?,
+            Some(Reply::Contracts(list)) => output::print(&listed(list, found))?,
+            _ => output::print(&contracts::table(&contracts::network_lines(found)))?,
         }
         reply.map(|_| Status::Ok)
     }

@@ -55,22 +55,32 @@ echo "REPORT ended_left $(held)"
 
 # Who has started it is killed: it goes on, with what it was promised, until it ends as well. Then the class sends by
 # its share, though nobody has taken anything back.
-with 900kbit/10ms sh -c 'sleep 60; exit' &
-executed=$!
+andante exec --class film --reserve-net 900kbit/10ms -- sh -c 'sleep 60; exit' &
+executed=$! # not that of a shell around it
 while [ "$(held)" = 0 ]; do sleep 0.1; done
+grep -q andante /proc/$executed/comm
 kill -9 $executed
 wait $executed || true
 echo "REPORT orphan_held $(held)"
 andante net status | grep 'until sh '
 try second with 900kbit/10ms /tmp/start
-before=$(by_contract)
+beside_bulk() { # KEY: bytes that the film sends by contract in a second
+	before=$(by_contract)
+	bulk 2
+	sleep 0.5
+	in_class film packets send 10.0.0.2 1006 1000 10000 1
+	echo "REPORT $1 $(($(by_contract) - before))"
+	sleep 1
+}
+beside_bulk promised
 echo 1 >$cgroups/film/cgroup.kill
 sleep 0.2
-bulk 2
-in_class film packets send 10.0.0.2 1006 1000 10000 2
-echo "REPORT unpromised $(($(by_contract) - before))"
+beside_bulk unpromised
 echo "REPORT killed_left $(held)"
 try room andante net reserve out /film 3mbit/10ms
+try alone andante reserve --list >/tmp/alone
+cat /tmp/alone
+echo "REPORT alone_listed $(grep -c '^out .*film  *3mbit/10ms' /tmp/alone)"
 try instead with 900kbit/10ms /tmp/start
 try released andante net release out /film
 
