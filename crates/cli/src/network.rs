@@ -89,7 +89,10 @@ impl Look {
             };
             Some(Contract {
                 device: device.device.clone(),
-                class: path(class.cgroup_id),
+                class: match class.cgroup_id {
+                    0 => Some("/".to_owned()),
+                    id => path(id),
+                },
                 promised: class.promised?,
                 until: class.promised_until,
                 sent_bytes: class.promised_bytes,

@@ -139,6 +139,8 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words.iter().copied().map(u64::from_ne_bytes).collect()
 }
 
+/// What the kernel calls the root of all cgroups: the first in its file system.
+const ROOT_CGROUP: u64 = 1;
 /// `AN_LEAF` of `core/node.h`.
 const LEAF: u8 = 2;
 /// `AN_BANDS` of `core/packets.h`.
@@ -182,6 +184,10 @@ impl Counted {
 
     fn classes(mut self, promised: Vec<(u64, Held)>) -> Vec<Class> {
         for (cgroup_id, held) in promised {
+            let cgroup_id = match cgroup_id {
+                ROOT_CGROUP => 0,
+                below => below,
+            };
             let (class, _) = self.of.entry(cgroup_id).or_default();
             class.cgroup_id = cgroup_id;
             class.promised = Some(held.promised);
@@ -316,12 +322,13 @@ mod tests {
             let until = None;
             (cgroup_id, Held { promised, until })
         };
-        let classes = counted.classes([9, 8].map(held).into());
+        let classes = counted.classes([9, 8, ROOT_CGROUP].map(held).into());
         let ids: Vec<_> = classes.iter().map(|class| class.cgroup_id).collect();
         assert_eq!(ids, [0, 7, 8, 9]);
-        let [_, inner, silent, last] = &classes[..] else {
+        let [root, inner, silent, last] = &classes[..] else {
             panic!("four classes");
         };
+        assert_eq!(root.promised, Some(promised));
         assert_eq!((inner.promised, last.promised), (None, Some(promised)));
         assert_eq!((silent.promised, silent.weight), (Some(promised), None));
         assert_eq!(
