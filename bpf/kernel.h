@@ -130,6 +130,14 @@ struct cred {
 	kuid_t suid;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not ended */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -141,6 +149,8 @@ struct task_struct {
 	u32 in_execve : 1;
 	struct pid *thread_pid;
 	const struct cred *real_cred;
+	struct signal_struct *signal;
+	u64 start_boottime;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;

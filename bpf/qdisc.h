@@ -107,10 +107,12 @@ struct promise_key {
 	u64 ifindex;
 };
 
-/* So many bytes leave before others' in every period. */
+/* So many bytes leave before others' in every period. crates/net/src/contract.rs writes them. */
 struct net_promise {
 	u64 period_ns;
 	u64 bytes;
+	u64 pid;     /* of the process that it ends with; 0: it ends when it is released */
+	u64 started; /* when that began, for numbers come again [1/100 s since boot] */
 };
 
 /* What classes are promised on a device. */

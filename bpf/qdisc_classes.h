@@ -178,6 +178,26 @@ an_global int class_ends(struct link_state *s, u32 link)
 	return 0;
 }
 
+/* /proc has times in hundredths of a second (USER_HZ). */
+#define AN_PROC_TICK_NS 10000000ULL
+
+/* The process that the promise ends with has ended. Nobody need be there to take it back. */
+static __always_inline bool promise_ended(const struct net_promise *promise)
+{
+	struct task_struct *holder;
+	bool ended;
+
+	if (!promise->pid)
+		return false;
+	holder = bpf_task_from_pid(promise->pid);
+	if (!holder)
+		return true;
+	ended = holder->start_boottime / AN_PROC_TICK_NS != promise->started ||
+		!holder->signal->live.counter;
+	bpf_task_release(holder);
+	return ended;
+}
+
 /* The class is promised what it is now. A promise that this link cannot give is none. */
 an_global int class_promises(struct link_state *s, u32 leaf, u64 cgroup, u64 now_ns)
 {
@@ -188,7 +208,8 @@ an_global int class_promises(struct link_state *s, u32 leaf, u64 cgroup, u64 now
 		return 0;
 	key.ifindex = s->ifindex;
 	promise = bpf_map_lookup_elem(&promises, &key);
-	if (!promise || an_packets_promise(&s->q, leaf, promise->bytes, promise->period_ns, now_ns))
+	if (!promise || promise_ended(promise) ||
+	    an_packets_promise(&s->q, leaf, promise->bytes, promise->period_ns, now_ns))
 		an_packets_promise(&s->q, leaf, 0, 0, now_ns);
 	return 0;
 }

@@ -105,6 +105,29 @@ TEST(a_promised_packet_waits_for_one)
 	CHECK_EQ(counts(senders[0].leaf)->promised, 200 * 1000);
 }
 
+/* A class that has sent nothing for long, while others did, has what it is promised as before. */
+TEST(a_promise_outlasts_silence)
+{
+	begin_senders();
+	for (u32 i = 1; i < 6; i++)
+		senders[i] =
+			(struct sender){.leaf = class_below(AN_ROOT_LEAF, 1000), .size = LARGEST};
+	senders[0] = (struct sender){.leaf = class_below(AN_ROOT_LEAF, 1),
+				     .size = 1000,
+				     .bytes = 1000,
+				     .period_ns = 10 * MS,
+				     .next_ns = now_ns};
+	CHECK_EQ(an_packets_promise(&q, senders[0].leaf, 1000, 10 * MS, now_ns), 0);
+	for (u64 silent_ns = 5 * MS; silent_ns < 20000 * MS; silent_ns *= 2) {
+		counts(senders[0].leaf)->promised = 0;
+		run_senders(1000 * MS);
+		CHECK_EQ(counts(senders[0].leaf)->promised, 100 * 1000);
+		senders[0].next_ns = now_ns + silent_ns;
+		run_senders(silent_ns);
+	}
+	CHECK(senders[0].worst_ns <= LARGEST_NS);
+}
+
 /* It can have no more than that before others: a flood has its budget, and of the rest its share.
  */
 TEST(beyond_its_budget_a_class_has_its_share)

@@ -4,6 +4,7 @@ mod commands;
 #[cfg(test)]
 mod documentation;
 mod live;
+mod network;
 mod shares;
 mod tree;
 

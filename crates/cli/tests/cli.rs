@@ -33,6 +33,8 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["exec", "--reserve", "9ms", "true"][..],
         &["exec", "--class", "a", "--tolerate", "1/5", "true"],
         &["exec", "--reserve", "9ms/33ms", "--weight", "10", "true"],
+        &["exec", "--reserve-net", "2mbit/10ms", "true"],
+        &["exec", "--class", "a", "--reserve-net", "2mbit", "true"],
         &["reserve", "7"],
         &["reserve", "7", "9/33"],
         &["reserve", "--list", "7", "9ms/33ms"],

@@ -179,6 +179,52 @@ fn promised_packets_wait_for_one_of_others() {
     assert!(others >= 11_200_000, "{others} bytes of 11.46 MB");
 }
 
+/// A program that is started with a contract has it until it ends, whoever was killed; both its contracts, or none.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_program_has_its_part_of_the_network_until_it_ends() {
+    let report = in_vm("executed");
+    for (key, status) in [
+        ("nowhere", 31),
+        ("unprivileged", 3),
+        ("no_class", 2),
+        ("too_much", 23),
+        ("elsewhere", 31),
+        ("missing", 127),
+        ("second", 25),
+        ("room", 0),
+        ("alone", 8),
+        ("instead", 25),
+        ("released", 0),
+        ("no_cpu", 23),
+        ("no_net", 23),
+    ] {
+        assert_eq!(report[key], status, "{key}");
+    }
+    assert_eq!(report["offers"], 2);
+    for key in [
+        "runs_held",
+        "orphan_held",
+        "alone_listed",
+        "in_json",
+        "top_contract",
+        "why",
+    ] {
+        assert_eq!(report[key], 1, "{key}");
+    }
+    assert_eq!(report["both_held"], 2, "one of the CPU, one of the network");
+    for key in ["refused", "ended", "killed", "none", "both"] {
+        assert_eq!(report[&format!("{key}_left")], 0, "{key}");
+    }
+    assert_eq!(
+        report["unpromised"], 0,
+        "it was promised to one that is dead"
+    );
+    assert!(report["bytes_1006"] >= 998 * 1000, "{report:?}");
+    assert!(report["p99_us_1006"] <= 1750, "{report:?}");
+    assert_eq!(report["warnings"], 0);
+}
+
 /// The film beside five floods, under what is there without us: printed, for the figures; ours is none the
 /// worse than the best that knows of flows.
 #[test]

@@ -51,6 +51,33 @@ pub enum NetError {
         "{0} was attached without a rate, of which nothing can be promised: attach it with --rate"
     )]
     NoContracts(String),
+    /// The class has a contract, which only `reserve` without a process replaces.
+    #[error(
+        "{class} is promised a part of {device} already: `andante net release {device} {class}` ends that"
+    )]
+    Promised {
+        /// The device.
+        device: String,
+        /// The class's path.
+        class: String,
+    },
+    /// No device is named, and none attached.
+    #[error(
+        "Andante is on no network device: `andante net attach DEVICE --rate RATE` puts it there"
+    )]
+    Nowhere,
+    /// No device is named, and several are attached.
+    #[error("Andante is on {}: say which device is meant, such as {}:2mbit/10ms", .0.join(" and "), .0[0])]
+    Several(Vec<String>),
+    /// A contract was to end with a process that is not there.
+    #[error("there is no process {0}: it may have ended")]
+    NoProcess(u32),
+    /// A contract was to end with a process which the kernel knows by another number.
+    #[error(
+        "in a container a contract of the network cannot end with a process: ask for it outside, with \
+         `andante net reserve`"
+    )]
+    Contained,
     /// What is asked of a link makes no sense.
     #[error(transparent)]
     Contract(#[from] andante_admission::link::LinkError),
@@ -86,6 +113,15 @@ pub enum NetError {
         /// Why.
         source: io::Error,
     },
+}
+
+impl NetError {
+    pub(crate) fn promised(device: &str, class: &str) -> Self {
+        Self::Promised {
+            device: device.to_owned(),
+            class: class.to_owned(),
+        }
+    }
 }
 
 fn why(nature: &Nature) -> &'static str {

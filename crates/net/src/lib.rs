@@ -18,6 +18,7 @@ pub mod doctor;
 mod error;
 mod kept;
 mod netlink;
+mod process;
 pub mod receive;
 mod seen;
 mod support;
@@ -30,12 +31,13 @@ mod skel {
 
 pub use andante_admission::Rate;
 pub use attach::{Attached, Detached, Wanted, attach, attached, detach};
-pub use contract::{Holder, Promised, release, reserve};
+pub use contract::{Holder, Promised, release, release_of, reserve, usual_device};
 pub use device::{Device, Nature, by_default};
 pub use discipline::Discipline;
 pub use error::NetError;
 pub use kept::Former;
 pub use netlink::Gso;
+pub use process::Process;
 pub use seen::{Class, Delay, Seen, seen};
 pub use support::has_bpf_qdiscs;
 pub use weights::weigh;

@@ -4,19 +4,20 @@
 use std::collections::{BTreeMap, HashMap};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Rate;
 use crate::attach::root;
-use crate::contract::{self, Promised};
+use crate::contract::{self, Held, Promised};
 use crate::device::name_of;
 use crate::error::{NetError, refused};
 use crate::kept::{Former, Kept};
+use crate::process::Process;
 use crate::skel::types::{an_packet_counts, an_packets, link_state};
 use crate::weights;
 
 /// A device that has the discipline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// What it is called.
     pub device: String,
@@ -30,17 +31,17 @@ pub struct Seen {
     pub queues: u32,
     /// Packets that wait in all of them.
     pub waiting: u64,
-    /// Classes that have sent anything or have a weight here alone, the root's first.
+    /// Classes that have sent anything, are promised a part, or have a weight here alone; the root's first.
     pub classes: Vec<Class>,
 }
 
 /// A class, as far as packets go.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Class {
     /// Its cgroup; 0: the root, of which forwarded packets and the kernel's own are too.
     pub cgroup_id: u64,
-    /// What it gets relative to its siblings; 0: what others leave.
-    pub weight: u32,
+    /// What it gets relative to its siblings; 0: what others leave; none: it has sent nothing, so nobody has looked.
+    pub weight: Option<u32>,
     /// Whether it has this weight here alone (`andante net weight`).
     pub own_weight: bool,
     /// Packets that wait.
@@ -59,12 +60,14 @@ pub struct Class {
     pub promised_bytes: u64,
     /// What it is promised; none: it has its share.
     pub promised: Option<Promised>,
+    /// The process that this ends with; none: it ends when it is released.
+    pub promised_until: Option<Process>,
     /// How long those waited that were sent; none: none was.
     pub delay: Option<Delay>,
 }
 
 /// Delays are counted by powers of two: each is the lowest bound that is certain [µs].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delay {
     /// Half of all waited for less.
     pub p50_below_us: u64,
@@ -109,13 +112,10 @@ fn look(kept: &Kept, device: String, former: Former) -> Result<Seen, NetError> {
             counted.add(&state.q);
         }
     }
-    let promised = contract::promises(kept)?;
+    let promised = contract::promises(kept, &device)?;
     let own = weights::own(kept, &device)?;
     let (queues, waiting) = (counted.queues, counted.waiting);
-    let mut classes = counted.classes(own);
-    for class in &mut classes {
-        class.promised = promised.get(&class.cgroup_id).copied();
-    }
+    let classes = counted.classes(promised, own);
     Ok(Seen {
         device,
         rate_bits: former.rate.map(Rate::bits),
@@ -143,6 +143,8 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words.iter().copied().map(u64::from_ne_bytes).collect()
 }
 
+/// What the kernel calls the root of all cgroups: the first in its file system.
+const ROOT_CGROUP: u64 = 1;
 /// `AN_LEAF` of `core/node.h`.
 const LEAF: u8 = 2;
 /// `AN_BANDS` of `core/packets.h`.
@@ -177,18 +179,28 @@ impl Counted {
             let counts = &q.counts[leaf];
             let (seen, waited) = self.of.entry(*id).or_default();
             seen.cgroup_id = *id;
-            seen.weight = of_class.weight;
+            seen.weight = Some(of_class.weight);
             let alone = q.alone != 0 && q.alone_leaf as usize == leaf;
             seen.waiting += u64::from(node.queued) + u64::from(alone);
             add(seen, waited, counts);
         }
     }
 
-    /// With the weights that are this device's own. They hold from a class's next packet on.
-    fn classes(mut self, own: HashMap<u64, u32>) -> Vec<Class> {
+    /// With what is promised, and the weights that are this device's own, which hold from a class's next packet on.
+    fn classes(mut self, promised: Vec<(u64, Held)>, own: HashMap<u64, u32>) -> Vec<Class> {
         for (id, weight) in own {
             let (class, _) = self.of.entry(id).or_default();
-            (class.cgroup_id, class.weight, class.own_weight) = (id, weight, true);
+            (class.cgroup_id, class.weight, class.own_weight) = (id, Some(weight), true);
+        }
+        for (cgroup_id, held) in promised {
+            let cgroup_id = match cgroup_id {
+                ROOT_CGROUP => 0,
+                below => below,
+            };
+            let (class, _) = self.of.entry(cgroup_id).or_default();
+            class.cgroup_id = cgroup_id;
+            class.promised = Some(held.promised);
+            class.promised_until = held.until;
         }
         let delay = |(class, waited): (Class, [u64; BANDS])| Class {
             delay: delay(&waited),
@@ -311,17 +323,36 @@ mod tests {
         counted.add(&q);
         counted.add(&q);
         assert_eq!((counted.queues, counted.waiting), (2, 4));
-        let classes = counted.classes([(9, 50), (11, 60)].into());
+        let promised = Promised {
+            bytes: 2500,
+            period_ns: 10_000_000,
+        };
+        let held = |cgroup_id| {
+            let until = None;
+            (cgroup_id, Held { promised, until })
+        };
+        let classes = counted.classes(
+            [9, 8, ROOT_CGROUP].map(held).into(),
+            [(9, 50), (11, 60)].into(),
+        );
         let ids: Vec<_> = classes.iter().map(|class| class.cgroup_id).collect();
-        assert_eq!(ids, [0, 7, 9, 11]);
-        let inner = &classes[1];
-        assert_eq!((inner.weight, inner.packets, inner.bytes), (300, 20, 2000));
+        assert_eq!(ids, [0, 7, 8, 9, 11]);
+        let [root, inner, silent, last, own] = &classes[..] else {
+            panic!("five classes");
+        };
+        assert_eq!(root.promised, Some(promised));
+        assert_eq!((inner.promised, last.promised), (None, Some(promised)));
+        assert_eq!((silent.promised, silent.weight), (Some(promised), None));
+        assert_eq!(
+            (inner.weight, inner.packets, inner.bytes),
+            (Some(300), 20, 2000)
+        );
         assert_eq!((inner.waiting, inner.delay.unwrap().p99_below_us), (4, 4));
-        assert_eq!((classes[2].dropped_late, classes[2].delay), (2, None));
-        let weights: Vec<_> = classes[1..]
-            .iter()
-            .map(|c| (c.weight, c.own_weight))
-            .collect();
-        assert_eq!(weights, [(300, false), (50, true), (60, true)]);
+        assert_eq!((last.dropped_late, last.delay), (2, None));
+        let weights = [inner, last, own].map(|class| (class.weight, class.own_weight));
+        assert_eq!(
+            weights,
+            [(Some(300), false), (Some(50), true), (Some(60), true)]
+        );
     }
 }

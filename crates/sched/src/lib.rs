@@ -63,6 +63,6 @@ pub use loader::{Exit, LoadError, NEEDED_KFUNCS, Options, Scheduler};
 pub use programs::{EmptyProgram, Program, programs};
 pub use sharing::{MAX_CLASSES, Sharing, shares_class, sharing};
 pub use snapshot::{Bandwidth, Class, Seen, Snapshot};
-pub use state::{class_paths, counters, snapshot};
+pub use state::{class_paths, counters, monotonic_ns, snapshot};
 pub use urgent::Urgent;
 pub use verifying::{Verifying, verifying};

@@ -426,7 +426,8 @@ pub(crate) fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
     paths
 }
 
-pub(crate) fn monotonic_ns() -> u64 {
+/// What it is now [ns of CLOCK_MONOTONIC].
+pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -294,7 +294,10 @@ impl From<&NetError> for Status {
         match error {
             NetError::NotRoot => Self::NotPermitted,
             NetError::OldKernel => Self::UnfitKernel,
-            NetError::NoDevice(_) | NetError::NotAttached(_) => Self::NoDevice,
+            NetError::NoDevice(_) | NetError::NotAttached(_) | NetError::Nowhere => Self::NoDevice,
+            NetError::Several(_) => Self::Usage,
+            NetError::Promised { .. } => Self::ContractExists,
+            NetError::NoProcess(_) => Self::NoProcess,
             NetError::NoRate { .. }
             | NetError::Taken { .. }
             | NetError::Links(_)
@@ -302,6 +305,7 @@ impl From<&NetError> for Status {
             NetError::Contract(_) => Self::BadContracts,
             NetError::OtherBuild(_) => Self::OtherScheduler,
             NetError::NoBpfFs(_)
+            | NetError::Contained
             | NetError::Kernel { .. }
             | NetError::Netlink { .. }
             | NetError::File { .. } => Self::Failure,

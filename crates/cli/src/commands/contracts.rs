@@ -14,7 +14,9 @@ use clap::Args;
 pub use render::{refused, reserved, warnings};
 #[cfg(test)]
 pub use table::tests;
-pub use table::{LearntRow, Line, Row, between, learnt_between, lines, plain, table};
+pub use table::{
+    LearntRow, Line, Row, between, learnt_between, lines, network_lines, plain, table,
+};
 
 /// What a contract may be asked to promise, beside its budget and period.
 #[derive(Args, Clone, Debug)]

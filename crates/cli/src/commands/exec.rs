@@ -1,6 +1,7 @@
 //! `andante exec`: starts a program in a class, under a contract.
 
 mod invoker;
+mod network;
 mod scope;
 mod start;
 
@@ -21,8 +22,10 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use self::invoker::Invoker;
-use self::start::Started;
+use self::network::Network;
+use self::start::{Promises, Started};
 use super::contracts::{Extras, Rate};
+use super::net::Asked;
 
 /// Start a program in a class, or under a contract, or both.
 ///
@@ -36,6 +39,9 @@ use super::contracts::{Extras, Rate};
 /// With --reserve the program has a contract before its first instruction, or is not started. The
 /// contract is held by the process that is started and all its threads, not by its child processes:
 /// where those do the work, reserve for their class instead (`andante reserve`).
+///
+/// With --reserve-net its class has a contract of the network as well (`andante net reserve`), until the program ends:
+/// packets within it leave before others'. With both it is started if it gets both, and else gets none.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,11 +49,12 @@ Examples:
   sudo andante exec --class build -- make -j8
   sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
   sudo andante exec --class film --reserve 20ms/33ms --tolerate 1/5 -- mpv film.mkv
+  sudo andante exec --class call --reserve 2ms/20ms --reserve-net 2mbit/10ms -- linphone
 
 Without root, the class is a scope of your own systemd instance, and a tenth of the machine can be reserved:
   andante exec --class film --weight 300 -- mpv film.mkv
 
-See `andante reserve --help` for what a contract is.")]
+See `andante reserve --help` for what a contract is, and `andante net reserve --help` for those of the network.")]
 #[command(group(ArgGroup::new("what").args(["class", "reserve"]).multiple(true).required(true)))]
 pub struct Exec {
     /// The class to start it in, for example /media/film.
@@ -64,6 +71,10 @@ pub struct Exec {
     /// CPU time and period to reserve for it: 9ms/33ms.
     #[arg(long, value_name = "BUDGET/PERIOD")]
     reserve: Option<Rate>,
+    /// How much of the network to reserve for its class in which period: 2mbit/10ms. Without a device
+    /// it is the one that is attached (`andante net attach`), of several that of the default route.
+    #[arg(long, value_name = "[DEV:]RATE/PERIOD", requires = "class")]
+    reserve_net: Option<Asked>,
     #[command(flatten)]
     extras: Extras,
     /// Called through sudo: run the program as root, not as the user who called.
@@ -91,17 +102,23 @@ impl Exec {
             None => None,
         };
         let Some(class) = &self.class else {
-            return self.start_and_wait(&self.command, None, terms);
+            return self.start_and_wait(&self.command, None, terms, None);
         };
+        // Before anything is changed: a user who is not root may ask for no such contract.
+        let device = self.reserve_net.as_ref().map(Asked::device).transpose()?;
         let tree = Tree::open()?;
         let made = match self.make_class(&tree, class) {
             Ok(made) => made,
             Err(error) => {
                 let words = scope::instead(error, class, self.weight, &self.command)?;
-                return self.start_and_wait(&words, None, terms);
+                return self.start_and_wait(&words, None, terms, None);
             }
         };
-        let outcome = self.start_and_wait(&self.command, Some((&tree, class)), terms);
+        let network = device.zip(self.reserve_net.as_ref());
+        let network = network.map(|(device, asked)| Network::new(device, asked.budget, class));
+        let outcome = network.transpose().and_then(|network| {
+            self.start_and_wait(&self.command, Some((&tree, class)), terms, network)
+        });
         for class in made.iter().rev() {
             if let Err(error) = tree.remove(class) {
                 output::note(&format!(
@@ -133,6 +150,7 @@ impl Exec {
         words: &[String],
         class: Option<(&Tree, &ClassPath)>,
         terms: Option<Terms>,
+        network: Option<Network>,
     ) -> Result<Status> {
         // Before the program starts, so that its end cannot be missed.
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD];
@@ -142,11 +160,16 @@ impl Exec {
             false => Invoker::find()?,
         };
         let name = || self.extras.name.clone();
-        let contract = terms.map(|terms| (terms, name()));
-        let mut child = match start::start(words, &self.command[0], class, contract, invoker)? {
-            Started::Running(child) => child,
-            Started::Refused => return Ok(Status::ContractRefused),
+        let promises = Promises {
+            cpu: terms.map(|terms| (terms, name())),
+            network,
         };
+        // What is held of the network is released when this returns.
+        let (mut child, _held) =
+            match start::start(words, &self.command[0], class, promises, invoker)? {
+                Started::Running(child, held) => (child, held),
+                Started::Refused => return Ok(Status::ContractRefused),
+            };
         for origin in &mut signals {
             if origin.signal == SIGCHLD {
                 if let Some(ended) = child.try_wait()? {

@@ -4,23 +4,29 @@
 mod receive;
 mod weight;
 
+mod budget;
+mod reserve;
+mod table;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use andante_admission::link::{LinkAnswer, LinkRefusal};
-use andante_admission::{Duration, DurationError};
-use andante_net::{Attached, Delay, Holder, Promised, Rate, Seen, Wanted};
+use andante_net::{Attached, Rate, Seen, Wanted};
 use andante_sched::class::{ClassError, ClassPath};
 use andante_sched::class_paths;
 use andante_sched::text::shown;
 use andante_terminal::exit::Status;
-use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
+use andante_terminal::output::{self, GOOD, paint};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
 
+use self::reserve::{Release, Reserve};
+use self::table::render;
 use super::run::config;
+
+pub use self::budget::{Asked, Budget};
+pub use self::reserve::offers;
 
 /// Let packets leave by the classes and be worked on by them, and see what each has sent.
 ///
@@ -111,85 +117,13 @@ struct Detach {
     all: bool,
 }
 
-/// Promise a class so much of a device: its packets leave before others'.
-///
-/// The promise is a budget of bytes in every period, headers included, and a packet within it waits for one that
-/// was begun at most. What the class sends beyond has its share. It is admitted only if all that is promised on
-/// the device is kept with it, and a fifth is left to others; else the nearest that would be is told.
-#[derive(Args)]
-#[command(after_long_help = "\
-The device must have been attached with a rate. The budget is what the rate gives in the period: 2mbit/10ms is 2500 \
-bytes in every 10 ms. Asked again, a class has the new promise and not the old one. It holds until it is released or the \
-device is detached.
-
-Examples:
-  sudo andante net reserve eth0 /user.slice/film 2mbit/10ms
-  sudo andante net reserve eth0 /call 200kbit/20ms
-  sudo andante net release eth0 /call")]
-struct Reserve {
-    /// The device.
-    device: String,
-    /// The path of the class's cgroup.
-    #[arg(value_parser = ClassPath::parse)]
-    class: ClassPath,
-    /// How much in which period: 2mbit/10ms.
-    #[arg(value_name = "RATE/PERIOD")]
-    budget: Budget,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-/// End what a class is promised of a device.
-#[derive(Args)]
-#[command(after_help = "Example:\n  sudo andante net release eth0 /call")]
-struct Release {
-    /// The device.
-    device: String,
-    /// The path of the class's cgroup.
-    #[arg(value_parser = ClassPath::parse)]
-    class: ClassPath,
-}
-
-/// So many bytes in every period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Budget(Promised);
-
-impl std::str::FromStr for Budget {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('/');
-        let (rate, period) = parts.ok_or_else(|| {
-            format!("`{text}` has no period: give RATE/PERIOD, such as 2mbit/10ms")
-        })?;
-        let rate: Rate = rate.parse()?;
-        let Duration(period_ns) = period.parse().map_err(|e: DurationError| e.to_string())?;
-        let bytes = (u128::from(rate.bytes()) * u128::from(period_ns)).div_ceil(1_000_000_000);
-        let bytes =
-            u32::try_from(bytes).map_err(|_| format!("`{text}` is more than 4 GB in a period"))?;
-        Ok(Self(Promised { bytes, period_ns }))
-    }
-}
-
-impl std::fmt::Display for Budget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Promised { bytes, period_ns } = self.0;
-        let rate = u128::from(bytes) * 1_000_000_000 / u128::from(period_ns.max(1));
-        let period = Duration(period_ns).to_string().replace(' ', "");
-        match Rate::of_bytes(rate as u64) {
-            Some(rate) => write!(f, "{rate}/{period}"),
-            None => write!(f, "0bit/{period}"),
-        }
-    }
-}
-
 /// Show the devices that are attached, what each class has sent, and what was dropped as it came.
 #[derive(Args)]
 #[command(after_long_help = "\
-A WEIGHT with * is one of the device alone (`andante net weight`). DELAY is how long packets waited here, half of them and 99 of 100, as the next higher power of two. \
-LATE were dropped since their flow's queue stood for too long (CoDel), by which a sender learns to send less; \
-CROWDED for want of room. Counts begin when the device is attached or the class is seen for the first time.
+A WEIGHT with * is one of the device alone (`andante net weight`). WAIT are packets that wait now; P50 and P99 how long \
+packets waited here, half of them and 99 of 100, as the next higher power of two. LATE were dropped since their flow's \
+queue stood for too long (CoDel), by which a sender learns to send less; CROWDED for want of room. Counts begin when the \
+device is attached or the class is seen for the first time. --json has them exactly.
 
 Examples:
   sudo andante net status
@@ -288,77 +222,13 @@ impl Detach {
 }
 
 /// The cgroup of the class at that path, and all paths.
-fn class_at(path: &ClassPath) -> Result<(u64, HashMap<u64, String>)> {
+pub fn class_at(path: &ClassPath) -> Result<(u64, HashMap<u64, String>)> {
     let paths = class_paths()?;
-    let found = paths.iter().find(|(_, known)| **known == path.to_string());
+    let text = path.to_text();
+    let found = paths.iter().find(|(_, known)| **known == text);
     let id = found.map(|(id, _)| *id);
     let id = id.ok_or_else(|| ClassError::Unknown(path.clone()))?;
     Ok((id, paths))
-}
-
-impl Reserve {
-    fn run(self) -> Result<Status> {
-        let (cgroup_id, paths) = class_at(&self.class)?;
-        let path = self.class.to_string();
-        let holder = Holder {
-            cgroup_id,
-            path: &path,
-        };
-        let answer = andante_net::reserve(&self.device, holder, self.budget.0, &paths)?;
-        if self.json {
-            output::print_json(&answer)?;
-        }
-        let (class, device) = (shown(&path), shown(&self.device));
-        let LinkAnswer::Refused(refusal) = answer else {
-            if !self.json {
-                output::print(&format!(
-                    "{class} is promised {} of {device}.\n",
-                    self.budget
-                ))?;
-            }
-            return Ok(Status::Ok);
-        };
-        if !self.json {
-            output::print(&offers(&class, &device, self.budget, &refusal))?;
-        }
-        Ok(Status::ContractRefused)
-    }
-}
-
-/// Why not, and what would do.
-fn offers(class: &str, device: &str, asked: Budget, refusal: &LinkRefusal) -> String {
-    let Promised { bytes, period_ns } = asked.0;
-    let held = Rate::of_bytes(refusal.held_rate);
-    let held = held.map_or("nothing".to_owned(), |rate| rate.to_string());
-    let mut text =
-        format!("{class} cannot be promised {asked} of {device}, of which {held} is promised.\n");
-    let offers = [
-        refusal
-            .most_bytes
-            .map(|bytes| Promised { bytes, period_ns }),
-        refusal
-            .shortest_period_ns
-            .map(|period_ns| Promised { bytes, period_ns }),
-    ];
-    for offer in offers.into_iter().flatten() {
-        text += &format!("  {} would be admitted.\n", Budget(offer));
-    }
-    text
-}
-
-impl Release {
-    fn run(self) -> Result<Status> {
-        let (cgroup_id, _) = class_at(&self.class)?;
-        let had = andante_net::release(&self.device, cgroup_id)?;
-        let (class, device) = (self.class.to_string(), shown(&self.device));
-        let class = shown(&class);
-        if !had {
-            output::warn(&format!("{class} is promised nothing of {device}"));
-            return Ok(Status::UnknownContract);
-        }
-        output::print(&format!("{class} has its share of {device}.\n"))?;
-        Ok(Status::Ok)
-    }
 }
 
 /// A class of a device.
@@ -422,89 +292,17 @@ impl Show {
     }
 }
 
-fn render(devices: &[Device], placed: &[receive::Placed]) -> String {
-    if devices.is_empty() && placed.is_empty() {
-        return "Andante is on no network device: sudo andante net attach DEVICE\n".to_owned();
-    }
-    let mut tables: Vec<_> = devices.iter().map(table).collect();
-    tables.extend(receive::render(placed));
-    tables.join("\n")
-}
-
-fn table(device: &Device) -> String {
-    let seen = &device.seen;
-    let mut text = paint(BOLD, shown(&seen.device));
-    if seen.queues == 0 {
-        let again =
-            "somebody has taken Andante off by other means; `andante net detach` restores the rest";
-        return format!("{text}: {again}\n");
-    }
-    text += &match seen.rate_bits.and_then(|bits| Rate::of_bytes(bits / 8)) {
-        Some(rate) => format!(": {rate} at most"),
-        None => ": as fast as its driver can".to_owned(),
-    };
-    if seen.queues > 1 {
-        text += &format!(", {} queues", seen.queues);
-    }
-    text += &format!(", {} packets wait\n", seen.waiting);
-    let name = |row: &Row| shown(row.class.as_deref().unwrap_or("(gone)")).into_owned();
-    let widths = device.classes.iter().map(|row| name(row).width());
-    let width = widths.max().unwrap_or(0).max(5);
-    let head = format!(
-        "{:width$}  WEIGHT    PACKETS       BYTES  WAITING     DELAY p50 / p99       LATE  CROWDED   MARKED      PROMISED",
-        "CLASS"
-    );
-    text += &format!("{}\n", paint(DIM, head));
-    for row in &device.classes {
-        let pad = " ".repeat(width - name(row).width());
-        let seen = &row.seen;
-        text += &format!(
-            "{}{pad}  {:>6}  {:>9}  {:>10}  {:>7}  {:>18}  {:>9}  {:>7}  {:>7}  {:>12}\n",
-            name(row),
-            weight(row),
-            seen.packets,
-            seen.bytes,
-            seen.waiting,
-            delay(seen.delay),
-            seen.dropped_late,
-            seen.dropped_crowded,
-            seen.marked,
-            seen.promised
-                .map_or("-".to_owned(), |promised| Budget(promised).to_string()),
-        );
-    }
-    text
-}
-
-/// The root has no siblings.
-fn weight(row: &Row) -> String {
-    match (row.seen.cgroup_id, row.seen.weight) {
-        (0, _) => "-".to_owned(),
-        (_, 0) => "idle".to_owned(),
-        (_, weight) if row.seen.own_weight => format!("{weight}*"),
-        (_, weight) => weight.to_string(),
-    }
-}
-
-fn delay(delay: Option<Delay>) -> String {
-    let ms = |us: u64| match us {
-        0..1000 => format!("{us} µs"),
-        _ => format!("{:.1} ms", us as f64 / 1000.0),
-    };
-    match delay {
-        None => "-".to_owned(),
-        Some(delay) => format!("<{} / <{}", ms(delay.p50_below_us), ms(delay.p99_below_us)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use andante_net::{Delay, Promised};
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
 
     fn seen() -> Seen {
         let class = |cgroup_id, weight, packets| andante_net::Class {
             cgroup_id,
-            weight,
+            weight: Some(weight),
             packets,
             delay: (packets > 0).then_some(Delay {
                 p50_below_us: 512,
@@ -544,13 +342,48 @@ mod tests {
         assert_eq!(first(3), ["/", "-"]);
         assert_eq!(first(4), ["/batch", "idle"]);
         assert_eq!(first(5), ["/film", "300"]);
-        assert!(lines[5].contains("<512 µs / <4.1 ms"), "{text}");
+        assert!(lines[5].contains("<512 µs <4.10 ms"), "{text}");
         assert!(
             lines[1..]
                 .iter()
                 .all(|line| line.width() == lines[1].width()),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_longest_figures_fit_eighty_columns() {
+        let mut device = device();
+        device.seen.classes = Vec::new();
+        let long = &mut device.classes[3];
+        long.class = Some("/user.slice/user-1000.slice/film".into());
+        let most = 999_500_000_000;
+        long.seen = andante_net::Class {
+            cgroup_id: 7,
+            weight: Some(10_000),
+            waiting: 4096,
+            packets: most,
+            bytes: most,
+            dropped_late: most,
+            dropped_crowded: most,
+            marked: most,
+            promised: Some(Promised {
+                bytes: 4_000_000_000,
+                period_ns: 4_290_000_000,
+            }),
+            delay: Some(Delay {
+                p50_below_us: 1 << 20,
+                p99_below_us: 1 << 32,
+            }),
+            ..Default::default()
+        };
+        let text = anstream::adapter::strip_str(&render(&[device], &[])).to_string();
+        let widths: Vec<_> = text.lines().map(UnicodeWidthStr::width).collect();
+        assert!(widths.iter().all(|width| *width <= 80), "{text}");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[5], "/user.slice/user-1000.slice/film");
+        assert_eq!(lines[6].width(), lines[4].width(), "{text}");
+        assert!(lines[7].starts_with("  promised 7.459gbit/4.29s"), "{text}");
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //! `andante reserve`: contracts for what runs already.
 
 use andante_daemon::{Ask, Holder, List, Listed, Reply, Request};
+use andante_sched::class_paths;
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
 use andante_terminal::output::{self, percent};
 use anyhow::Result;
 use clap::Args;
+use serde::Serialize;
 
 use super::contracts::{self, Extras, Rate};
 use crate::live;
+use crate::network::{self, Look};
 
 /// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
 ///
@@ -21,6 +24,8 @@ use crate::live;
 /// A contract of a process is held by all its threads and those that it starts, not by its child
 /// processes. One of a class (a cgroup, by its path) is held by the tasks of that class, whoever
 /// they are, but not by those of classes below. It ends with its holder, or with `andante run`.
+///
+/// --list has the network's contracts (`andante net reserve`) too, for root.
 #[derive(Args)]
 #[command(after_long_help = "\
 A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
@@ -69,9 +74,29 @@ pub struct Reserve {
     json: bool,
 }
 
-/// The contracts, those that were learnt of this user's threads below them, and what he may still reserve.
-fn listed(list: &List) -> String {
+/// What `--list --json` prints.
+#[derive(Serialize)]
+struct Lists<'a> {
+    #[serde(flatten)]
+    cpu: Option<&'a Reply>,
+    /// The network's contracts; none for a user who may not see them, or where no device is attached.
+    network: Option<&'a [network::Contract]>,
+}
+
+/// The network's contracts, if this user may see them.
+fn of_network() -> Result<Option<Vec<network::Contract>>> {
+    let Some(look) = Look::now() else {
+        return Ok(None);
+    };
+    let paths = class_paths()?;
+    Ok(Some(look.contracts(None, |id| paths.get(&id).cloned())))
+}
+
+/// The contracts, the network's and those that were learnt of this user's threads below them, and what he may
+/// still reserve.
+fn listed(list: &List, network: &[network::Contract]) -> String {
     let mut lines = contracts::lines(&contracts::between(None, list));
+    lines.extend(contracts::network_lines(network));
     let learnt = live::status()
         .map(|status| status.learnt)
         .unwrap_or_default();
@@ -117,6 +142,9 @@ fn quota(list: &List, uid: u32) -> String {
 impl Reserve {
     /// Asks, and tells the answer.
     pub fn run(self) -> Result<Status> {
+        if self.list {
+            return self.list();
+        }
         let request = self.request()?;
         let reply = contracts::ask(&request)?;
         let status = match &reply {
@@ -133,16 +161,27 @@ impl Reserve {
                 contracts::refused(answer, &ask.terms.contract("asked"))
             }
             (Reply::Released { name }, _) => format!("{} is released\n", shown(name)),
-            (Reply::Contracts(list), _) => listed(list),
             _ => String::new(),
         })?;
         Ok(status)
     }
 
-    fn request(&self) -> Result<Request> {
-        if self.list {
-            return Ok(Request::List {});
+    /// The network's contracts need no `andante run`: without it they are all that is listed.
+    fn list(&self) -> Result<Status> {
+        let network = of_network()?;
+        let found = network.as_deref().unwrap_or_default();
+        let reply = contracts::ask(&Request::List {});
+        let (cpu, network) = (reply.as_ref().ok(), network.as_deref());
+        match cpu {
+            None if found.is_empty() => {}
+            _ if self.json => output::print_json(&Lists { cpu, network })?,
+            Some(Reply::Contracts(list)) => output::print(&listed(list, found))?,
+            _ => output::print(&contracts::table(&contracts::network_lines(found)))?,
         }
+        reply.map(|_| Status::Ok)
+    }
+
+    fn request(&self) -> Result<Request> {
         if let Some(which) = &self.release {
             let which = which.clone();
             return Ok(Request::Release { which });

@@ -33,6 +33,9 @@ use super::status::{in_charge, interval};
 /// The bar shows the share a class received and its mark the share it asked for; what lies beyond the
 /// mark was left over by others. The line beside it shows how the share went. Below are the contracts
 /// (`andante reserve`): what was promised, and what came of it.
+///
+/// Where a network device is attached (`andante net attach`), root also sees what each class, with those below it, has
+/// SENT by it in a second, and the contracts of the network among the others.
 #[derive(Args)]
 #[command(after_long_help = "\
 Keys:

@@ -8,6 +8,9 @@ use andante_terminal::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use super::super::net::Budget;
+use crate::network;
+
 const COLUMNS: usize = 8;
 const TITLES: [&str; COLUMNS] = [
     "CONTRACT",
@@ -158,6 +161,36 @@ impl LearntRow {
     }
 }
 
+/// Lines of the network's contracts: they have no CPU and no jobs.
+pub fn network_lines(contracts: &[network::Contract]) -> Vec<Line> {
+    let nothing = || "–".to_owned();
+    let line = |contract: &network::Contract| {
+        let class = shown(contract.class.as_deref().unwrap_or("(gone)")).into_owned();
+        let holder = match contract.until {
+            Some(process) => format!("{class} for {}", network::program(process)),
+            None => class,
+        };
+        Line {
+            cells: [
+                shown(&contract.device).into_owned(),
+                holder,
+                Budget(contract.promised).to_string(),
+                nothing(),
+                match contract.sent_rate {
+                    Some(sent) => network::rate(sent),
+                    None => network::amount(contract.sent_bytes),
+                },
+                nothing(),
+                nothing(),
+                nothing(),
+            ],
+            unplaced: false,
+            missed: false,
+        }
+    };
+    contracts.iter().map(line).collect()
+}
+
 /// The table, with its title line.
 pub fn table(lines: &[Line]) -> String {
     let mut grid = grid(lines).into_iter();
@@ -282,6 +315,7 @@ pub mod tests {
     use andante_daemon::{DoorSeen, Holder, HolderSeen, MachineSeen, Terms};
 
     use super::*;
+    use crate::network::tests::look;
 
     /// A list of one film that has used so much.
     pub fn list(now_ns: u64, service_ns: u64) -> List {
@@ -332,6 +366,29 @@ pub mod tests {
             lines[1].contains("mpv (7)  9ms/30ms = 30.0 %  2    25.0 %    30       1"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn contracts_of_the_network_stand_in_the_same_columns() {
+        let (before, after) = (look(0, 1000), look(1_000_000_000, 1_001_000));
+        let path = |_| Some("/film".to_owned());
+        let mut contracts = after.contracts(Some(&before), path);
+        contracts.extend(after.contracts(None, path));
+        contracts[1].until = Some(andante_net::Process {
+            pid: u32::MAX,
+            started: 0,
+        });
+        let mut all = lines(&between(None, &list(1_000, 500)));
+        all.extend(network_lines(&contracts));
+        let text = plain(&all);
+        assert!(
+            text[2].starts_with("eth0      /film                 2mbit/10ms"),
+            "{text:?}"
+        );
+        assert!(text[2].contains(" 800kbit "), "{text:?}");
+        assert!(text[3].contains("/film for 4294967295 "), "{text:?}");
+        assert!(text[3].contains(" 100 kB "), "{text:?}");
+        assert_eq!(text[1].find("9ms"), text[2].find("2mbit"), "{text:?}");
     }
 
     /// A loop ends no job, and so has missed none: a 0 would say that it kept every deadline.

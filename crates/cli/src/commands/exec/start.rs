@@ -1,8 +1,8 @@
-//! From a command line to a process that is in its class and under its contract before it becomes
+//! From a command line to a process that is in its class and under its contracts before it becomes
 //! the program.
 //!
 //! ```text
-//!     child                                  thread of ours          daemon
+//!     child                                  thread of ours          network, daemon
 //!     joins the class
 //!     says its id ───── joined pipe ───────► reserves for it ──────► yes or no
 //!     waits     ◄────── go pipe ───────────  says go, or hangs up
@@ -27,25 +27,40 @@ use anyhow::Result;
 
 use super::super::contracts;
 use super::invoker::Invoker;
+use super::network::{Held, Network};
+
+/// What is to be promised before the program runs: all of it, or it does not.
+pub struct Promises {
+    /// Of the CPU, under this name.
+    pub cpu: Option<(Terms, Option<String>)>,
+    /// Of the network.
+    pub network: Option<Network>,
+}
+
+impl Promises {
+    fn any(&self) -> bool {
+        self.cpu.is_some() || self.network.is_some()
+    }
+}
 
 /// What became of a start.
 pub enum Started {
-    /// The program runs.
-    Running(Child),
-    /// The contract was refused, which has been told; nothing runs.
+    /// The program runs, with this contract of the network.
+    Running(Child, Option<Held>),
+    /// A contract was refused, which has been told; nothing runs.
     Refused,
 }
 
 /// Starts the program, by these words; its contract is named after it unless that has a name.
 ///
 /// # Errors
-/// It cannot join the class, nobody can be asked for the contract, or it cannot be executed; nothing
-/// runs then.
+/// It cannot join the class, nobody can be asked for a contract, or it cannot be executed; nothing
+/// runs then, and no contract is left.
 pub fn start(
     words: &[String],
     named_after: &str,
     class: Option<(&Tree, &ClassPath)>,
-    contract: Option<(Terms, Option<String>)>,
+    promises: Promises,
     invoker: Option<Invoker>,
 ) -> Result<Started> {
     let procs = class.map(open_class).transpose()?;
@@ -58,14 +73,14 @@ pub fn start(
         &mut command,
         procs,
         tell,
-        contract.is_some().then_some((wait, go.as_raw_fd())),
+        promises.any().then_some((wait, go.as_raw_fd())),
     );
     if let Some(invoker) = invoker {
         invoker.take_over(&mut command)?;
     }
     let name = Path::new(named_after).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
-    let asking = thread::spawn(move || reserve(joined, go, contract, &name));
+    let asking = thread::spawn(move || reserve(joined, go, promises, &name));
     let started = command.spawn();
     // With it goes our end of the pipe that the thread reads.
     drop(command);
@@ -76,8 +91,9 @@ pub fn start(
             None => Err(error.into()),
         },
         (Asked::Refused, _) => Ok(Started::Refused),
-        (_, Ok(child)) => Ok(Started::Running(child)),
-        (Asked::Go, Err(error)) => Err(not_started(program, &error).into()),
+        (Asked::Go(held), Ok(child)) => Ok(Started::Running(child, held)),
+        (Asked::NotJoined, Ok(child)) => Ok(Started::Running(child, None)),
+        (Asked::Go(_), Err(error)) => Err(not_started(program, &error).into()),
     }
 }
 
@@ -122,28 +138,46 @@ fn prepare(
 enum Asked {
     /// The child ended before it had joined its class.
     NotJoined,
-    /// The contract was refused.
+    /// A contract was refused.
     Refused,
     /// The child may go on, if it has to wait at all.
-    Go,
+    Go(Option<Held>),
 }
 
-/// Waits until the child has joined its class, and gets it its contract. Hanging up (dropping `go`)
-/// ends the child.
+/// Waits until the child has joined its class, and gets it its contracts. Hanging up (dropping `go`)
+/// ends the child, and with it what it has got by then.
 fn reserve(
     mut joined: PipeReader,
     mut go: PipeWriter,
-    contract: Option<(Terms, Option<String>)>,
+    promises: Promises,
     program: &str,
 ) -> Result<Asked> {
     let mut pid = [0; size_of::<i32>()];
     if joined.read_exact(&mut pid).is_err() {
         return Ok(Asked::NotJoined);
     }
-    let Some((terms, name)) = contract else {
-        return Ok(Asked::Go);
-    };
     let pid = i32::from_ne_bytes(pid);
+    if !promises.any() {
+        return Ok(Asked::Go(None));
+    }
+    let held = match promises.network {
+        Some(network) => match network.ask(pid.unsigned_abs())? {
+            Some(held) => Some(held),
+            None => return Ok(Asked::Refused),
+        },
+        None => None,
+    };
+    if let Some(wanted) = promises.cpu
+        && !reserve_cpu(pid, wanted, program)?
+    {
+        return Ok(Asked::Refused);
+    }
+    go.write_all(b"+")?;
+    Ok(Asked::Go(held))
+}
+
+/// Gets the process its contract of the CPU; whether that was granted. If not, it has been told.
+fn reserve_cpu(pid: i32, (terms, name): (Terms, Option<String>), program: &str) -> Result<bool> {
     let ask = Ask {
         holder: Holder::Process(pid),
         terms,
@@ -155,12 +189,11 @@ fn reserve(
             for warning in contracts::warnings(&answer) {
                 output::warn(&warning);
             }
-            go.write_all(b"+")?;
-            Ok(Asked::Go)
+            Ok(true)
         }
         Reply::Refused(answer) => {
             output::complain(&contracts::refused(&answer, &terms.contract(program)));
-            Ok(Asked::Refused)
+            Ok(false)
         }
         _ => Err(Refusal::new(Status::Failure, "Andante answered something else").into()),
     }

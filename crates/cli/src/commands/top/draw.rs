@@ -9,11 +9,14 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::super::contracts;
 use super::state::{HISTORY, State};
+use crate::network;
 use crate::shares::{self, Row};
 use crate::tree;
 
 /// Width of the figures between name and bar: weight, running, queued, asked, received, a gap.
 const FIGURES: usize = 7 + 5 + 7 + 9 + 9 + 2;
+/// Width of what was sent, with a gap, where a device is attached.
+const SENT: usize = 9;
 /// Least width of the names.
 const NAME_MIN: usize = 16;
 /// Contracts shown; `andante reserve --list` has all.
@@ -29,17 +32,20 @@ const BEYOND: Color = Color::Cyan;
 /// Widths of the columns that share what the figures leave.
 struct Widths {
     name: usize,
+    sent: usize,
     bar: usize,
     history: usize,
 }
 
 impl Widths {
-    fn of(total: usize) -> Self {
-        let spare = total.saturating_sub(FIGURES + NAME_MIN + 1);
+    fn of(total: usize, has_network: bool) -> Self {
+        let sent = if has_network { SENT } else { 0 };
+        let spare = total.saturating_sub(FIGURES + sent + NAME_MIN + 1);
         let bar = (spare * 9 / 20).min(40);
         let history = (spare * 7 / 20).min(HISTORY);
         Self {
             name: NAME_MIN + spare - bar - history,
+            sent,
             bar,
             history,
         }
@@ -56,7 +62,7 @@ pub fn draw(frame: &mut Frame, state: &mut State) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    let widths = Widths::of(usize::from(frame.area().width));
+    let widths = Widths::of(usize::from(frame.area().width), state.has_network());
     frame.render_widget(headline(state), head);
     frame.render_widget(titles(&widths), columns);
     draw_rows(frame, body, state, &widths);
@@ -107,10 +113,16 @@ fn headline(state: &State) -> Text<'static> {
 }
 
 fn titles(widths: &Widths) -> Line<'static> {
-    let Widths { name, bar, history } = *widths;
+    let &Widths {
+        name,
+        sent,
+        bar,
+        history,
+    } = widths;
     let titles = format!(
-        "{:name$} WEIGHT  RUN QUEUED    ASKED RECEIVED  {:bar$} {:history$}",
+        "{:name$} WEIGHT  RUN QUEUED    ASKED RECEIVED{:>sent$}  {:bar$} {:history$}",
         "CLASS",
+        if sent > 0 { "SENT" } else { "" },
         "",
         if history < 7 { "" } else { "HISTORY" }
     );
@@ -149,8 +161,14 @@ fn row_line(
     let class = &row.class;
     let room = widths.name.saturating_sub(lines.width());
     let weight = shares::weight(class);
+    let (width, sent) = (widths.sent, state.sent(row));
+    let sent = match width {
+        0 => String::new(),
+        _ if sent == 0 => format!("{:>width$}", "-"),
+        _ => format!("{:>width$}", network::rate(sent)),
+    };
     let figures = format!(
-        " {weight:>6} {:>4} {:>6}  {}  {}",
+        " {weight:>6} {:>4} {:>6}  {}  {}{sent}",
         class.running,
         class.queued,
         percent(class.share_asked),
@@ -257,7 +275,7 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
     use ratatui::style::Modifier;
 
-    use super::super::state::tests::{state, state_with_contract};
+    use super::super::state::tests::{state, state_with_contract, state_with_network};
     use super::*;
 
     fn screen(state: &mut State, width: u16, height: u16) -> Vec<String> {
@@ -295,6 +313,32 @@ mod tests {
         assert!(lines[22].starts_with("mpv-7     mpv (7)"), "{}", lines[22]);
         assert!(lines[22].contains(" 25.0 % "), "{}", lines[22]);
         assert!(lines[23].contains("q quit"), "{}", lines[23]);
+    }
+
+    /// 4,000 bytes in 4 µs of `/a` and as many below it; 0.1 of the own ones are by contract.
+    #[test]
+    fn what_was_sent_stands_beside_what_was_received() {
+        let lines = screen(&mut state_with_network(), 80, 24);
+        let end = |line: &str, what: &str| {
+            let at = line.find(what).unwrap() + what.len();
+            line[..at].width()
+        };
+        for (line, sent) in [(3, "16gbit"), (4, "16gbit"), (5, "8gbit")] {
+            assert_eq!(
+                end(&lines[2], " SENT"),
+                end(&lines[line], sent),
+                "{lines:?}"
+            );
+        }
+        assert!(lines[21].starts_with("CONTRACT"), "{lines:?}");
+        assert!(
+            lines[22].starts_with("eth0      /a      2mbit/10ms"),
+            "{}",
+            lines[22]
+        );
+        assert!(lines[22].contains(" 800mbit "), "{}", lines[22]);
+        let without = screen(&mut state(), 80, 24);
+        assert!(!without[2].contains("SENT"), "{}", without[2]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::contracts;
 use crate::live;
+use crate::network::Look;
 
 /// What is seen at one look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Seen {
     /// Those that were learnt, as far as this user may see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learnt: Vec<LearntSeen>,
+    /// The network's devices, where any is attached and this user may see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Look>,
 }
 
 /// Something that can be watched.
@@ -70,6 +74,7 @@ impl Source for Live {
             snapshot: seen.snapshot,
             contracts: contracts::list(),
             learnt,
+            network: Look::now(),
         }))
     }
 
@@ -191,6 +196,7 @@ impl Source for Replay {
 mod tests {
     use super::*;
     use crate::commands::contracts::tests::list;
+    use crate::network::tests::look;
     use crate::shares::tests::class;
 
     /// A source that counts up.
@@ -209,6 +215,7 @@ mod tests {
                 snapshot,
                 contracts: Some(list(self.0, self.0 / 2)),
                 learnt: Vec::new(),
+                network: Some(look(self.0, self.0)),
             }))
         }
         fn set_weight(&mut self, _: &str, _: u32) -> Result<()> {

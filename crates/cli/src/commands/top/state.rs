@@ -68,6 +68,8 @@ pub struct State {
     latest: Option<Seen>,
     rows: Vec<Row>,
     contracts: Vec<contracts::Line>,
+    /// What classes send by the network [bytes/s]; none: no device is seen to be attached.
+    sent: Option<HashMap<Key, u64>>,
     history: HashMap<Key, VecDeque<f64>>,
     selected: Option<Key>,
     sort: Sort,
@@ -87,6 +89,7 @@ impl State {
             latest: None,
             rows: Vec::new(),
             contracts: Vec::new(),
+            sent: None,
             history: HashMap::new(),
             selected: None,
             sort: Sort::Name,
@@ -111,6 +114,8 @@ impl State {
             Some(list) => contracts::lines(&contracts::between(earlier.as_ref(), list)),
             None => Vec::new(),
         };
+        let of_network = network_lines(self.latest.as_ref(), &seen);
+        self.contracts.extend(of_network);
         let learnt = contracts::learnt_between(
             self.latest
                 .as_ref()
@@ -119,8 +124,11 @@ impl State {
         );
         self.contracts
             .extend(learnt.iter().map(contracts::LearntRow::line));
+        self.sent = None;
         if let Some(before) = &self.latest {
             self.rows = shares::between(&before.snapshot, snapshot);
+            let looks = seen.network.as_ref().zip(before.network.as_ref());
+            self.sent = looks.map(|(now, before)| now.sent(before, &self.rows));
             self.history
                 .retain(|id, _| snapshot.classes.iter().any(|class| class.key() == *id));
             for row in &self.rows {
@@ -137,6 +145,18 @@ impl State {
     /// The contracts there are, promised ones first; of those that were learnt, first who uses most.
     pub fn contracts(&self) -> &[contracts::Line] {
         &self.contracts
+    }
+
+    /// Whether any device is seen to be attached.
+    pub fn has_network(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    /// What the class of this row sends [bytes/s].
+    pub fn sent(&self, row: &Row) -> u64 {
+        let sent = self.sent.as_ref();
+        let of = |sent: &HashMap<Key, u64>| sent.get(&row.class.key()).copied();
+        sent.and_then(of).unwrap_or(0)
     }
 
     /// The rows to show, in the order to show them.
@@ -171,7 +191,8 @@ impl State {
         for (at, end) in subtrees {
             let row = &self.rows[at];
             // What a class does counts for its parents too, so an idle one hides no busy one.
-            let busy = row.is_busy() || self.history(row).any(|share| share > 0.0);
+            let busy =
+                row.is_busy() || self.sent(row) > 0 || self.history(row).any(|share| share > 0.0);
             if self.all || busy || row.class.depth == 0 {
                 shown.push(row);
                 self.collect(at + 1, end, shown);
@@ -281,6 +302,20 @@ impl State {
     }
 }
 
+/// The contracts of the network; classes have the paths that the CPU's have.
+fn network_lines(before: Option<&Seen>, seen: &Seen) -> Vec<contracts::Line> {
+    let path = |id| {
+        let classes = seen.snapshot.classes.iter();
+        let mut of = classes.filter(|class| class.cgroup_id == id);
+        of.next().map(|class| class.path.clone())
+    };
+    let Some(now) = &seen.network else {
+        return Vec::new();
+    };
+    let before = before.and_then(|before| before.network.as_ref());
+    contracts::network_lines(&now.contracts(before, path))
+}
+
 /// A tenth more, at least one.
 fn heavier(weight: u32) -> u32 {
     (weight + (weight / 10).max(1)).min(WEIGHT_MAX)
@@ -297,6 +332,7 @@ pub mod tests {
 
     use super::*;
     use crate::commands::contracts::tests::list;
+    use crate::network::tests::look;
     use crate::shares::tests::class;
 
     fn seen(now_ns: u64, classes: Vec<Class>) -> Seen {
@@ -309,7 +345,20 @@ pub mod tests {
             },
             contracts: None,
             learnt: Vec::new(),
+            network: None,
         }
+    }
+
+    /// The same with a device that `/a` and `/a/x` send by, and a contract of `/a` there.
+    pub fn state_with_network() -> State {
+        let mut state = state();
+        for now_ns in [8_000, 12_000] {
+            let classes = ["/", "/a", "/a/x"].map(|path| class(path, 100, now_ns));
+            let mut seen = seen(now_ns, classes.into());
+            seen.network = Some(look(now_ns, now_ns));
+            state.advance(Some(seen));
+        }
+        state
     }
 
     /// The same with a contract that has used a quarter of a CPU since.

@@ -1,12 +1,20 @@
 //! What Andante has learnt of a program that runs.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use andante_net::{Delay, Promised, Seen};
+use andante_sched::class::Tree;
 use andante_sched::explained::{Explained, Under, time};
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
 use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
 use anyhow::Result;
+use serde::Serialize;
 
+use super::super::net::Budget;
 use crate::live;
+use crate::network::{Look, count, time_us};
 
 /// Tells it of a process, or of one thread.
 pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
@@ -26,12 +34,102 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
         )
         .into());
     }
+    let look = Look::now();
+    let packets = |thread: &Explained| match &look {
+        Some(look) => packets_of(look, thread.tid),
+        None => Ok(Vec::new()),
+    };
     if json {
-        output::print_json(&told)?;
-    } else {
-        output::print(&text(&told))?;
+        let told: Result<Vec<_>> = told
+            .iter()
+            .map(|thread| {
+                let packets = packets(thread)?;
+                Ok(Told { thread, packets })
+            })
+            .collect();
+        output::print_json(&told?)?;
+        return Ok(Status::Ok);
     }
+    let mut text = text(&told);
+    let mut classes: Vec<Packets> = Vec::new();
+    for thread in &told {
+        classes.extend(packets(thread)?);
+    }
+    classes.sort_by(|a, b| (&a.class, &a.device).cmp(&(&b.class, &b.device)));
+    classes.dedup();
+    classes.iter().for_each(|of| text += &of.line());
+    output::print(&text)?;
     Ok(Status::Ok)
+}
+
+/// What `--json` prints of a thread.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    thread: &'a Explained,
+    /// What the sockets that are opened in its class have sent, by each device that is attached; for root alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packets: Vec<Packets>,
+}
+
+/// Packets of a class, since its device was attached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Packets {
+    device: String,
+    class: String,
+    packets: u64,
+    delay: Option<Delay>,
+    promised: Option<Promised>,
+}
+
+/// What the class of a thread has sent. Packets are of the nearest class that has the cpu controller.
+fn packets_of(look: &Look, tid: i32) -> Result<Vec<Packets>> {
+    let tree = Tree::open()?;
+    let mut class = tree.class_of(tid);
+    while let Some(at) = &class
+        && !at.is_root()
+        && !tree.directory(at).join("cpu.weight").exists()
+    {
+        class = at.parent();
+    }
+    let Some(class) = class else {
+        return Ok(Vec::new()); // it has ended meanwhile
+    };
+    let id = match class.is_root() {
+        true => Some(0),
+        false => fs::metadata(tree.directory(&class)).ok().map(|of| of.ino()),
+    };
+    let of = |device: &Seen| {
+        let sent = (device.classes.iter()).find(|seen| Some(seen.cgroup_id) == id)?;
+        Some(Packets {
+            device: device.device.clone(),
+            class: class.to_text(),
+            packets: sent.packets,
+            delay: sent.delay,
+            promised: sent.promised,
+        })
+    };
+    Ok(look.devices.iter().filter_map(of).collect())
+}
+
+impl Packets {
+    fn line(&self) -> String {
+        let (class, device) = (shown(&self.class), shown(&self.device));
+        let mut text = format!("packets of {class} by {device}: ");
+        text += &match self.delay {
+            None => "none was sent".to_owned(),
+            Some(delay) => format!(
+                "{} sent, half of which waited for less than {}, and 99 of 100 for less than {}",
+                count(self.packets),
+                time_us(delay.p50_below_us),
+                time_us(delay.p99_below_us)
+            ),
+        };
+        if let Some(promised) = self.promised {
+            text += &format!("; promised {}", Budget(promised));
+        }
+        text + "\n"
+    }
 }
 
 /// The rhythm that a thread wakes in by itself, if there is one, as part of a sentence.
@@ -155,6 +253,30 @@ mod tests {
              \x20         learnt contract on CPU 1: up to 32.2 ms in 64.4 ms, within 42.0 ms of waking; \
              sure of 24 % of it\n"
         );
+    }
+
+    #[test]
+    fn packets_of_the_class_have_waited_for_so_long() {
+        let mut of = Packets {
+            device: "eth0".into(),
+            class: "/film".into(),
+            packets: 12_345,
+            delay: Some(Delay {
+                p50_below_us: 512,
+                p99_below_us: 4096,
+            }),
+            promised: Some(Promised {
+                bytes: 2500,
+                period_ns: 10_000_000,
+            }),
+        };
+        assert_eq!(
+            of.line(),
+            "packets of /film by eth0: 12.3k sent, half of which waited for less than 512 µs, and 99 of 100 for \
+             less than 4.10 ms; promised 2mbit/10ms\n"
+        );
+        (of.delay, of.promised) = (None, None);
+        assert_eq!(of.line(), "packets of /film by eth0: none was sent\n");
     }
 
     #[test]
