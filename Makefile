@@ -250,6 +250,7 @@ agree:
 	$(SIMULATE) $(SIMULATED_DOMAINS)
 	$(SIMULATE) qlinux-3-film $(with_qlinux-3-film)
 	$(SIMULATE) qlinux-5-depth $(with_qlinux-5-depth)
+	$(SIMULATE) link --case udp,promise
 
 # Published experiments in the simulator; figures that deviate without a reason fail.
 papers: build
