@@ -96,8 +96,8 @@ fn run_refuses_with_the_status_that_the_doctor_reports() {
     assert_eq!(report["scheduler_can_run"], false);
 }
 
-#[test]
-fn a_recording_is_drawn_as_text() {
+/// What `top --record` leaves.
+fn recording() -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let snapshot = |now_ns: u64, cpu_ns: u64| {
         serde_json::json!({ "now_ns": now_ns, "cpus": 1, "classes": [
@@ -108,6 +108,12 @@ fn a_recording_is_drawn_as_text() {
     };
     let text = format!("{}\n{}\n", snapshot(0, 0), snapshot(1_000_000, 1_000_000));
     std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+#[test]
+fn a_recording_is_drawn_as_text() {
+    let file = recording();
     let file = file.path().to_str().unwrap();
     andante(&["top", "--once", "--replay", file])
         .success()
@@ -122,6 +128,49 @@ fn a_recording_is_drawn_as_text() {
     andante(&["top", "--once", "--replay", "/no/such/file"])
         .code(1)
         .stderr(contains("/no/such/file"));
+}
+
+/// Whatever it does then: a key is waited for most of the time.
+#[test]
+fn top_ends_when_its_terminal_is_closed() {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::process::CommandExt;
+    let file = recording();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let end = || std::process::Stdio::from(terminal.slave.try_clone().unwrap());
+    let fd = terminal.slave.as_raw_fd();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("andante"));
+    command
+        .args(["top", "--replay"])
+        .arg(file.path())
+        .stdin(end())
+        .stdout(end())
+        .stderr(end());
+    // SAFETY: two system calls, without memory; the terminal is open until the child has been started.
+    unsafe {
+        command.pre_exec(move || {
+            nix::unistd::setsid()?;
+            match nix::libc::ioctl(fd, nix::libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let mut child = command.spawn().unwrap();
+    // It has drawn something, and waits for a key.
+    let mut drawn = [0; 64];
+    assert!(nix::unistd::read(&terminal.master, &mut drawn).unwrap() > 0);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    drop(terminal);
+    for _ in 0..600 {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    child.kill().unwrap();
+    panic!("it still runs a minute later");
 }
 
 #[test]

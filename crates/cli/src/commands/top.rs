@@ -23,6 +23,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
 use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use self::source::{Live, Recorder, Replay, Source};
 use self::state::{Action, State};
@@ -77,11 +78,10 @@ impl Top {
             return Ok(Status::Ok);
         }
         state.advance(source.next()?);
-        // ^C is a key in raw mode; these two would leave the terminal in it.
+        // ^C is a key in raw mode; this would leave the terminal in it.
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-        }
+        signal_hook::flag::register(SIGTERM, Arc::clone(&stop))?;
+        end_with_the_terminal()?;
         let mut terminal =
             ratatui::try_init().context("top needs a terminal; use --once without one")?;
         let outcome = watch(&mut terminal, source.as_mut(), &mut state, interval, &stop);
@@ -136,6 +136,18 @@ fn watch(
             }
         }
     }
+    Ok(())
+}
+
+/// Ends when the terminal is closed, whatever goes on: whoever waits for a key meanwhile reads from it for ever.
+fn end_with_the_terminal() -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP])?;
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            ratatui::restore();
+            std::process::exit(i32::from(Status::Ok.code()));
+        }
+    });
     Ok(())
 }
 
