@@ -138,7 +138,7 @@ fn top_ends_when_its_terminal_is_closed() {
     let file = recording();
     let terminal = nix::pty::openpty(None, None).unwrap();
     let end = || std::process::Stdio::from(terminal.slave.try_clone().unwrap());
-    let fd = terminal.slave.as_raw_fd();
+    let [fd, other_end] = [&terminal.slave, &terminal.master].map(|end| end.as_raw_fd());
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("andante"));
     command
         .args(["top", "--replay"])
@@ -146,9 +146,11 @@ fn top_ends_when_its_terminal_is_closed() {
         .stdin(end())
         .stdout(end())
         .stderr(end());
-    // SAFETY: two system calls, without memory; the terminal is open until the child has been started.
+    // SAFETY: system calls, without memory; the terminal is open until the child has been started.
     unsafe {
         command.pre_exec(move || {
+            // With this one open it would never be closed.
+            nix::unistd::close(other_end)?;
             nix::unistd::setsid()?;
             match nix::libc::ioctl(fd, nix::libc::TIOCSCTTY, 0) {
                 0 => Ok(()),

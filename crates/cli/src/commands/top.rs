@@ -85,7 +85,8 @@ impl Top {
         let mut terminal =
             ratatui::try_init().context("top needs a terminal; use --once without one")?;
         let outcome = watch(&mut terminal, source.as_mut(), &mut state, interval, &stop);
-        ratatui::restore();
+        // It may be gone, which is no failure, and nobody could be told.
+        let _ = ratatui::try_restore();
         outcome.map(|()| Status::Ok)
     }
 
@@ -111,7 +112,10 @@ fn watch(
 ) -> Result<()> {
     let mut due = Instant::now() + source.pace(interval);
     while !stop.load(Ordering::Relaxed) && !terminal_is_gone() {
-        terminal.draw(|frame| draw::draw(frame, state))?;
+        match terminal.draw(|frame| draw::draw(frame, state)) {
+            Err(_) if terminal_is_gone() => return Ok(()),
+            drawn => drawn?,
+        };
         // Short enough that a signal is answered at once.
         let patience = due.saturating_duration_since(Instant::now());
         if event::poll(patience.min(Duration::from_millis(200)))? {
@@ -144,7 +148,8 @@ fn end_with_the_terminal() -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP])?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
-            ratatui::restore();
+            // If there still is one.
+            let _ = ratatui::try_restore();
             std::process::exit(i32::from(Status::Ok.code()));
         }
     });
