@@ -159,10 +159,21 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 	q->largest = largest;
 }
 
+/*
+ * What a packet takes of the memory: its place among AN_MAX_PACKETS at least. So bytes and places
+ * run out together, and who has many small packets waiting has much, as who has a few large ones.
+ */
+an_inline u32 an_packet_takes(const struct an_packets *q, u32 held)
+{
+	u32 place = q->held_max / AN_MAX_PACKETS;
+
+	return held > place ? held : place;
+}
+
 /* Is there room for a packet that holds so much? */
 an_inline bool an_packets_have_room(const struct an_packets *q, u32 held)
 {
-	return an_packet_has_room(&q->flows) && q->held + held <= q->held_max;
+	return an_packet_has_room(&q->flows) && q->held + an_packet_takes(q, held) <= q->held_max;
 }
 
 /* As an_class_create(), of tree.h. */
@@ -361,14 +372,14 @@ an_inline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a
 	index = an_packet_alloc(&q->flows);
 	p = an_packet(&q->flows, index);
 	p->bytes = a->bytes;
-	p->held = a->held;
+	p->held = an_packet_takes(q, a->held);
 	p->arrived_ns = a->now_ns;
 	p->may_mark = a->may_mark;
 	if (!q->waiting++) {
 		q->alone = index;
 		q->alone_leaf = a->leaf;
 		q->alone_hash = a->hash;
-		q->held = a->held;
+		q->held = p->held;
 		return index;
 	}
 	if (q->alone)

@@ -239,6 +239,23 @@ TEST(a_burst_has_room_beside_floods)
 	CHECK_EQ(packets_of(film), 100);
 }
 
+/* Places may be what is short: then who has most of them loses, and not who has the larger packets.
+ */
+TEST(small_packets_take_places)
+{
+	u32 small, large;
+
+	begin_packets(1250000, an_packets_held_max(1514));
+	small = class_below(AN_ROOT_LEAF, 100);
+	large = class_below(AN_ROOT_LEAF, 100);
+	for (u32 n = 0; n < 40; n++)
+		arrive(large, 1, 65536, false);
+	for (u32 n = 0; n < 3 * AN_MAX_PACKETS; n++)
+		arrive(small, 2, 64, false);
+	CHECK_EQ(counts(large)->crowded, 0);
+	CHECK(counts(small)->crowded > 0);
+}
+
 TEST(all_that_waits_can_be_shed)
 {
 	begin_packets(0, 1000000);
