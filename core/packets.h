@@ -118,10 +118,10 @@ an_inline void an_crowd_init(struct an_packets *q, u32 leaf)
 #define AN_ALL_HELD (1u << 31)
 
 /*
- * What a link's packets may hold: as much as ordinary ones do when there are as many as there is
- * room for; a packet takes about twice its bytes. So bytes are short only where packets are larger
- * than the link's, and a class among n may have AN_MAX_PACKETS / 2n waiting, which is more than a
- * frame of a film, and more than a socket of Linux holds (92) with 22 classes or less.
+ * The memory that a link's packets may hold: as much as ordinary ones do when there are as many as
+ * there is room for; a packet takes about twice its bytes. So bytes are short only where packets
+ * are larger than the link's, and a class among n may have AN_MAX_PACKETS / 2n waiting, which is
+ * more than a frame of a film, and more than a socket of Linux holds (92) with 22 classes or less.
  */
 an_inline u32 an_packets_held_max(u32 largest)
 {
@@ -160,7 +160,7 @@ an_inline void an_packets_init(struct an_packets *q, u64 rate, u32 largest, u32 
 }
 
 /*
- * What a packet takes of the memory: its place among AN_MAX_PACKETS at least. So bytes and places
+ * The memory that a packet takes: its place among AN_MAX_PACKETS at least. So bytes and places
  * run out together, and who has many small packets waiting has much, as who has a few large ones.
  */
 an_inline u32 an_packet_takes(const struct an_packets *q, u32 held)

@@ -85,20 +85,26 @@ static void run_senders(u64 for_ns)
 	}
 }
 
-/* A film's packet of 1 kB every 10 ms beside five that send all the time waits for one of theirs.
- */
-TEST(a_promised_packet_waits_for_one)
+/* A film's packet of 1 kB every 10 ms, as promised, beside five of this weight that send all the
+ * time. */
+static void film_beside_floods(u32 weight)
 {
 	begin_senders();
 	for (u32 i = 1; i < 6; i++)
 		senders[i] =
-			(struct sender){.leaf = class_below(AN_ROOT_LEAF, 100), .size = LARGEST};
+			(struct sender){.leaf = class_below(AN_ROOT_LEAF, weight), .size = LARGEST};
 	senders[0] = (struct sender){.leaf = class_below(AN_ROOT_LEAF, 1),
 				     .size = 1000,
 				     .bytes = 1000,
 				     .period_ns = 10 * MS,
 				     .next_ns = now_ns};
 	CHECK_EQ(an_packets_promise(&q, senders[0].leaf, 1000, 10 * MS, now_ns), 0);
+}
+
+/* It waits for one of theirs. */
+TEST(a_promised_packet_waits_for_one)
+{
+	film_beside_floods(100);
 	run_senders(2000 * MS);
 	CHECK_EQ(senders[0].sent, 200 * 1000);
 	CHECK(senders[0].worst_ns <= LARGEST_NS);
@@ -108,16 +114,7 @@ TEST(a_promised_packet_waits_for_one)
 /* A class that has sent nothing for long, while others did, has what it is promised as before. */
 TEST(a_promise_outlasts_silence)
 {
-	begin_senders();
-	for (u32 i = 1; i < 6; i++)
-		senders[i] =
-			(struct sender){.leaf = class_below(AN_ROOT_LEAF, 1000), .size = LARGEST};
-	senders[0] = (struct sender){.leaf = class_below(AN_ROOT_LEAF, 1),
-				     .size = 1000,
-				     .bytes = 1000,
-				     .period_ns = 10 * MS,
-				     .next_ns = now_ns};
-	CHECK_EQ(an_packets_promise(&q, senders[0].leaf, 1000, 10 * MS, now_ns), 0);
+	film_beside_floods(1000);
 	for (u64 silent_ns = 5 * MS; silent_ns < 20000 * MS; silent_ns *= 2) {
 		counts(senders[0].leaf)->promised = 0;
 		run_senders(1000 * MS);

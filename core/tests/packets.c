@@ -215,7 +215,7 @@ TEST(more_packets_than_there_is_room_for)
 	sending(AN_WAITS);
 }
 
-/* What all packets hold that there is room for, within bounds. */
+/* As much as all packets hold that there is room for, within bounds. */
 TEST(memory_is_that_of_all_packets)
 {
 	CHECK_EQ(an_packets_held_max(1514), 2 * 1514 * AN_MAX_PACKETS);

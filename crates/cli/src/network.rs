@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What leaves by the network, for those commands that show the CPU's classes and contracts.
+//! The network's traffic and contracts, for the commands that show the CPU's classes and contracts.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// What there is now; none where no device is attached, or for a user who may not see it.
+    /// The state now; none where no device is attached, or for a user who may not see it.
     pub fn now() -> Option<Self> {
         let devices = andante_net::seen().ok()?;
         (!devices.is_empty()).then(|| Self {
@@ -42,7 +42,7 @@ impl Look {
         more as f64 * 1e9 / length_ns as f64
     }
 
-    /// What each row's class, and those below it, have sent since that look, on all devices [bytes/s].
+    /// The rate at which each row's class, with those below it, has sent since that look, on all devices [bytes/s].
     pub fn sent(&self, before: &Self, rows: &[Row]) -> HashMap<(u64, bool), u64> {
         let mut own: HashMap<u64, f64> = HashMap::new();
         for device in &self.devices {
@@ -108,14 +108,14 @@ impl Look {
     }
 }
 
-/// What a class is promised of a device, and what came of it.
+/// A contract of a class on a device, and its use so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contract {
     /// The device.
     pub device: String,
     /// The class's path; none: it is gone.
     pub class: Option<String>,
-    /// What it is promised.
+    /// Its terms.
     #[serde(flatten)]
     pub promised: Promised,
     /// The process that it ends with; none: it ends when it is released.
@@ -143,7 +143,7 @@ fn in_three_digits(number: u64, units: &[&str]) -> String {
     let mut scaled = number as f64;
     let mut units = units.iter();
     let mut unit = units.next().unwrap_or(&"");
-    // What would be rounded to a thousand is one of the next.
+    // A figure that would be rounded to a thousand is one of the next unit.
     while scaled >= 999.5 {
         match units.next() {
             Some(next) => (scaled, unit) = (scaled / 1000.0, next),

@@ -96,7 +96,7 @@ fn run_refuses_with_the_status_that_the_doctor_reports() {
     assert_eq!(report["scheduler_can_run"], false);
 }
 
-/// What `top --record` leaves.
+/// A file as `top --record` leaves it.
 fn recording() -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let snapshot = |now_ns: u64, cpu_ns: u64| {

@@ -13,7 +13,7 @@ use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
 use machine::{HANGS, Report, compiled, reported, tool};
 
 /// Of a datagram by IPv4 on Ethernet, beside what is sent [bytes].
-const HEADERS: u64 = 42;
+const HEADERS: u64 = link::HEADERS as u64;
 
 /// Runs tests/net/NAME.sh in a machine.
 fn in_vm(name: &str) -> Report {
@@ -42,7 +42,7 @@ fn in_vm(name: &str) -> Report {
     let guest = format!("/andante/{script}");
     let boot = Boot {
         memory_mib: 1024,
-        files: [file("common.sh"), file(&script)]
+        files: [machine::hosts(), file("common.sh"), file(&script)]
             .into_iter()
             .chain(units)
             .collect(),
@@ -121,16 +121,8 @@ fn as_simulated(report: &Report) {
         (class(Packets::ROOT, 300), 700, 400),
         (class(Packets::ROOT, 300), 1000, 10_000),
     ];
-    let senders = classes.map(|(class, size, every_us)| Sender {
-        class,
-        bytes: size + HEADERS as u32,
-        held: 2304,
-        every_ns: every_us * 1000,
-        burst: 1,
-        first_ns: 0,
-        until_ns: u64::MAX,
-        room: andante_sim::link::USUAL_ROOM,
-    });
+    let senders =
+        classes.map(|(class, size, every_us)| Sender::usual(class, size, every_us * 1000));
     let simulated = link::send(&mut link, &senders, 2 * NS_PER_S, 12 * NS_PER_S);
     let bytes = [1400, 1400, 1400, 700, 1000].into_iter().zip(1001..);
     let bytes: Vec<_> = bytes

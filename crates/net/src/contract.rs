@@ -118,7 +118,7 @@ fn release_if(
     }
 }
 
-/// What classes are promised, by their cgroups, and the processes that this ends with.
+/// The contracts of classes, by their cgroups, and the processes with which they end.
 pub(crate) fn promises(kept: &Kept, device: &str) -> Result<Vec<(u64, Held)>, NetError> {
     let mut all = all(&map(kept, device)?)?;
     all.retain(|(_, held)| held.holds());

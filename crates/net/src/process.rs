@@ -47,7 +47,7 @@ impl Process {
     }
 }
 
-/// What `/proc/PID/stat` says.
+/// The words of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     lives: bool,

@@ -40,7 +40,7 @@ pub struct Seen {
 pub struct Class {
     /// Its cgroup; 0: the root, of which forwarded packets and the kernel's own are too.
     pub cgroup_id: u64,
-    /// What it gets relative to its siblings; 0: what others leave; none: it has sent nothing, so nobody has looked.
+    /// Its weight relative to its siblings; 0: what others leave; none: it has sent nothing, so nobody has looked.
     pub weight: Option<u32>,
     /// Whether it has this weight here alone (`andante net weight`).
     pub own_weight: bool,
@@ -143,7 +143,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words.iter().copied().map(u64::from_ne_bytes).collect()
 }
 
-/// What the kernel calls the root of all cgroups: the first in its file system.
+/// The id of the root of all cgroups: the first in its file system.
 const ROOT_CGROUP: u64 = 1;
 /// `AN_LEAF` of `core/node.h`.
 const LEAF: u8 = 2;

@@ -25,7 +25,7 @@ fn in_vm(name: &str) -> Report {
     assert!(andante.is_file(), "{} is not built", andante.display());
     let boot = Boot {
         memory_mib: 1024,
-        files: vec![file("receive.sh"), file(&script)],
+        files: vec![machine::hosts(), file("receive.sh"), file(&script)],
         programs: vec![
             compiled(&scripts().join("receive.c")),
             program,

@@ -63,7 +63,7 @@ pub struct Order {
 /// One end of the cable between two networks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Peer {
-    /// What the network is entered by.
+    /// The file by which the network is entered.
     pub network: PathBuf,
     /// Its address there.
     pub address: String,
@@ -90,9 +90,9 @@ pub struct Samples {
     pub latency_ns: Vec<f64>,
     /// Time per child [ns].
     pub iteration_ns: Vec<f64>,
-    /// What arrived at a sender's receiver [bytes].
+    /// Payload that arrived at a sender's receiver [bytes].
     pub received_bytes: Option<u64>,
-    /// What was sent, and never arrived.
+    /// Pieces that were sent, and never arrived.
     pub lost: Option<u64>,
 }
 

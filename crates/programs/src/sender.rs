@@ -22,7 +22,7 @@ const HEAD: usize = 16;
 /// megabit per second, takes twelve times this, and then goes on coming.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// What is sent.
+/// The traffic to send.
 pub(super) struct Sending {
     /// Of a datagram, or of a piece of a stream [bytes].
     pub bytes: u32,
@@ -174,7 +174,7 @@ fn receive_datagrams<'a>(
     socket.set_read_timeout(Some(SILENCE))?;
     let mut arrivals = Arrivals::new(order);
     let mut piece = vec![0; sending.bytes as usize];
-    // Whoever waits for it is there until it is joined.
+    // The sender waits for it.
     let _ = port.send(socket.local_addr()?.port());
     loop {
         match socket.recv(&mut piece) {

@@ -249,7 +249,7 @@ pub struct ProgramResult {
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
-    /// What arrived at the other end of the cable (sender), or of pages (web-client) [bytes of payload].
+    /// Payload that arrived at the other end of the cable (sender), or in pages (web-client) [bytes].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub received_bytes: Option<u64>,
     /// Its part of all that, of those of its network [ratio].

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ use super::classes::Classes;
 const INTERFACE: &str = "cable";
 /// Where `ip` keeps networks that it has made.
 const FOLDER: &str = "/run/netns";
-/// What a token bucket may send at once [bytes]: two largest packets, so that it never waits for a timer with one
+/// The burst of a token bucket [bytes]: two largest packets, so that it never waits for a timer with one
 /// to send.
 const BURST: &str = "3028";
 /// Room of the queue that Linux has by itself [packets] (`txqueuelen`).
@@ -105,7 +105,7 @@ fn on_machine(name: &str) -> String {
     format!("andante-{}-{name}", std::process::id())
 }
 
-/// What a network is entered by.
+/// The file by which a network is entered.
 fn entrance(on_machine: &str) -> PathBuf {
     PathBuf::from(FOLDER).join(on_machine)
 }
@@ -167,15 +167,18 @@ fn run_in(network: &str, mut command: Command) -> Result<(), LabError> {
     let network = File::open(&file).map_err(|e| LabError::file("open", &file, e))?;
     // SAFETY: only a system call that is safe between fork and exec; the file is open until then.
     unsafe {
-        command.pre_exec(move || {
-            // SAFETY: no pointers.
-            match libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        });
+        command.pre_exec(move || enter(network.as_raw_fd()));
     }
     run(&mut command)
+}
+
+/// Puts the calling thread into a network; only a system call, so that a forked child may.
+pub(super) fn enter(network: RawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    match unsafe { libc::setns(network, libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn ip(arguments: &[&str]) -> Result<(), LabError> {
@@ -183,16 +186,11 @@ fn ip(arguments: &[&str]) -> Result<(), LabError> {
 }
 
 fn run(command: &mut Command) -> Result<(), LabError> {
-    let words = || {
-        let words = [command.get_program()]
-            .into_iter()
-            .chain(command.get_args());
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let words = words();
+    let words = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let words = words.join(" ");
     let what = || format!("run `{words}`");
     let output = command.output().map_err(|e| LabError::io(what(), e))?;
     if output.status.success() {

@@ -24,6 +24,14 @@ pub(super) struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
+    /// The address of the network that the program of this name is in.
+    pub fn address_of(&self, name: &str) -> String {
+        let mut programs = self.workload.programs.iter();
+        let program = programs.find(|program| program.name == name);
+        let network = program.and_then(|program| program.network.as_deref());
+        self.networks.address(network)
+    }
+
     /// Starts `command` as `program` says, to work in `folder`.
     pub fn spawn(
         &self,

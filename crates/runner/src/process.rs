@@ -14,6 +14,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::network;
 use super::tuning::Scheduling;
 
 /// CPU time as `/proc/PID/stat` counts it [ns]; `USER_HZ` is 100 on every Linux.
@@ -127,12 +128,8 @@ impl Process {
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
-                if let Some(network) = network
-                    // SAFETY: no pointers; the file is open until the child has been started.
-                    && libc::setns(network, libc::CLONE_NEWNET) != 0
-                {
-                    return Err(std::io::Error::last_os_error());
-                }
+                // The file is open until the child has been started.
+                network.map_or(Ok(()), network::enter)?;
                 scheduling.apply()?;
                 // Nothing may be left if this process is killed.
                 nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;

@@ -44,7 +44,7 @@ pub(super) fn mpv(prepared: &Prepared<'_>, program: &Program, extra: &[String]) 
     });
     argv.extend(match (untimed, stream) {
         (false, None) => words(&["--ao=null", "--no-input-terminal"]),
-        // What it is told of the stream is all that there is to know, so that it need not look for five seconds. Only
+        // The description of the stream is complete, so that it need not look at the stream for five seconds. Only
         // with the terminal does it take SIGTERM for a wish, and finish its log.
         (false, Some(_)) => words(&[
             "--ao=null",
@@ -149,12 +149,7 @@ fn clip_path(prepared: &Prepared<'_>, clip: &Clip) -> String {
 }
 
 fn display_number(workload: &Workload, name: &str) -> usize {
-    let mut servers = workload
-        .programs
-        .iter()
-        .filter(|program| matches!(program.kind, Kind::Xvfb { .. }));
-    let place = servers.position(|program| program.name == name);
-    FIRST_DISPLAY + place.expect("checked when it was read")
+    FIRST_DISPLAY + workload.place_in_kind(name)
 }
 
 impl Prepared<'_> {
@@ -255,14 +250,8 @@ fn await_end(process: &mut Process) {
     }
 }
 
-/// The port of the server's place among the film servers.
 fn port(workload: &Workload, server: &str) -> String {
-    let mut servers = workload
-        .programs
-        .iter()
-        .filter(|program| matches!(program.kind, Kind::FilmServer { .. }));
-    let place = servers.position(|program| program.name == server);
-    (FIRST_PORT + place.expect("checked when it was read")).to_string()
+    (FIRST_PORT + workload.place_in_kind(server)).to_string()
 }
 
 fn film_server(prepared: &Prepared<'_>, program: &Program, clip: &Clip) -> CommandLine {
@@ -302,10 +291,7 @@ fn film_player(
         true => argv.extend(["--name".to_owned(), name.to_owned()]),
         false => argv.push("--plain".to_owned()),
     }
-    let mut all = prepared.workload.programs.iter();
-    let server = all.find(|program| program.name == server);
-    let network = server.and_then(|server| server.network.as_deref());
-    argv.push(prepared.networks.address(network));
+    argv.push(prepared.address_of(server));
     CommandLine {
         argv,
         environment: vec![("LD_LIBRARY_PATH", programs.display().to_string())],

@@ -17,20 +17,15 @@ const PORTS: u16 = 4;
 
 /// Ports of picture and sound, by the server's place among its kind.
 fn ports(workload: &Workload, server: &str) -> [u16; 2] {
-    let mut servers = workload
-        .programs
-        .iter()
-        .filter(|program| matches!(program.kind, Kind::RtpServer { .. }));
-    let place = servers.position(|program| program.name == server);
-    let first = FIRST_PORT + PORTS * place.expect("checked when it was read") as u16;
+    let first = FIRST_PORT + PORTS * workload.place_in_kind(server) as u16;
     [first, first + 2]
 }
 
 /// Where the player of a server's stream is.
 fn player_address(prepared: &Prepared<'_>, server: &str) -> String {
     let mut players = players_of(&prepared.workload.programs, server);
-    let network = players.next().and_then(|player| player.network.as_deref());
-    prepared.networks.address(network)
+    let player = players.next().expect("checked when it was read");
+    prepared.address_of(&player.name)
 }
 
 /// ffmpeg, which sends the film as fast as it is to be played.
@@ -45,7 +40,7 @@ pub(super) fn server(prepared: &Prepared<'_>, program: &Program, clip: &Clip) ->
     argv.into()
 }
 
-/// What a player of this server's stream is to open.
+/// The file that the player of this server's stream opens.
 pub(super) fn description(folder: &Path, server: &str) -> PathBuf {
     folder.join(format!("{server}.sdp"))
 }

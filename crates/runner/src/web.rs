@@ -14,25 +14,14 @@ use super::process::CommandLine;
 const FIRST_PORT: usize = 8080;
 
 fn port(workload: &Workload, server: &str) -> usize {
-    let mut servers = workload
-        .programs
-        .iter()
-        .filter(|program| matches!(program.kind, Kind::WebServer { .. }));
-    let place = servers.position(|program| program.name == server);
-    FIRST_PORT + place.expect("checked when it was read")
+    FIRST_PORT + workload.place_in_kind(server)
 }
 
-/// Where a server's page is, for whoever asks it.
+/// Where a server's page is, for its clients.
 pub(super) fn url(prepared: &Prepared<'_>, server: &str) -> String {
-    let mut programs = prepared.workload.programs.iter();
-    let network = programs
-        .find(|program| program.name == server)
-        .and_then(|program| program.network.as_deref());
-    let address = prepared.networks.address(network);
-    format!(
-        "http://{address}:{}/page.txt",
-        port(prepared.workload, server)
-    )
+    let address = prepared.address_of(server);
+    let port = port(prepared.workload, server);
+    format!("http://{address}:{port}/page.txt")
 }
 
 /// nginx, in the foreground and as one process, which is all that there is to schedule.
@@ -69,7 +58,7 @@ pub(super) fn set_up(prepared: &Prepared<'_>) -> Result<(), LabError> {
 }
 
 fn configuration(prepared: &Prepared<'_>, program: &Program, gzip: bool) -> String {
-    let address = prepared.networks.address(program.network.as_deref());
+    let address = prepared.address_of(&program.name);
     let port = port(prepared.workload, &program.name);
     let gzip = if gzip { "on" } else { "off" };
     let folder = prepared.setup.folder.join(&program.name);

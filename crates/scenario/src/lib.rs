@@ -131,7 +131,7 @@ pub struct Workload {
     pub classes: Vec<Class>,
     /// In the order of the file.
     pub programs: Vec<Program>,
-    /// What joins the two networks, if programs are in any.
+    /// The cable between the two networks, if programs are in any.
     pub cable: Cable,
     /// What holds for all contracts.
     pub contracts: contract::All,
@@ -184,6 +184,19 @@ impl Workload {
     pub fn instances(&self) -> impl Iterator<Item = &Program> {
         let programs = self.programs.iter();
         programs.flat_map(|program| std::iter::repeat_n(program, program.count as usize))
+    }
+
+    /// The place of the program of this name among all of its kind, from 0.
+    ///
+    /// # Panics
+    /// There is no such program.
+    pub fn place_in_kind(&self, name: &str) -> usize {
+        let named = |program: &&Program| program.name == name;
+        let program = self.programs.iter().find(named);
+        let kind = program.expect("there is such a program").kind.name();
+        let mut alike = self.programs.iter().filter(|p| p.kind.name() == kind);
+        let place = alike.position(|program| program.name == name);
+        place.expect("it is of its own kind")
     }
 
     /// What the weights give the class `path` while all of its siblings want to run [ratio].

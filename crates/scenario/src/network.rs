@@ -62,12 +62,12 @@ pub struct NetContract {
     pub link: LinkTerms,
 }
 
-/// What joins the two networks.
+/// The cable between the two networks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cable {
-    /// What each end sends, at most; none: as fast as the machine.
+    /// The rate of each end; none: as fast as the machine.
     pub rate: Option<Rate>,
-    /// What stands at both ends.
+    /// The discipline at both ends.
     pub discipline: Discipline,
     /// Contracts on both ends, where Andante's discipline stands.
     pub contracts: Vec<NetContract>,
@@ -194,7 +194,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
     Ok(())
 }
 
-/// What the network is called that only receivers are in.
+/// The name of a network that only receivers are in.
 const OTHER_END: &str = "other-end";
 
 /// A stream has one player, which shows what is sent.

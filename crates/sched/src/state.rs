@@ -426,7 +426,7 @@ pub(crate) fn cgroup_paths(root: &Path) -> HashMap<u64, String> {
     paths
 }
 
-/// What it is now [ns of CLOCK_MONOTONIC].
+/// The time now [ns of CLOCK_MONOTONIC].
 pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,

@@ -7,16 +7,7 @@ use andante_sim::{NS_PER_MS, NS_PER_S, Packets};
 const RATE: u64 = 1_250_000;
 
 fn sender(class: u32, payload: u32, every_us: u64) -> Sender {
-    Sender {
-        class,
-        bytes: payload + 42,
-        held: 2304,
-        every_ns: every_us * 1000,
-        burst: 1,
-        first_ns: 0,
-        until_ns: u64::MAX,
-        room: andante_sim::link::USUAL_ROOM,
-    }
+    Sender::usual(class, payload, every_us * 1000)
 }
 
 fn ten_seconds(link: &mut Packets, senders: &[Sender]) -> Vec<Received> {

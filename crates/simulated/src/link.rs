@@ -7,17 +7,13 @@ use andante_job::LabError;
 use andante_programs::Samples;
 use andante_scenario::choice::Choice;
 use andante_scenario::{Discipline, Kind, Program, Workload};
-use andante_sim::link::{self, Fifo, FqCodel, Queue, Received, Sender};
+use andante_sim::link::{self, Fifo, FqCodel, HEADERS, Queue, Received, Sender};
 use andante_sim::{NS_PER_S, Ns, Packets};
 
 use super::{beats_later_ns, ns};
 
-/// Headers of Ethernet, IPv4 and UDP [bytes].
-const HEADERS: u32 = 42;
 /// The largest packet of Ethernet [bytes].
 const LARGEST: u32 = 1514;
-/// A datagram in the kernel's memory [bytes]: a page's half for the packet, and its description (`skb->truesize`).
-const HELD: u32 = 2304;
 
 /// Refuses what only a kernel has.
 pub(super) fn check(workload: &Workload, choice: &Choice) -> Result<(), LabError> {
@@ -53,7 +49,7 @@ fn senders(workload: &Workload) -> impl Iterator<Item = &Program> {
     running.filter(|program| matches!(program.kind, Kind::Sender { .. }))
 }
 
-/// What each instance of the workload has brought there between `begin_ns` and `end_ns`; none of what is no sender.
+/// The samples of each instance of the workload between `begin_ns` and `end_ns`; none of a program that is no sender.
 pub(super) fn arrivals(
     workload: &Workload,
     choice: &Choice,
@@ -134,24 +130,18 @@ impl<'a> End<'a> {
         let start_ns = program.start_s.map_or(0, at);
         // A beat is at the beginning of the measurement.
         let beat_ns = (begin_ns + beats_later_ns(program, number)) % every_ns;
+        let class = self.classes.get(&*program.class);
+        let class = class.copied().unwrap_or(Packets::ROOT);
         Some(Sender {
-            class: self
-                .classes
-                .get(&*program.class)
-                .copied()
-                .unwrap_or(Packets::ROOT),
-            bytes: bytes + HEADERS,
-            held: HELD,
-            every_ns,
             burst,
             first_ns: start_ns.saturating_sub(beat_ns).next_multiple_of(every_ns) + beat_ns,
-            room: link::USUAL_ROOM,
             until_ns: program.stop_s.map_or(Ns::MAX, at),
+            ..Sender::usual(class, bytes, every_ns)
         })
     }
 }
 
-/// What the program would have left on a kernel.
+/// The samples that the program would have left on a kernel.
 fn as_left(sender: &Sender, received: &Received) -> Samples {
     let arrived = received.delays_ns.len() as u64;
     Samples {

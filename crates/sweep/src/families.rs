@@ -64,7 +64,8 @@ fn good(results: &[SweepResult], schedulers: &[String], colour: bool) -> Table {
     table
 }
 
-/// What is compared with the stock scheduler, of what any of these has, and by how much worse is worse.
+/// The measures that any of these results has and that are compared with the stock scheduler; and by how much a
+/// figure must be worse to count as worse.
 fn compared(results: &[SweepResult]) -> Vec<(&'static Measure, f64)> {
     let draws = || results.iter().flat_map(|result| &result.draws);
     let has = |m: &Measure| draws().any(|draw| draw.figures.iter().any(|f| f.contains_key(m.name)));

@@ -93,7 +93,7 @@ pub(crate) const MEASURES: [Measure; COUNT] = [
     },
 ];
 
-/// What packets of speech and pictures may differ in their delay by, and what part of them may be lost: ITU-T Y.1541
+/// Bounds on the variation in delay and on the loss of packets of speech and pictures: ITU-T Y.1541
 /// (2011), table 1, classes 0 and 1 (IPDV, IPLR).
 const PACKET_LATE_MS: f64 = 50.0;
 const PACKET_LOSS: f64 = 1e-3;

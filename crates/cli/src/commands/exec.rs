@@ -164,7 +164,7 @@ impl Exec {
             cpu: terms.map(|terms| (terms, name())),
             network,
         };
-        // What is held of the network is released when this returns.
+        // The contracts of the network are released when this returns.
         let (mut child, _held) =
             match start::start(words, &self.command[0], class, promises, invoker)? {
                 Started::Running(child, held) => (child, held),

@@ -74,7 +74,7 @@ pub struct Reserve {
     json: bool,
 }
 
-/// What `--list --json` prints.
+/// The JSON of `--list`.
 #[derive(Serialize)]
 struct Lists<'a> {
     #[serde(flatten)]

@@ -1,29 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the scripts share: two hosts, here and there, on a link of ten Mbit/s; we send by the device `out`.
-set -e
+# The scripts begin with this: two hosts, here and there, on a link of ten Mbit/s; we send by the device `out`.
+. /andante/hosts.sh
 
-# The shell has small ones of its own.
-ip() { /andante/bin/ip "$@"; }
-tc() { /andante/bin/tc "$@"; }
-there() { # COMMAND…: on the other host
-	ip netns exec there "$@"
-}
-
-cgroups=/sys/fs/cgroup
-class() { # NAME WEIGHT
-	mkdir -p "$cgroups/$1"
-	echo +cpu >"$(dirname "$cgroups/$1")/cgroup.subtree_control"
-	echo "$2" >"$cgroups/$1/cpu.weight"
-}
-
-in_class() { # NAME COMMAND…
-	name=$1
-	shift
-	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$cgroups/$name" "$@"
-}
-
-echo +cpu >$cgroups/cgroup.subtree_control
-ip netns add there
 ip link add out type veth peer name in netns there
 ip addr add 10.0.0.1/24 dev out
 there /andante/bin/ip addr add 10.0.0.2/24 dev in

@@ -53,7 +53,7 @@ wait $sink $executed
 andante net status
 echo "REPORT ended_left $(held)"
 
-# Who has started it is killed: it goes on, with what it was promised, until it ends as well. Then the class sends by
+# Its starter is killed: it goes on, with what it was promised, until it ends as well. Then the class sends by
 # its share, though nobody has taken anything back.
 andante exec --class film --reserve-net 900kbit/10ms -- sh -c 'sleep 60; exit' &
 executed=$! # not that of a shell around it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is said of a network device: how its packets leave, and who works on those that come.
+//! The settings of a network device: how its packets leave, and who works on those that come.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use andante_net::Wanted;
 use andante_net::receive::{Hook, How, Order};
 use andante_sched::class::{ClassPath, WEIGHT_MAX, WEIGHT_MIN};
 
-/// What is said of a device.
+/// The settings of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetDevice {
     /// How `andante net attach` is to have it.

@@ -48,7 +48,7 @@ pub enum ReceiveError {
         class: PathBuf,
         /// The device.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The driver has no place for the program that drops early, or another is there.
@@ -59,25 +59,25 @@ pub enum ReceiveError {
     Driver {
         /// The device.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
     },
     /// The system refused it.
     #[error("could not {step} {device}: {source}")]
     System {
-        /// What was being done.
+        /// The step that failed, in words.
         step: &'static str,
         /// The device.
         device: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The kernel refused the program that drops early.
     #[error("the kernel refused to {step} the program that drops early: {source}")]
     Kernel {
-        /// What was being done.
+        /// The step that failed, in words.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
     },
 }

@@ -8,7 +8,7 @@ use super::error::{ReceiveError, refused};
 use super::state::{self, Placed};
 use super::{Hook, Order};
 
-/// What was dropped early, of packets to sockets of one cgroup.
+/// Packets to sockets of one cgroup that were dropped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Drops {
     /// The cgroup's id: the number of its folder's inode.
@@ -22,7 +22,7 @@ pub struct Drops {
 /// A device whose packets are placed, or were by a process that was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Seen {
-    /// What it was called then.
+    /// Its name then.
     pub device: String,
     /// The class: the folder of its cgroup.
     pub folder: std::path::PathBuf,
@@ -30,11 +30,11 @@ pub struct Seen {
     pub order: Order,
     /// Where packets are dropped early.
     pub hook: Hook,
-    /// Who has placed them.
+    /// The process that has placed them.
     pub pid: u32,
     /// Whether that process lives. If not, threads are in the class still, until [`super::restore`].
     pub lives: bool,
-    /// What was dropped early, the least id first.
+    /// Packets that were dropped early, by cgroup, the least id first.
     pub drops: Vec<Drops>,
 }
 
@@ -72,7 +72,7 @@ pub fn seen() -> Result<Vec<Seen>, ReceiveError> {
     Ok(all)
 }
 
-/// What the map has counted, of all CPUs.
+/// The counts of the map, of all CPUs together.
 pub(super) fn drops(map: &impl MapCore) -> Result<Vec<Drops>, ReceiveError> {
     let mut all = Vec::new();
     for key in map.keys() {

@@ -64,7 +64,7 @@ impl Thread {
     }
 }
 
-/// What has been made of a device.
+/// The changes made to a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// The class that does the work: the folder of its cgroup.
@@ -177,7 +177,7 @@ impl Kept {
                 let pid = placed.map(|placed| placed.pid);
                 return Err(ReceiveError::Taken { device, pid });
             }
-            // Whoever had it may have removed it since it was opened.
+            // Its former holder may have removed it since it was opened.
             if file.metadata().is_ok_and(|file| file.nlink() > 0) {
                 break file;
             }
@@ -251,7 +251,7 @@ fn line(file: &mut File, data: &impl Serialize) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// What was there before, and what has been made of it. Nothing, of a line that is not there to its end: then nothing
+/// The former state, and the changes made to it. Nothing, of a line that is not there to its end: then nothing
 /// had been changed, or was not told.
 fn read(file: &mut File) -> (Option<State>, Option<Placed>) {
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use andante_vm::{Boot, Event};
+use andante_vm::{Boot, Content, Event, InitrdFile};
 
 /// A machine that takes longer hangs.
 pub const HANGS: Duration = Duration::from_secs(3600);
@@ -30,6 +30,15 @@ pub fn reported(boot: &Boot) -> Report {
         .expect("the machine runs");
     assert_eq!(outcome.exit_status, 0, "{report:?}");
     report
+}
+
+/// The script that all others begin with.
+pub fn hosts() -> InitrdFile {
+    InitrdFile {
+        guest: "/andante/hosts.sh".into(),
+        content: Content::Bytes(include_bytes!("hosts.sh").to_vec()),
+        mode: 0o644,
+    }
 }
 
 /// A program of iproute2, which is where root's programs are, or of util-linux.

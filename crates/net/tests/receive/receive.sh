@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the tests of packets in share. A host there floods this one by the device `in`: it has sent all of it before
+# The tests of packets in begin with this. A host there floods this one by the device `in`: it has sent all of it before
 # anything is measured, and its discipline lets so many go in a millisecond. What that takes is the machine's own, and
 # is measured alone with a device `gone` that drops what it is given.
-set -e
+. /andante/hosts.sh
 
-ip() { /andante/bin/ip "$@"; }
-tc() { /andante/bin/tc "$@"; }
-there() { ip netns exec there "$@"; }
-
-cgroups=/sys/fs/cgroup
-class() { # NAME WEIGHT
-	mkdir -p "$cgroups/$1"
-	echo "$2" >"$cgroups/$1/cpu.weight"
-}
-in_class() { # NAME COMMAND…
-	name=$1
-	shift
-	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$cgroups/$name" "$@"
-}
-
-echo +cpu >$cgroups/cgroup.subtree_control
 class flood 100
 class film 100
 class loop 100
-ip netns add there
 ip link add in address 02:00:00:00:00:01 type veth peer name out address 02:00:00:00:00:02 netns there
 there /andante/bin/ip link add gone type dummy
 ip addr add 10.0.0.1/24 dev in

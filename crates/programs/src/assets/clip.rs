@@ -68,7 +68,7 @@ fn by_ffmpeg(arguments: &[String], file: &Path) -> Result<(), LabError> {
     fs::rename(&staged, file).map_err(|e| LabError::file("write", file, e))
 }
 
-/// What a player is told of the stream of a clip (SDP, RFC 8866), with ports and an address that are nobody's.
+/// The description of a clip's stream for its player (SDP, RFC 8866), with ports and an address of nobody.
 pub fn sdp_file(assets: &Path, clip: &Clip) -> PathBuf {
     clip_file(assets, clip).with_extension("sdp")
 }

@@ -94,7 +94,7 @@ pub fn needed(workload: &Workload, folder: &Path) -> Result<Vec<(PathBuf, PathBu
                     files.push((file(folder, clip), file(guest, clip)));
                 }
             }
-            // What is streamed to it says how.
+            // Its server brings the description.
             Kind::Mpv {
                 stream: Some(_), ..
             } => {}

@@ -7,7 +7,7 @@ use andante_document::{DocumentError, FromNode, Section, Value, suggest};
 use super::{Clip, Display, Kind, MAX_AHEAD, Screen, WORK_MS};
 use crate::time::time;
 
-/// What Ethernet's 1500 bytes hold beside the headers of IPv4 and UDP [bytes].
+/// The room in Ethernet's 1500 bytes beside the headers of IPv4 and UDP [bytes].
 const LARGEST_DATAGRAM: u32 = 1472;
 
 pub const KINDS: [&str; 26] = [

@@ -14,7 +14,7 @@ use crate::{NS_PER_S, Ns};
 /// A packet, as whoever decides calls it, from its arrival until it goes or is dropped.
 pub type Number = u32;
 
-/// What decides which packet leaves first.
+/// A packet scheduler: it decides which packet leaves first.
 pub trait Queue {
     /// A packet comes: its number, or none if it is dropped. `gone` has those that are dropped for it.
     fn arrive(&mut self, arrival: &Arrival, gone: &mut dyn FnMut(Number)) -> Option<Number>;
@@ -57,15 +57,35 @@ pub struct Sender {
     pub first_ns: Ns,
     /// None is sent from then on [ns].
     pub until_ns: Ns,
-    /// What may be held of it in memory: with more it waits until there is half of that (`SO_SNDBUF` and
+    /// The most memory that its packets may hold: with more it waits until they hold half of that (`SO_SNDBUF` and
     /// `sock_def_write_space()` of Linux), and then sends at once what it had to send meanwhile [bytes].
     pub room: u64,
 }
 
-/// What a socket of Linux has room for by itself (`net.core.wmem_default`) [bytes].
-pub const USUAL_ROOM: u64 = 212_992;
+/// Headers of Ethernet, IPv4 and UDP [bytes].
+pub const HEADERS: u32 = 42;
+/// A datagram in the kernel's memory [bytes]: half a page for the packet, and its description (`skb->truesize`).
+const HELD: u32 = 2304;
+/// The room that a socket of Linux has by itself (`net.core.wmem_default`) [bytes].
+const USUAL_ROOM: u64 = 212_992;
 
-/// What a sender's datagrams came to.
+impl Sender {
+    /// Sends datagrams of so much payload [bytes] at these distances [ns], one each time, from 0 on without end.
+    pub fn usual(class: u32, payload: u32, every_ns: Ns) -> Self {
+        Self {
+            class,
+            bytes: payload + HEADERS,
+            held: HELD,
+            every_ns,
+            burst: 1,
+            first_ns: 0,
+            until_ns: Ns::MAX,
+            room: USUAL_ROOM,
+        }
+    }
+}
+
+/// The outcome of a sender's datagrams.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Received {
     /// Bytes on the link.
@@ -120,7 +140,7 @@ impl Socket {
     }
 }
 
-/// What is on its way, and what has come of it.
+/// Packets on their way, and the outcome so far.
 struct Traffic<'a> {
     senders: &'a [Sender],
     from_ns: Ns,
@@ -251,7 +271,7 @@ pub fn shares(received: &[Received]) -> Vec<f64> {
         .collect()
 }
 
-/// What arrived in a second [bytes/s].
+/// The rate of all that arrived [bytes/s].
 pub fn rate(received: &[Received], length_ns: Ns) -> f64 {
     let all: u64 = received.iter().map(|r| r.bytes).sum();
     all as f64 * NS_PER_S as f64 / length_ns.max(1) as f64

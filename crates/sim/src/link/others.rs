@@ -1,4 +1,4 @@
-//! What a link has without Andante, behind a token bucket: one queue, or flows in turn with CoDel, as Linux has
+//! Packet schedulers that a link has without Andante, behind a token bucket: one queue, or flows in turn with CoDel, as Linux has
 //! them [1]. They are models to compare with; nothing is decided by them.
 //!
 //! \[1\] T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet: *The Flow Queue CoDel Packet
@@ -11,7 +11,7 @@ use andante_core_sys::{Arrival, Fate};
 use super::{Number, Queue};
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
-/// What the bucket holds [bytes]: a largest packet, so that packets leave one after the other, as from a device. On a
+/// The size of the bucket [bytes]: a largest packet, so that packets leave one after the other, as from a device. On a
 /// kernel, whose timers are late, it must hold two.
 const BURST: u64 = 1514;
 /// Most packets of a FIFO (`txqueuelen`).
@@ -20,7 +20,7 @@ const FIFO_PACKETS: usize = 1000;
 const FQ_PACKETS: usize = 10_240;
 /// Its queues [1, 5.2.4].
 const FLOWS: usize = 1024;
-/// What a flow may send in a turn [bytes]: a largest packet [1, 5.2.3].
+/// The bytes that a flow may send in a turn: a largest packet [1, 5.2.3].
 const QUANTUM: i64 = 1514;
 /// CoDel's.
 const TARGET_NS: Ns = 5 * NS_PER_MS;

@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use super::super::net::{Budget, class_at, offers};
 
-/// What is to be asked for.
+/// The contract to ask for.
 pub struct Network {
     device: String,
     budget: Budget,

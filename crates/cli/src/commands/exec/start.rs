@@ -29,7 +29,7 @@ use super::super::contracts;
 use super::invoker::Invoker;
 use super::network::{Held, Network};
 
-/// What is to be promised before the program runs: all of it, or it does not.
+/// The contracts that the program must have before it runs: with one missing it does not.
 pub struct Promises {
     /// Of the CPU, under this name.
     pub cpu: Option<(Terms, Option<String>)>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is promised on a device, as people write it: `2mbit/10ms`.
+//! A contract of a device, as people write it: `2mbit/10ms`.
 
 use andante_admission::Duration;
 use andante_admission::link::LinkTerms;

@@ -42,7 +42,7 @@ or the next that places packets of the device. `andante net status` shows what w
 --last is not for a class in which something also computes without end, for its packets would wait for that. Packets to other \
 hosts are never dropped early, nor are connections. Where addresses are translated on their way in, say --hook nowhere.
 
-What no option says is read from /etc/andante.toml:
+/etc/andante.toml says what no option does:
   [net.eth0]
   receive = \"/user.slice/server\"
   receive_last = true
@@ -169,7 +169,7 @@ fn notify(status: &str) {
     let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// What the class is told of is told in the words of classes.
+/// An error about the class is told in the words of classes.
 fn of_class<T>(class: &ClassPath, done: Result<T, ReceiveError>) -> Result<T> {
     done.map_err(|error| match error {
         ReceiveError::Class { source, .. } => ClassError::from_move(class, 0, source).into(),
@@ -212,7 +212,7 @@ fn told(device: &str, class: &ClassPath, order: Order, hook: Hook) -> String {
     )
 }
 
-/// Who works when, and where is dropped what there is no room for.
+/// The class that works on packets, when it does, and where packets without room are dropped.
 fn sentence(class: &str, order: Order, hook: Hook) -> String {
     let order = match order {
         Order::Equal => "",
@@ -226,7 +226,7 @@ fn sentence(class: &str, order: Order, hook: Hook) -> String {
     format!("packets in are the work of {}{order}; {hook}", shown(class))
 }
 
-/// What was dropped early, of packets to sockets of a class.
+/// Packets to sockets of a class that were dropped early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
     /// Its path; none: its cgroup is gone.
@@ -243,7 +243,7 @@ pub(super) struct Placed {
     class: Option<String>,
     order: Order,
     hook: Hook,
-    /// Who has placed them.
+    /// The process that has placed them.
     pid: u32,
     /// Whether that process is there; if not, `andante net restore` puts the device back.
     lives: bool,

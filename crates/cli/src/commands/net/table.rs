@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the classes of each device have sent, as a table that fits 80 columns.
+//! The traffic of the classes of each device, as a table that fits 80 columns.
 
 use andante_net::{Delay, Rate};
 use andante_sched::text::shown;
@@ -81,7 +81,7 @@ fn line(row: &Row, name: &str, width: usize) -> String {
     )
 }
 
-/// What most classes have not.
+/// Lines about things that most classes do not have.
 fn notes(row: &Row) -> Vec<String> {
     let seen = &row.seen;
     let mut notes = Vec::new();

@@ -22,7 +22,7 @@ use super::class_at;
                       andante net weight --all <CLASS> <WEIGHT|default>",
     after_long_help = "\
 The class is the path of its cgroup, the weight a number from 1 to 10000, or `default`: that of the CPU holds again. \
-What is to hold from the beginning is in /etc/andante.toml, where `andante net attach` reads it:
+Weights that hold from the beginning are in /etc/andante.toml, where `andante net attach` reads it:
   [net.eth0.weights]
   \"/user.slice/film\" = 300
 A class that is not there when the device is attached has the weight of the CPU until it is given another.
@@ -112,7 +112,7 @@ fn weigh(device: &str, class: &ClassPath, weight: Option<u32>) -> Result<()> {
     Ok(andante_net::weigh(device, cgroup_id, weight, &paths)?)
 }
 
-/// What a file says holds from the beginning on, as far as the classes are there.
+/// The weights of a file hold from the beginning on, as far as the classes are there.
 pub(super) fn weigh_all(device: &str, weights: &BTreeMap<ClassPath, u32>) -> Result<()> {
     for (class, weight) in weights {
         match weigh(device, class, Some(*weight)) {

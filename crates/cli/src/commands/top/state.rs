@@ -68,7 +68,7 @@ pub struct State {
     latest: Option<Seen>,
     rows: Vec<Row>,
     contracts: Vec<contracts::Line>,
-    /// What classes send by the network [bytes/s]; none: no device is seen to be attached.
+    /// The rates at which classes send [bytes/s]; none: no device is seen to be attached.
     sent: Option<HashMap<Key, u64>>,
     history: HashMap<Key, VecDeque<f64>>,
     selected: Option<Key>,
@@ -152,7 +152,7 @@ impl State {
         self.sent.is_some()
     }
 
-    /// What the class of this row sends [bytes/s].
+    /// The rate at which the class of this row sends [bytes/s].
     pub fn sent(&self, row: &Row) -> u64 {
         let sent = self.sent.as_ref();
         let of = |sent: &HashMap<Key, u64>| sent.get(&row.class.key()).copied();

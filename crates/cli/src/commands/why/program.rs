@@ -62,12 +62,12 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// What `--json` prints of a thread.
+/// The JSON of a thread.
 #[derive(Serialize)]
 struct Told<'a> {
     #[serde(flatten)]
     thread: &'a Explained,
-    /// What the sockets that are opened in its class have sent, by each device that is attached; for root alone.
+    /// The traffic of sockets that are opened in its class, by each device that is attached; for root alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packets: Vec<Packets>,
 }
@@ -82,7 +82,7 @@ struct Packets {
     promised: Option<Promised>,
 }
 
-/// What the class of a thread has sent. Packets are of the nearest class that has the cpu controller.
+/// The traffic of the class of a thread. Packets are of the nearest class that has the cpu controller.
 fn packets_of(look: &Look, tid: i32) -> Result<Vec<Packets>> {
     let tree = Tree::open()?;
     let mut class = tree.class_of(tid);
