@@ -21,6 +21,14 @@
  * than the time from one departure of the queue to the next, which is what one packet takes at the
  * rate that the queue has (the same of a slow link: [1], 4.4).
  *
+ * A frame of a film comes at once, and may take longer than an interval at the rate that its queue
+ * has among others, though the film sends less than that in the long run. Its queue does not stand:
+ * it was empty before, and will be again. So the time for which a queue was empty is spare: it
+ * may have packets for as long beyond the interval, and then again when it has been empty again.
+ * Its sender has had its rate at most then, in all the time since. A new queue has been empty
+ * before as well. Nobody talks over more than 400 ms ([2]): the first packet is dropped when the
+ * queue has stood for as long at the latest.
+ *
  * Departures from the pseudocode of [1]: it takes out several packets in one call; here the caller
  * asks about each as it comes to the head, so that the state is left one packet earlier when a wait
  * was short, and drop_next is one step later then.
@@ -29,6 +37,7 @@
  *
  * [1] K. Nichols, V. Jacobson, A. McGregor, J. Iyengar: Controlled Delay Active Queue Management.
  *     RFC 8289, 2018.
+ * [2] One-way transmission time. ITU-T G.114, 2003.
  */
 #ifndef ANDANTE_CORE_CODEL_H
 #define ANDANTE_CORE_CODEL_H
@@ -37,6 +46,9 @@
 
 #define AN_CODEL_INTERVAL_NS 100000000ULL
 #define AN_CODEL_TARGET_NS (AN_CODEL_INTERVAL_NS / 20)
+
+/* The longest that a queue was empty, as far as it counts. */
+#define AN_CODEL_SPARE_NS (400000000ULL - AN_CODEL_INTERVAL_NS)
 
 /* Dropping that begins again so soon goes on where it was ([1], 5.5: 16 intervals). */
 #define AN_CODEL_REMEMBERED_NS (16 * AN_CODEL_INTERVAL_NS)
@@ -47,7 +59,27 @@ struct an_codel {
 	u32 count;	  /* dropped since dropping began */
 	u32 last_count;	  /* what count began with */
 	u32 dropping;
+	u64 turned_ns; /* when it last had a first packet, or none any more; 0: never */
+	u64 spare_ns;  /* it has been empty for so much longer than not, lately, as of then */
 };
+
+/* A packet is there, which was none. */
+an_inline void an_codel_begins(struct an_codel *c, u64 now_ns)
+{
+	c->spare_ns += now_ns - c->turned_ns;
+	if (!c->turned_ns || c->spare_ns > AN_CODEL_SPARE_NS)
+		c->spare_ns = AN_CODEL_SPARE_NS;
+	c->turned_ns = now_ns;
+}
+
+/* No packet is there any more. */
+an_inline void an_codel_ends(struct an_codel *c, u64 now_ns)
+{
+	u64 had_ns = now_ns - c->turned_ns;
+
+	c->spare_ns -= had_ns < c->spare_ns ? had_ns : c->spare_ns;
+	c->turned_ns = now_ns;
+}
 
 /* The root of n, rounded down. */
 an_inline u64 an_square_root(u64 n)
@@ -85,7 +117,10 @@ an_inline bool an_codel_stands(struct an_codel *c, u64 now_ns, bool too_long)
 		return false;
 	}
 	if (!c->above_ns) {
-		c->above_ns = now_ns + AN_CODEL_INTERVAL_NS;
+		u64 spare_until_ns = c->turned_ns + c->spare_ns;
+
+		c->above_ns =
+			AN_CODEL_INTERVAL_NS + (now_ns > spare_until_ns ? now_ns : spare_until_ns);
 		return false;
 	}
 	return now_ns >= c->above_ns;

@@ -284,15 +284,18 @@ an_inline u32 an_packets_take(struct an_packets *q, u32 leaf, u32 flow)
 }
 
 /* The top flow of the leaf has changed its tag, or has no packet any more. */
-an_inline void an_crowd_turns(struct an_packets *q, struct an_crowd *c)
+an_inline void an_crowd_turns(struct an_packets *q, struct an_crowd *c, u64 now_ns)
 {
 	u32 top = c->top;
+	struct an_flow *f = an_flow(&q->flows, top);
 
 	an_flow_leave(&q->flows, c);
-	if (an_flow(&q->flows, top)->packets)
+	if (f->packets) {
 		an_flow_enter(&q->flows, c, top);
-	else
+	} else {
+		an_codel_ends(&f->codel, now_ns);
 		an_flow_idles(&q->flows, top);
+	}
 	if (!c->top)
 		c->vtime = c->max_finish;
 }
@@ -336,6 +339,7 @@ an_inline void an_packets_join(struct an_packets *q, u32 leaf, u32 hash, u32 ind
 
 	if (!f->packets) {
 		f->start = an_tag_max(f->start, c->vtime - q->largest);
+		an_codel_begins(&f->codel, p->arrived_ns);
 		an_flow_enter(&q->flows, c, flow);
 	}
 	an_packet_append(&q->flows, flow, index);
@@ -406,7 +410,7 @@ an_inline u32 an_packets_shed(struct an_packets *q, u32 held, u64 now_ns)
 	flow = an_crowd_longest(q, leaf, c);
 	index = an_packets_take(q, leaf, flow);
 	if (!an_flow(&q->flows, flow)->packets)
-		an_crowd_turns(q, c);
+		an_crowd_turns(q, c, now_ns);
 	an_packet_counts(q, leaf)->crowded++;
 	an_packets_withdraw(q, leaf, now_ns);
 	return index;
@@ -512,7 +516,7 @@ an_inline enum an_fate an_packets_next(struct an_packets *q, u64 now_ns, u32 *in
 	f->start += p->bytes;
 	f->left_ns = now_ns;
 	c->max_finish = an_tag_max(c->max_finish, f->start);
-	an_crowd_turns(q, c);
+	an_crowd_turns(q, c, now_ns);
 	an_packets_charge(q, leaf, promised, p->bytes, now_ns);
 	an_link_send(&q->link, now_ns, p->bytes);
 	return fate;

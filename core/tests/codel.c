@@ -100,6 +100,30 @@ TEST(codel_remembers_for_16_intervals)
 	}
 }
 
+/* When the first packet of a queue is dropped that begins now and then stands [ms after]. */
+static u64 first_drop_ms(u64 begins_ms)
+{
+	u64 now_ms = begins_ms;
+
+	an_codel_begins(&codel, begins_ms * MS);
+	return next_drop_ms(&now_ms, 20, begins_ms + 2000) - begins_ms;
+}
+
+/* A queue may have packets for as long as it had none before, and for an interval: a new one for
+ * 400 ms, and one that had none for 60 ms, of 400, for 100 + 60. */
+TEST(codel_gives_back_what_was_spare)
+{
+	codel = (struct an_codel){0};
+	CHECK_EQ(first_drop_ms(1000), 400);
+	an_codel_ends(&codel, 2000 * MS);
+	codel.above_ns = codel.dropping = 0;
+	CHECK_EQ(first_drop_ms(2060), 160);
+	/* However long it had none: as a new one. */
+	an_codel_ends(&codel, 3000 * MS);
+	codel.above_ns = codel.dropping = 0;
+	CHECK_EQ(first_drop_ms(9000), 400);
+}
+
 /* ---- a link's rate ---- */
 
 static u64 link_bytes(struct an_link *l, u64 from_ns, u64 to_ns, u64 late_ns, u32 size)

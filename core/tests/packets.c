@@ -302,6 +302,39 @@ TEST(codel_marks_or_drops)
 }
 
 /* The queue of one flow stands; the packets of another, which does not, are left alone. */
+/* Beside four that always have packets, a film's key frame each second, of so many packets, for ten
+ * seconds: its packets that are dropped. */
+static u64 key_frames_lose(u32 packets)
+{
+	u32 film, flood[4];
+
+	begin_packets(1250000, an_packets_held_max(1514));
+	film = class_below(AN_ROOT_LEAF, 100);
+	for (u32 i = 0; i < 4; i++)
+		flood[i] = class_below(AN_ROOT_LEAF, 100);
+	for (u32 ms = 0; ms < 10000; ms++, now_ns += MS) {
+		for (u32 n = 0; n < packets && ms % 1000 == 0; n++)
+			arrive(film, 9, 1514, false);
+		for (u32 i = 0; i < 4; i++)
+			while (packets_of(flood[i]) < 4)
+				arrive(flood[i], i, 1514, false);
+		while (next() != AN_WAITS)
+			;
+	}
+	CHECK_EQ(counts(film)->crowded, 0);
+	return counts(film)->late;
+}
+
+/* At a fifth of ten megabits fifty packets take 300 ms, 150 take 900: less than the film's part, so
+ * none of them is too many, but nobody waits for so long for the last. 200 are more than its part.
+ */
+TEST(key_frames_within_the_part_are_whole)
+{
+	CHECK_EQ(key_frames_lose(50), 0);
+	CHECK(key_frames_lose(150) > 0);
+	CHECK(key_frames_lose(200) > key_frames_lose(150));
+}
+
 TEST(codel_spares_the_other_flow)
 {
 	begin_packets(0, 10000000);

@@ -277,7 +277,7 @@ pub fn run(order: &Order) -> Result<Samples, String> {
             let sending = sender::Sending {
                 bytes: *bytes,
                 every_ns: (every_ms * 1e6).round() as u64,
-                burst: *burst,
+                burst: burst.clone(),
                 by_tcp: *by_tcp,
             };
             sender::run(order, &sending).map_err(io_error)

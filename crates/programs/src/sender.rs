@@ -28,8 +28,8 @@ pub(super) struct Sending {
     pub bytes: u32,
     /// From one to the next [ns]; 0: as fast as it can.
     pub every_ns: u64,
-    /// So many each time.
-    pub burst: u32,
+    /// So many each time, repeated; at least one.
+    pub burst: Vec<u32>,
     pub by_tcp: bool,
 }
 
@@ -127,10 +127,14 @@ fn send_by(
     let mut piece = vec![0; sending.bytes as usize];
     let mut next_ns = first_beat_ns(order.begin_ns, sending.every_ns);
     let mut measured = 0;
+    let mut bursts = sending.burst.iter().cycle();
+    let mut left = 0;
     for number in 0_u64.. {
-        if number > 0 && number.is_multiple_of(u64::from(sending.burst)) {
-            next_ns += sending.every_ns;
+        if left == 0 {
+            left = *bursts.next().expect("there is one at least");
+            next_ns += if number > 0 { sending.every_ns } else { 0 };
         }
+        left -= 1;
         while sending.every_ns > 0 && now_ns() < next_ns && !stop::requested() {
             sleep_until(next_ns);
         }

@@ -100,8 +100,8 @@ pub enum Kind {
         bytes: u32,
         /// From one to the next [ms]; 0: as fast as it can.
         every_ms: f64,
-        /// So many each time, one right after the other.
-        burst: u32,
+        /// So many each time, one right after the other, repeated like a group of pictures.
+        burst: Vec<u32>,
         /// Whether a stream (TCP), and not datagrams (UDP).
         by_tcp: bool,
     },

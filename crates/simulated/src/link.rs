@@ -74,7 +74,7 @@ pub(super) fn arrivals(
                 sending.push((place, sender));
             }
         }
-        let all: Vec<Sender> = sending.iter().map(|(_, sender)| *sender).collect();
+        let all: Vec<Sender> = sending.iter().map(|(_, sender)| sender.clone()).collect();
         let received = link::send(&mut *end.queue, &all, begin_ns, end_ns);
         for ((place, sender), received) in sending.iter().zip(&received) {
             samples[*place] = Some(as_left(sender, received));
@@ -119,7 +119,7 @@ impl<'a> End<'a> {
         let Kind::Sender {
             bytes,
             every_ms,
-            burst,
+            ref burst,
             ..
         } = program.kind
         else {
@@ -133,7 +133,7 @@ impl<'a> End<'a> {
         let class = self.classes.get(&*program.class);
         let class = class.copied().unwrap_or(Packets::ROOT);
         Some(Sender {
-            burst,
+            burst: burst.clone(),
             first_ns: start_ns.saturating_sub(beat_ns).next_multiple_of(every_ns) + beat_ns,
             until_ns: program.stop_s.map_or(Ns::MAX, at),
             ..Sender::usual(class, bytes, every_ns)

@@ -170,9 +170,19 @@ fn read_sender(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
     Ok(Kind::Sender {
         bytes: bytes as u32,
         every_ms: section.number("every_ms", 0.0, WORK_MS)?,
-        burst: section.number("burst", 1.0, 1.0..=1e4)? as u32,
+        burst: read_bursts(section)?,
         by_tcp,
     })
+}
+
+/// One or more numbers of pieces. A family computes them, so they need not be whole.
+fn read_bursts(section: &mut Section<'_>) -> Result<Vec<u32>, DocumentError> {
+    let bursts: Vec<f64> = section.get("burst")?.unwrap_or_else(|| vec![1.0]);
+    if bursts.is_empty() || bursts.iter().any(|burst| !(1.0..=1e4).contains(burst)) {
+        let message = "give one or more numbers from 1 to 10000, as in [40, 4, 4, 4]";
+        return Err(section.error("burst", message));
+    }
+    Ok(bursts.into_iter().map(|burst| burst as u32).collect())
 }
 
 /// One or more times; without a default, they must be given.

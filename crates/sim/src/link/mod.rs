@@ -41,7 +41,7 @@ impl Queue for Packets {
 }
 
 /// A sender of datagrams at even distances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sender {
     /// Its class, a leaf of the link.
     pub class: u32,
@@ -51,8 +51,8 @@ pub struct Sender {
     pub held: u32,
     /// From one to the next [ns], more than 0.
     pub every_ns: Ns,
-    /// So many each time.
-    pub burst: u32,
+    /// So many each time, repeated; at least one of at least one.
+    pub burst: Vec<u32>,
     /// When the first is sent [ns].
     pub first_ns: Ns,
     /// None is sent from then on [ns].
@@ -77,7 +77,7 @@ impl Sender {
             bytes: payload + HEADERS,
             held: HELD,
             every_ns,
-            burst: 1,
+            burst: vec![1],
             first_ns: 0,
             until_ns: Ns::MAX,
             room: USUAL_ROOM,
@@ -119,6 +119,8 @@ struct Socket {
     next_ns: Ns,
     /// Of those so many have been sent.
     sent: u32,
+    /// The burst that they are of.
+    burst: usize,
     /// Of it in memory [bytes].
     held: u64,
     /// It waits for room.
@@ -129,10 +131,11 @@ impl Socket {
     /// One datagram more: then the next one is due.
     fn sends(&mut self, sender: &Sender) {
         self.sent += 1;
-        if self.sent < sender.burst {
+        if self.sent < sender.burst[self.burst] {
             return;
         }
         self.sent = 0;
+        self.burst = (self.burst + 1) % sender.burst.len();
         self.next_ns += sender.every_ns.max(1);
         if self.next_ns >= sender.until_ns {
             self.next_ns = Ns::MAX;
@@ -155,6 +158,7 @@ pub fn send(link: &mut dyn Queue, senders: &[Sender], from_ns: Ns, end_ns: Ns) -
     let socket = |sender: &Sender| Socket {
         next_ns: sender.first_ns,
         sent: 0,
+        burst: 0,
         held: 0,
         full: false,
     };
@@ -250,7 +254,7 @@ impl Traffic<'_> {
     fn take(&mut self, number: Number) -> Option<Waiting> {
         let packet = self.waiting.remove(&number)?;
         let (sender, socket) = (
-            self.senders[packet.sender],
+            &self.senders[packet.sender],
             &mut self.sockets[packet.sender],
         );
         socket.held -= u64::from(sender.held);
