@@ -227,7 +227,8 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
         ..
     } = &instance.program.kind
     {
-        result.late = Some(late_frames(result, 1e3 / f64::from(clip.fps)));
+        let period_ms = 1e3 / f64::from(clip.fps);
+        result.late = Some(late_frames(result, period_ms, stream.is_some()));
         result.due = Some(match stream {
             None => clip.frames(),
             // From the first one to the last; when it was told to end its own clock does not say.
@@ -281,26 +282,35 @@ fn parse_moment(line: &str) -> Option<[f64; 3]> {
 /// Frames shown more than half a period after their place in the even rhythm of the first second's
 /// frames (their median); dropped frames keep their place. No single frame can begin the rhythm: mpv
 /// shows the first as soon as it has it, and may start its clock anew when its sound begins, some
-/// frames later. That is a freeze, and no reason to call all frames after it late.
-fn late_frames(result: &ProgramResult, period_ms: f64) -> u64 {
+/// frames later. That is a freeze, and no reason to call all frames after it late. Of a stream frames
+/// may be missing, which nobody has seen: whole periods by which all frames are later from one on are their
+/// places.
+fn late_frames(result: &ProgramResult, period_ms: f64, may_miss: bool) -> u64 {
     let shown = result.shown_ms.iter().map(|ms| (*ms, true));
     let mut frames: Vec<_> = shown
         .chain(result.dropped_ms.iter().map(|ms| (*ms, false)))
         .collect();
     frames.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let in_rhythm = || frames.iter().skip(1).enumerate();
-    let begun_ms = |(place, (ms, _)): (usize, &(f64, bool))| ms - place as f64 * period_ms;
-    let mut first_ms: Vec<f64> = in_rhythm()
+    // When each says that the rhythm began.
+    let begun_ms: Vec<(f64, bool)> = (frames.iter().skip(1).enumerate())
+        .map(|(place, (ms, shown))| (ms - place as f64 * period_ms, *shown))
+        .collect();
+    let mut first_ms: Vec<f64> = (begun_ms.iter().map(|(ms, _)| *ms))
         .take((1e3 / period_ms) as usize)
-        .map(begun_ms)
         .collect();
     first_ms.sort_by(f64::total_cmp);
     let Some(begin_ms) = first_ms.get(first_ms.len() / 2) else {
         return 0;
     };
-    let late =
-        |frame: &(usize, &(f64, bool))| frame.1.1 && begun_ms(*frame) > begin_ms + 0.5 * period_ms;
-    in_rhythm().filter(late).count() as u64
+    let mut late = 0;
+    let mut least_ms = f64::INFINITY;
+    for (ms, shown) in begun_ms.iter().rev() {
+        least_ms = ms.min(least_ms);
+        let missing = ((least_ms - begin_ms) / period_ms).round().max(0.0);
+        let behind_ms = if may_miss { missing * period_ms } else { 0.0 };
+        late += u64::from(*shown && *ms > begin_ms + behind_ms + 0.5 * period_ms);
+    }
+    late
 }
 
 fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramResult) {
@@ -327,11 +337,22 @@ mod tests {
         // Every 10 ms after the first; the third is dropped, the fourth comes 8 ms late, the last
         // is in time.
         take_frames(vec![-2.0, 15.0, 43.0, 46.0, 55.0], vec![25.0], &mut result);
-        assert_eq!(late_frames(&result, 10.0), 1);
+        assert_eq!(late_frames(&result, 10.0, false), 1);
         assert_eq!((result.frames, result.dropped), (Some(5), Some(1)));
         assert_eq!(result.longest_freeze_ms, Some(28.0));
         assert_eq!(result.gaps_over_100ms, Some(0));
         assert_eq!(result.span_s, Some(0.057));
+    }
+
+    #[test]
+    fn frames_behind_one_that_is_missing_are_in_time() {
+        let mut result = ProgramResult::default();
+        // Every 10 ms after the first; the 20th is missing, the 22nd comes 8 ms late.
+        let place_ms = |place: u32| f64::from(place) * 10.0 + if place == 22 { 8.0 } else { 0.0 };
+        let shown_ms = (0..25).filter(|place| *place != 20).map(place_ms).collect();
+        take_frames(shown_ms, vec![], &mut result);
+        let late = |may_miss| late_frames(&result, 10.0, may_miss);
+        assert_eq!((late(true), late(false)), (1, 4));
     }
 
     #[test]
