@@ -263,6 +263,10 @@ fn a_packet_costs_little_more_than_under_fq_codel() {
     let beyond = |port: u32| report[&format!("ns_{port}")] as i64 - report["ns_1"] as i64;
     assert!(beyond(11) <= 1500, "{report:?}");
     assert!((beyond(15) - beyond(11)) / 4 <= 400, "{report:?}");
+    // Of those that wait for the link's rate; beside fq_codel there is a token bucket for it.
+    let beyond = |port: u32| report[&format!("wait_ns_{port}")] as i64 - report["wait_ns_1"] as i64;
+    assert!(beyond(11) <= 1_800, "{report:?}");
+    assert!((beyond(15) - beyond(11)) / 4 <= 400, "{report:?}");
 }
 
 /// TCP, in segments of two packets, and a weight that is turned while no sched_ext scheduler is loaded.

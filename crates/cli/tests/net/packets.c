@@ -4,6 +4,9 @@
  *
  *      packets send ADDRESS PORT SIZE INTERVAL_US SECONDS   datagrams with the time; 0: as many as go
  *      packets cost ADDRESS PORT SIZE PACKETS               so many datagrams; what each took [ns]
+ *      packets waits ADDRESS PORT SIZE PACKETS US           bursts of a twentieth of so many, each so long
+ *                                                           after the one before; what each datagram took
+ *                                                           of all the CPU's time, its departure too [ns]
  *      packets stream ADDRESS PORT SECONDS                  TCP, as much as goes
  *      packets sink udp|tcp FROM SECONDS PORT…              for so long, after so many seconds; reports of
  *                                                           each port its bytes, and how long
@@ -100,6 +103,44 @@ static void measure_cost(char **words)
 	printf("REPORT ns_%s %llu\n", words[1], (now_ns() - begun_ns) / packets);
 }
 
+/* Does nothing until then, and counts how often. */
+static u64 idle_until(u64 end_ns)
+{
+	u64 turns = 0;
+
+	while (now_ns() < end_ns)
+		turns++;
+	return turns;
+}
+
+/* Time that is not idle is somebody's work for the packets: nothing else runs. */
+static void measure_waiting(char **words)
+{
+	struct sockaddr_in to = address_of(words[0], words[1]);
+	int size = atoi(words[2]), s = socket(AF_INET, SOCK_DGRAM, 0), packets = atoi(words[3]);
+	u64 step_ns = atoi(words[4]) * 1000ULL, begun_ns = now_ns(), turns = 0, alone, took_ns;
+	int room = 8 << 20;
+
+	if (setsockopt(s, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
+		fail("SO_SNDBUFFORCE");
+	if (connect(s, (void *)&to, sizeof(to)))
+		fail("connect");
+	alone = idle_until(begun_ns + 20 * step_ns);
+	/* The first burst finds caches that are empty, and a class that is not known. */
+	for (int burst = -1; burst < 20; burst++) {
+		if (burst <= 0) {
+			begun_ns = now_ns();
+			turns = 0;
+		}
+		for (int n = 0; n < packets / 20; n++)
+			if (send(s, buffer, size, 0) < 0)
+				fail("send");
+		turns += idle_until(begun_ns + (burst < 0 ? 1 : burst + 1) * step_ns);
+	}
+	took_ns = (now_ns() - begun_ns) * (1 - (double)turns / alone);
+	printf("REPORT wait_ns_%s %llu\n", words[1], took_ns / packets);
+}
+
 static void send_stream(char **words)
 {
 	struct sockaddr_in to = address_of(words[0], words[1]);
@@ -192,6 +233,8 @@ int main(int count, char **words)
 		send_datagrams(words + 2);
 	else if (count == 6 && !strcmp(words[1], "cost"))
 		measure_cost(words + 2);
+	else if (count == 7 && !strcmp(words[1], "waits"))
+		measure_waiting(words + 2);
 	else if (count == 5 && !strcmp(words[1], "stream"))
 		send_stream(words + 2);
 	else if (count > 5 && count <= 5 + MAX_PORTS && !strcmp(words[1], "sink"))
