@@ -17,10 +17,15 @@ const HEADERS: u64 = link::HEADERS as u64;
 
 /// Runs tests/net/NAME.sh in a machine.
 fn in_vm(name: &str) -> Report {
+    on_processors(1, name)
+}
+
+/// The same in a machine of so many.
+fn on_processors(cpus: u32, name: &str) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
-    let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
+    let qemu = find_qemu(&cache, cpus, &quiet).expect("QEMU");
     let script = format!("{name}.sh");
     let file = |name: &str| InitrdFile {
         guest: format!("/andante/{name}").into(),
@@ -41,6 +46,7 @@ fn in_vm(name: &str) -> Report {
     ];
     let guest = format!("/andante/{script}");
     let boot = Boot {
+        cpus,
         memory_mib: 1024,
         files: [machine::hosts(), file("common.sh"), file(&script)]
             .into_iter()
@@ -281,6 +287,21 @@ fn streams_share_a_link_by_weights_that_may_be_turned() {
         // Of 12.5 MB, headers left out.
         assert!(light + heavy > 11_500_000.0, "{} bytes", light + heavy);
     }
+}
+
+/// Two processors send by two devices at once, while classes come and go: one to three on both, and nothing is
+/// left.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn processors_share_what_is_known_of_classes() {
+    let report = on_processors(2, "processors");
+    assert_eq!(report["processors"], 2);
+    for (light, heavy) in [(1101, 1102), (1103, 1104)] {
+        let [light, heavy] = [light, heavy].map(|port| report[&format!("bytes_{port}")] as f64);
+        let got = 100.0 * light / (light + heavy);
+        assert!((got - 25.0).abs() <= 0.5, "{got} % is not 25 %");
+    }
+    assert_eq!((report["left"], report["warnings"]), (0, 0));
 }
 
 /// Nobody stays, classes come and go, and the device goes with packets waiting.
