@@ -17,11 +17,11 @@ const HEADERS: u64 = link::HEADERS as u64;
 
 /// Runs tests/net/NAME.sh in a machine.
 fn in_vm(name: &str) -> Report {
-    on_processors(1, name)
+    in_machine(name, 1, false)
 }
 
-/// The same in a machine of so many.
-fn on_processors(cpus: u32, name: &str) -> Report {
+/// The same in a machine of so many processors, with or without network cards.
+fn in_machine(name: &str, cpus: u32, cards: bool) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
@@ -47,6 +47,7 @@ fn on_processors(cpus: u32, name: &str) -> Report {
     let guest = format!("/andante/{script}");
     let boot = Boot {
         cpus,
+        cards,
         memory_mib: 1024,
         files: [machine::hosts(), file("common.sh"), file(&script)]
             .into_iter()
@@ -60,7 +61,14 @@ fn on_processors(cpus: u32, name: &str) -> Report {
             tool("setpriv"),
         ],
         modules: vec![
-            "veth", "dummy", "sch_fq", "sch_tbf", "sch_htb", "sch_cake", "cls_u32",
+            "veth",
+            "dummy",
+            "virtio_net",
+            "sch_fq",
+            "sch_tbf",
+            "sch_htb",
+            "sch_cake",
+            "cls_u32",
         ],
         saved: Some(&cache),
         timeout: HANGS,
@@ -294,13 +302,26 @@ fn streams_share_a_link_by_weights_that_may_be_turned() {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn processors_share_what_is_known_of_classes() {
-    let report = on_processors(2, "processors");
+    let report = in_machine("processors", 2, false);
     assert_eq!(report["processors"], 2);
     for (light, heavy) in [(1101, 1102), (1103, 1104)] {
         let [light, heavy] = [light, heavy].map(|port| report[&format!("bytes_{port}")] as f64);
         let got = 100.0 * light / (light + heavy);
         assert!((got - 25.0).abs() <= 0.5, "{got} % is not 25 %");
     }
+    assert_eq!((report["left"], report["warnings"]), (0, 0));
+}
+
+/// A card whose driver says when it may send, without a rate: its packets wait in our queue, not in its ring.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_card_with_byte_queue_limits_needs_no_rate() {
+    let report = in_machine("card", 1, true);
+    let [light, heavy] = [1201, 1202].map(|port: u32| report[&format!("bytes_{port}")] as f64);
+    let got = 100.0 * light / (light + heavy);
+    assert!((got - 25.0).abs() <= 0.5, "{got} % is not 25 %");
+    // Three packets are in the card's ring, for it is told of more when two are left.
+    assert!(report["p99_us_1203"] <= 5_000, "{report:?}");
     assert_eq!((report["left"], report["warnings"]), (0, 0));
 }
 

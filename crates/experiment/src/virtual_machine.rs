@@ -383,6 +383,7 @@ impl Machine<'_> {
             qemu: &self.qemu,
             cpus: workload.cpus,
             timing: timing(self.options),
+            cards: false,
             topology: Topology {
                 threads_of_core: workload.topology.threads_of_core,
                 cpus_of_cache: workload.topology.cpus_of_cache,

@@ -87,6 +87,9 @@ pub struct Boot<'a> {
     pub timing: Timing,
     /// Which of them are near one another.
     pub topology: Topology,
+    /// Two network cards (module `virtio_net`) and a cable between them. The first takes one packet in a
+    /// millisecond from its driver, which says when it may send, as that of a slow card does.
+    pub cards: bool,
     /// Memory [MiB]. The image does not count.
     pub memory_mib: u32,
     /// The root file system; without one the RAM disk is the root. What the guest writes there
@@ -237,6 +240,7 @@ impl<'a> Boot<'a> {
             cpus: 1,
             timing: Timing::default(),
             topology: Topology::default(),
+            cards: false,
             memory_mib: 512,
             image: None,
             system: false,
