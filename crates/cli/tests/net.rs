@@ -69,6 +69,9 @@ fn in_machine(name: &str, cpus: u32, cards: bool) -> Report {
             "sch_htb",
             "sch_cake",
             "cls_u32",
+            "8021q",
+            "vxlan",
+            "bridge",
         ],
         saved: Some(&cache),
         timeout: HANGS,
@@ -323,6 +326,18 @@ fn a_card_with_byte_queue_limits_needs_no_rate() {
     // Three packets are in the card's ring, for it is told of more when two are left.
     assert!(report["p99_us_1203"] <= 5_000, "{report:?}");
     assert_eq!((report["left"], report["warnings"]), (0, 0));
+}
+
+/// By IPv6, from a VLAN, through a tunnel; what comes from a container's network, behind a bridge, is forwarded.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn a_packet_is_of_its_sockets_class_on_whatever_path() {
+    let report = in_vm("paths");
+    assert_eq!(report["six"], 3);
+    // One every 10 ms for a second, the first as the program starts.
+    for class in ["vlan", "tunnel", "forwarded"] {
+        assert!((90..=110).contains(&report[class]), "{class}: {report:?}");
+    }
 }
 
 /// Nobody stays, classes come and go, and the device goes with packets waiting.
