@@ -5,6 +5,7 @@
 //! [network]
 //! rate = "10mbit"                         # of each end; none: as fast as the machine
 //! discipline = "fq_codel"                 # of each end
+//! router = true                           # two cables, and both of that are at the router's ends
 //! reserve = { "/film" = "1mbit/10ms" }    # contracts of classes, on both ends
 //! ```
 
@@ -69,6 +70,9 @@ pub struct Cable {
     pub rate: Option<Rate>,
     /// The discipline at both ends.
     pub discipline: Discipline,
+    /// Whether a router stands between the networks, with a cable to each: then its ends have the rate and the
+    /// discipline, and those of the networks neither.
+    pub router: bool,
     /// Contracts on both ends, where Andante's discipline stands.
     pub contracts: Vec<NetContract>,
 }
@@ -103,6 +107,12 @@ pub(super) fn read(
         None => Vec::new(),
         Some(node) => read_contracts(node, classes)?,
     };
+    let router = section.get("router")?.unwrap_or(false);
+    if router && !contracts.is_empty() {
+        let message = "all that a router forwards is of the root's class, so no contract of a class has packets \
+                       there: give it to the networks' own ends, without `router`";
+        return Err(section.error("reserve", message));
+    }
     if rate.is_none() && discipline != Discipline::Own {
         let message =
             "nothing waits at the end of a cable without a rate: give one, as in \"10mbit\"";
@@ -116,6 +126,7 @@ pub(super) fn read(
     Ok(Cable {
         rate,
         discipline,
+        router,
         contracts,
     })
 }
@@ -328,6 +339,10 @@ mod tests {
         refused(
             "rate = '1mbit'\nreserve = { '/film' = '1mbit' }",
             "no period",
+        );
+        refused(
+            "rate = '1mbit'\nrouter = true\nreserve = { '/film' = '1mbit/10ms' }",
+            "a router forwards is of the root's class",
         );
     }
 }
