@@ -35,7 +35,7 @@ needs="gcc make libc6-dev pkg-config libelf-dev zlib1g-dev
 for_packages="dpkg-dev debhelper"
 # mmdebstrap and fakeroot make a system to install the packages in. The last four are for the scenario `distributed`,
 # and for libandante's examples of that name.
-for_tests="stress-ng jackd2 g++ python3 dbus gamemode
+for_tests="stress-ng jackd2 g++ python3 dbus gamemode iperf3 iputils-ping curl
 	mmdebstrap fakeroot $for_packages
 	iproute2 libavcodec-dev libavformat-dev libavutil-dev"
 if [ "${1:-run}" = list ]; then

@@ -119,6 +119,7 @@ impl Networks {
         Some(Peer {
             network: entrance(&on_machine(other)),
             address: self.address(Some(other)),
+            from: self.address(Some(own)),
         })
     }
 }

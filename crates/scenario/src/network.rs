@@ -171,7 +171,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
         );
         return Err(root.error("programs", message));
     }
-    for sender in running().filter(|program| matches!(program.kind, Kind::Sender { .. })) {
+    for sender in running().filter(|program| program.kind.brings_other_end()) {
         if sender.network.is_none() {
             let name = &sender.name;
             let message = format!(
@@ -205,7 +205,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
     Ok(())
 }
 
-/// The name of a network that only receivers are in.
+/// The name of a network that only receivers are in, or those that answer.
 const OTHER_END: &str = "other-end";
 
 /// A stream has one player, which shows what is sent.
@@ -257,8 +257,7 @@ pub fn networks(programs: &[Program]) -> Vec<&str> {
         }
     }
     // A sender brings its receiver.
-    let sends =
-        |program: &Program| program.count > 0 && matches!(program.kind, Kind::Sender { .. });
+    let sends = |program: &Program| program.count > 0 && program.kind.brings_other_end();
     if names.len() == 1 && names[0] != OTHER_END && programs.iter().any(sends) {
         names.push(OTHER_END);
     }
@@ -318,6 +317,24 @@ mod tests {
         let under = |choice| cable.discipline.under(&choice);
         assert_eq!(under(Choice::Andante), Discipline::Andante);
         assert_eq!(under(Choice::Stock), Discipline::FqCodel);
+    }
+
+    #[test]
+    fn whoever_measures_a_link_brings_the_other_end() {
+        let read = |kind: &str| {
+            let text =
+                format!("title = 'x'\nduration_s = 1\n[programs.x]\nclass = '/'\nkind = {kind}\n");
+            Scenario::parse("x.toml", &text, &[]).map_err(|error| error.to_string())
+        };
+        for kind in ["'ping'", "'iperf3'\nudp = true\nrate = '2mbit'"] {
+            let scenario = read(&format!("{kind}\nnetwork = 'here'")).unwrap();
+            let programs = &scenario.cases[0].workload.programs;
+            assert_eq!(super::networks(programs), ["here", "other-end"]);
+            let error = read(kind).unwrap_err();
+            assert!(error.contains("it sends from there"), "{error}");
+        }
+        let error = read("'iperf3'\nrate = 'fast'\nnetwork = 'here'").unwrap_err();
+        assert!(error.contains("is no rate"), "{error}");
     }
 
     #[test]
