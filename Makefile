@@ -33,7 +33,7 @@ ONLY    :=
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
-             film-loops distributed desktop-films link stream qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+             film-loops distributed desktop-films link router link-tools stream qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
@@ -41,6 +41,9 @@ under_idle           := andante,eevdf
 under_ecalls         := andante-dwcs
 with_ecalls          := --case overload-without,overload-with --set 'duration_s = 10'
 with_link            := --case udp,tcp,promise
+with_link-tools      := --case own
+with_router          := --case udp,tcp
+with_qlinux-4-web    := --case link-2-1
 with_stream          := --case beside
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task
@@ -251,6 +254,7 @@ agree:
 	$(SIMULATE) qlinux-3-film $(with_qlinux-3-film)
 	$(SIMULATE) qlinux-5-depth $(with_qlinux-5-depth)
 	$(SIMULATE) link --case udp,promise
+	$(SIMULATE) router --case udp
 
 # Published experiments in the simulator; figures that deviate without a reason fail.
 papers: build

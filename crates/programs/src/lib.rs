@@ -23,6 +23,7 @@ mod sender;
 pub mod session;
 mod sink;
 mod timed;
+mod tools;
 mod web;
 pub mod work;
 
@@ -67,6 +68,8 @@ pub struct Peer {
     pub network: PathBuf,
     /// Its address there.
     pub address: String,
+    /// The address of the program's own end.
+    pub from: String,
 }
 
 /// What a synthetic program measured, within the measurement only.
@@ -90,7 +93,7 @@ pub struct Samples {
     pub latency_ns: Vec<f64>,
     /// Time per child [ns].
     pub iteration_ns: Vec<f64>,
-    /// Payload that arrived at a sender's receiver [bytes].
+    /// Payload that arrived at a sender's receiver, or in pages [bytes].
     pub received_bytes: Option<u64>,
     /// Pieces that were sent, and never arrived.
     pub lost: Option<u64>,
@@ -285,6 +288,13 @@ pub fn run(order: &Order) -> Result<Samples, String> {
         Kind::WebClient {
             connections, gzip, ..
         } => web::run(order, *connections, *gzip).map_err(io_error),
+        Kind::Iperf3 {
+            streams,
+            by_udp,
+            rate,
+        } => tools::iperf3(order, *streams, *by_udp, *rate).map_err(io_error),
+        Kind::Ping { every_ms, bytes } => tools::ping(order, *every_ms, *bytes).map_err(io_error),
+        Kind::Curl { .. } => tools::curl(order).map_err(io_error),
         Kind::Server => display::serve(order).map_err(io_error),
         Kind::Client {
             work_ms, think_ms, ..

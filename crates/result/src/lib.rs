@@ -213,9 +213,8 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`,
-    /// `film-player`, `make` or
-    /// `command`.
+    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`, `iperf3`,
+    /// `ping`, `curl`, `film-player`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -249,13 +248,13 @@ pub struct ProgramResult {
     /// Units of work done: loops, Dhrystones, batch jobs, round trips, requests, objects built.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<u64>,
-    /// Payload that arrived at the other end of the cable (sender), or in pages (web-client) [bytes].
+    /// Payload that arrived at the other end of the cable (sender, iperf3), or in pages (web-client, curl) [bytes].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub received_bytes: Option<u64>,
     /// Its part of all that, of those of its network [ratio].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub goodput_share: Option<f64>,
-    /// Datagrams that were sent in the measurement and never arrived (sender).
+    /// Datagrams that were sent in the measurement and never arrived (sender, iperf3); of ping, answers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost: Option<u64>,
     /// CPU time of the program and the children it waited for [ns].

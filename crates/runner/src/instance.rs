@@ -120,7 +120,9 @@ impl<'a> Instance<'a> {
             server: self.server_socket(prepared.setup),
             session: asked(self.program),
             url: match &self.program.kind {
-                Kind::WebClient { server, .. } => Some(web::url(prepared, server)),
+                Kind::WebClient { server, .. } | Kind::Curl { server } => {
+                    Some(web::url(prepared, server))
+                }
                 _ => None,
             },
             peer: prepared.networks.peer_of(self.program),

@@ -1,11 +1,15 @@
 //! Two networks and the cable between them: network namespaces and a pair of veth, made by `ip`; and what decides
 //! at its ends which packet leaves first, put there by `tc` or by Andante's own command.
+//!
+//! ```text
+//!   10.77.0.1 ══════════════ 10.77.0.2        ══ an end with the rate and the discipline
+//!   10.77.0.1 ──══ router ══── 10.77.1.1      ── one without, as fast as the machine
+//! ```
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use andante_job::LabError;
@@ -16,8 +20,12 @@ use andante_scenario::{Cable, Discipline, Program, Workload, networks};
 use super::Setup;
 use super::classes::Classes;
 
-/// The interface at either end of the cable.
+/// A network's end of its cable.
 const INTERFACE: &str = "cable";
+/// The router's ends, by the places of the networks.
+const ROUTERS: [&str; 2] = ["cable-1", "cable-2"];
+/// The router's number in each network.
+const ROUTER: usize = 254;
 /// Where `ip` keeps networks that it has made.
 const FOLDER: &str = "/run/netns";
 /// The burst of a token bucket [bytes]: two largest packets, so that it never waits for a timer with one
@@ -31,6 +39,8 @@ const FIFO_PACKETS: &str = "1000";
 pub(super) struct Networks {
     /// As the scenario names them; the place of each gives its address.
     names: Vec<String>,
+    /// The router's, as the machine has it.
+    router: Option<String>,
 }
 
 impl Networks {
@@ -44,34 +54,56 @@ impl Networks {
         let names = networks(&workload.programs);
         let networks = Self {
             names: names.into_iter().map(str::to_owned).collect(),
+            // No network's name has a dot, so it is no other's.
+            router: (workload.cable.router).then(|| on_machine(".router")),
         };
-        let [one, other] = &networks.names[..] else {
-            return Ok(networks);
-        };
-        let (one, other) = (on_machine(one), on_machine(other));
-        ip(&["netns", "add", &one])?;
-        ip(&["netns", "add", &other])?;
-        ip(&[
-            "link", "add", INTERFACE, "netns", &one, "type", "veth", "peer", "name", INTERFACE,
-            "netns", &other,
-        ])?;
-        for name in &networks.names {
-            let address = format!("{}/24", networks.address(Some(name)));
-            let name = on_machine(name);
-            ip(&["-n", &name, "address", "add", &address, "dev", INTERFACE])?;
-            ip(&["-n", &name, "link", "set", INTERFACE, "up"])?;
-            ip(&["-n", &name, "link", "set", "lo", "up"])?;
-            limit(&name, &workload.cable, choice, setup, classes)?;
+        for end in networks.lay()? {
+            limit(&end, &workload.cable, choice, setup, classes)?;
         }
         Ok(networks)
+    }
+
+    /// Lays the cables; the ends at which packets are to wait.
+    fn lay(&self) -> Result<Vec<End>, LabError> {
+        let mut ends = Vec::new();
+        for name in &self.names {
+            ip(&["netns", "add", &on_machine(name)])?;
+            ends.push(End::new(&on_machine(name), INTERFACE));
+        }
+        let [one, other] = &ends[..] else {
+            return Ok(ends);
+        };
+        let Some(router) = &self.router else {
+            one.joined_to(other)?;
+            for (end, name) in ends.iter().zip(&self.names) {
+                end.up(&self.address(Some(name)))?;
+            }
+            return Ok(ends);
+        };
+        ip(&["netns", "add", router])?;
+        within(router, forward)??;
+        let hops = ROUTERS.map(|interface| End::new(router, interface));
+        for (place, (end, hop)) in ends.iter().zip(&hops).enumerate() {
+            end.joined_to(hop)?;
+            // A real cable carries one packet at a time. A veth hands over segments of 64 kB as they are, which the
+            // router would have to send as they are.
+            let device = ["dev", &end.interface, "gso_max_segs", "1"];
+            ip(&[&["-n", &end.network, "link", "set"], &device[..]].concat())?;
+            end.up(&address(place, 1))?;
+            let by = address(place, ROUTER);
+            hop.up(&by)?;
+            ip(&["-n", &end.network, "route", "add", "default", "via", &by])?;
+        }
+        Ok(hops.into())
     }
 
     /// The address of whoever is in this network; none: the machine's own.
     pub fn address(&self, name: Option<&str>) -> String {
         let place = name.and_then(|name| self.names.iter().position(|other| other == name));
-        match place {
-            Some(place) => format!("10.77.0.{}", place + 1),
-            None => "127.0.0.1".to_owned(),
+        match (place, &self.router) {
+            (Some(place), None) => address(0, place + 1),
+            (Some(place), Some(_)) => address(place, 1),
+            (None, _) => "127.0.0.1".to_owned(),
         }
     }
 
@@ -87,17 +119,75 @@ impl Networks {
         Some(Peer {
             network: entrance(&on_machine(other)),
             address: self.address(Some(other)),
+            from: self.address(Some(own)),
         })
     }
 }
 
 impl Drop for Networks {
     fn drop(&mut self) {
-        for name in &self.names {
+        let names = self.names.iter().map(|name| on_machine(name));
+        for name in names.chain(self.router.clone()) {
             // One that was never made is none to take away.
-            let _ = ip(&["netns", "delete", &on_machine(name)]);
+            let _ = ip(&["netns", "delete", &name]);
         }
     }
+}
+
+/// Of a host in a subnetwork of the laboratory's.
+fn address(subnetwork: usize, host: usize) -> String {
+    format!("10.77.{subnetwork}.{host}")
+}
+
+/// One end of a cable.
+struct End {
+    /// As the machine has it.
+    network: String,
+    interface: String,
+}
+
+impl End {
+    fn new(network: &str, interface: &str) -> Self {
+        let [network, interface] = [network, interface].map(str::to_owned);
+        Self { network, interface }
+    }
+
+    /// Lays the cable from here to there.
+    fn joined_to(&self, other: &Self) -> Result<(), LabError> {
+        let ends = [self, other].map(|end| ["name", &end.interface, "netns", &end.network]);
+        let words = [
+            &["link", "add"],
+            &ends[0][..],
+            &["type", "veth", "peer"],
+            &ends[1][..],
+        ];
+        ip(&words.concat())
+    }
+
+    /// Has it send and receive, with this address.
+    fn up(&self, address: &str) -> Result<(), LabError> {
+        let (network, interface) = (&self.network, &self.interface);
+        let address = format!("{address}/24");
+        ip(&["-n", network, "address", "add", &address, "dev", interface])?;
+        ip(&["-n", network, "link", "set", interface, "up"])?;
+        ip(&["-n", network, "link", "set", "lo", "up"])
+    }
+}
+
+/// Has the network of the calling thread forward packets of others.
+fn forward() -> Result<(), LabError> {
+    let file = Path::new("/proc/sys/net/ipv4/ip_forward");
+    fs::write(file, "1").map_err(|e| LabError::file("write", file, e))
+}
+
+/// Does something on a thread within a network.
+fn within<T: Send>(network: &str, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+    let file = entrance(network);
+    let opened = File::open(&file).map_err(|e| LabError::file("open", &file, e))?;
+    let work = || enter(opened.as_raw_fd()).map(|()| work());
+    let done = std::thread::scope(|scope| scope.spawn(work).join());
+    let done = done.expect("it does not panic");
+    done.map_err(|e| LabError::io(format!("enter the network {network}"), e))
 }
 
 /// On a user's machine there may be others of this name.
@@ -117,7 +207,7 @@ fn open(name: &str) -> Result<File, LabError> {
 
 /// Has this end of the cable send no more than its rate, and decide what leaves first.
 fn limit(
-    network: &str,
+    end: &End,
     cable: &Cable,
     choice: &Choice,
     setup: &Setup,
@@ -127,8 +217,9 @@ fn limit(
         return Ok(());
     };
     let rate = rate.to_string().replace(' ', "");
+    let (network, interface) = (&*end.network, &*end.interface);
     let tc = |words: &[&str]| {
-        let on = ["-n", network, "qdisc", "add", "dev", INTERFACE];
+        let on = ["-n", network, "qdisc", "add", "dev", interface];
         run(Command::new("tc").args(on).args(words))
     };
     let bucket = |limit: &str| {
@@ -150,26 +241,15 @@ fn limit(
             let andante = |words: &[&str]| {
                 let mut command = Command::new(&setup.andante);
                 command.arg("net").args(words);
-                run_in(network, command)
+                within(network, || run(&mut command))?
             };
-            andante(&["attach", INTERFACE, "--rate", &rate])?;
+            andante(&["attach", interface, "--rate", &rate])?;
             cable.contracts.iter().try_for_each(|contract| {
                 let class = classes.path_of(&contract.class);
-                andante(&["reserve", INTERFACE, &class, &contract.terms])
+                andante(&["reserve", interface, &class, &contract.terms])
             })
         }
     }
-}
-
-/// Runs a command within a network.
-fn run_in(network: &str, mut command: Command) -> Result<(), LabError> {
-    let file = entrance(network);
-    let network = File::open(&file).map_err(|e| LabError::file("open", &file, e))?;
-    // SAFETY: only a system call that is safe between fork and exec; the file is open until then.
-    unsafe {
-        command.pre_exec(move || enter(network.as_raw_fd()));
-    }
-    run(&mut command)
 }
 
 /// Puts the calling thread into a network; only a system call, so that a forked child may.

@@ -2,6 +2,7 @@
 
 mod read;
 
+use andante_admission::Rate;
 use andante_sim::Ns;
 use andante_sim::programs::Beats;
 use serde::{Deserialize, Serialize};
@@ -208,6 +209,27 @@ pub enum Kind {
         /// Whether it takes a compressed one.
         gzip: bool,
     },
+    /// Unmodified iperf3: its server sends to its client in the other network.
+    Iperf3 {
+        /// Connections, or flows of datagrams, at once.
+        streams: u32,
+        /// Whether datagrams (UDP), and not a stream (TCP).
+        by_udp: bool,
+        /// Of each; none: as fast as it can.
+        rate: Option<Rate>,
+    },
+    /// Unmodified ping of the host in the other network.
+    Ping {
+        /// From one request to the next [ms].
+        every_ms: f64,
+        /// Of a request, without headers [bytes].
+        bytes: u32,
+    },
+    /// Unmodified curl gets a web server's page again and again.
+    Curl {
+        /// The program of kind `web-server` that it asks.
+        server: String,
+    },
     /// `make` compiles real C files without end.
     Make {
         /// Compilers at once (`-j`).
@@ -401,6 +423,9 @@ impl Kind {
             Self::RtpServer { .. } => "rtp-server",
             Self::WebServer { .. } => "web-server",
             Self::WebClient { .. } => "web-client",
+            Self::Iperf3 { .. } => "iperf3",
+            Self::Ping { .. } => "ping",
+            Self::Curl { .. } => "curl",
             Self::FilmPlayer { .. } => "film-player",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
@@ -430,7 +455,9 @@ impl Kind {
             }
             Self::JackClient { server, .. } => vec![(server, "jack")],
             Self::FilmPlayer { server, .. } => vec![(server, "film-server")],
-            Self::WebClient { server, .. } => vec![(server, "web-server")],
+            Self::WebClient { server, .. } | Self::Curl { server } => {
+                vec![(server, "web-server")]
+            }
             kind => kind
                 .server()
                 .map(|name| (name, "server"))
@@ -461,6 +488,14 @@ impl Kind {
                 | Self::WebServer { .. }
                 | Self::WebClient { .. }
                 | Self::FilmPlayer { .. }
+        )
+    }
+
+    /// Whether it sends to the other network by itself, and nobody has to be there for it.
+    pub fn brings_other_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Sender { .. } | Self::Iperf3 { .. } | Self::Ping { .. }
         )
     }
 
@@ -532,6 +567,9 @@ impl Kind {
             | Self::RtpServer { .. }
             | Self::WebServer { .. }
             | Self::WebClient { .. }
+            | Self::Iperf3 { .. }
+            | Self::Ping { .. }
+            | Self::Curl { .. }
             | Self::FilmPlayer { .. }
             | Self::Make { .. }
             | Self::Command { .. } => {}
@@ -540,7 +578,15 @@ impl Kind {
 
     /// Whether no simulator knows what it does.
     pub fn is_only_on_kernel(&self) -> bool {
-        self.is_real() || matches!(self, Self::Crowd { .. } | Self::WebClient { .. })
+        self.is_real()
+            || matches!(
+                self,
+                Self::Crowd { .. }
+                    | Self::WebClient { .. }
+                    | Self::Iperf3 { .. }
+                    | Self::Ping { .. }
+                    | Self::Curl { .. }
+            )
     }
 
     /// Whether it needs programs and files of a whole system, not only this binary.

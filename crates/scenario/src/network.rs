@@ -5,6 +5,7 @@
 //! [network]
 //! rate = "10mbit"                         # of each end; none: as fast as the machine
 //! discipline = "fq_codel"                 # of each end
+//! router = true                           # two cables, and both of that are at the router's ends
 //! reserve = { "/film" = "1mbit/10ms" }    # contracts of classes, on both ends
 //! ```
 
@@ -69,6 +70,9 @@ pub struct Cable {
     pub rate: Option<Rate>,
     /// The discipline at both ends.
     pub discipline: Discipline,
+    /// Whether a router stands between the networks, with a cable to each: then its ends have the rate and the
+    /// discipline, and those of the networks neither.
+    pub router: bool,
     /// Contracts on both ends, where Andante's discipline stands.
     pub contracts: Vec<NetContract>,
 }
@@ -103,6 +107,12 @@ pub(super) fn read(
         None => Vec::new(),
         Some(node) => read_contracts(node, classes)?,
     };
+    let router = section.get("router")?.unwrap_or(false);
+    if router && !contracts.is_empty() {
+        let message = "all that a router forwards is of the root's class, so no contract of a class has packets \
+                       there: give it to the networks' own ends, without `router`";
+        return Err(section.error("reserve", message));
+    }
     if rate.is_none() && discipline != Discipline::Own {
         let message =
             "nothing waits at the end of a cable without a rate: give one, as in \"10mbit\"";
@@ -116,6 +126,7 @@ pub(super) fn read(
     Ok(Cable {
         rate,
         discipline,
+        router,
         contracts,
     })
 }
@@ -160,7 +171,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
         );
         return Err(root.error("programs", message));
     }
-    for sender in running().filter(|program| matches!(program.kind, Kind::Sender { .. })) {
+    for sender in running().filter(|program| program.kind.brings_other_end()) {
         if sender.network.is_none() {
             let name = &sender.name;
             let message = format!(
@@ -194,7 +205,7 @@ pub(super) fn check(programs: &[Program], root: &Section<'_>) -> Result<(), Docu
     Ok(())
 }
 
-/// The name of a network that only receivers are in.
+/// The name of a network that only receivers are in, or those that answer.
 const OTHER_END: &str = "other-end";
 
 /// A stream has one player, which shows what is sent.
@@ -246,8 +257,7 @@ pub fn networks(programs: &[Program]) -> Vec<&str> {
         }
     }
     // A sender brings its receiver.
-    let sends =
-        |program: &Program| program.count > 0 && matches!(program.kind, Kind::Sender { .. });
+    let sends = |program: &Program| program.count > 0 && program.kind.brings_other_end();
     if names.len() == 1 && names[0] != OTHER_END && programs.iter().any(sends) {
         names.push(OTHER_END);
     }
@@ -310,6 +320,24 @@ mod tests {
     }
 
     #[test]
+    fn whoever_measures_a_link_brings_the_other_end() {
+        let read = |kind: &str| {
+            let text =
+                format!("title = 'x'\nduration_s = 1\n[programs.x]\nclass = '/'\nkind = {kind}\n");
+            Scenario::parse("x.toml", &text, &[]).map_err(|error| error.to_string())
+        };
+        for kind in ["'ping'", "'iperf3'\nudp = true\nrate = '2mbit'"] {
+            let scenario = read(&format!("{kind}\nnetwork = 'here'")).unwrap();
+            let programs = &scenario.cases[0].workload.programs;
+            assert_eq!(super::networks(programs), ["here", "other-end"]);
+            let error = read(kind).unwrap_err();
+            assert!(error.contains("it sends from there"), "{error}");
+        }
+        let error = read("'iperf3'\nrate = 'fast'\nnetwork = 'here'").unwrap_err();
+        assert!(error.contains("is no rate"), "{error}");
+    }
+
+    #[test]
     fn a_cable_that_makes_no_sense_is_refused() {
         let refused = |link: &str, why: &str| {
             let error = of_sender(&format!("[network]\n{link}")).unwrap_err();
@@ -328,6 +356,10 @@ mod tests {
         refused(
             "rate = '1mbit'\nreserve = { '/film' = '1mbit' }",
             "no period",
+        );
+        refused(
+            "rate = '1mbit'\nrouter = true\nreserve = { '/film' = '1mbit/10ms' }",
+            "a router forwards is of the root's class",
         );
     }
 }

@@ -83,9 +83,10 @@ pub(super) fn arrivals(
     samples
 }
 
-/// One end of the cable.
+/// One end of the cable, or the router's.
 struct End<'a> {
     queue: Box<dyn Queue>,
+    router: bool,
     classes: HashMap<&'a str, u32>,
 }
 
@@ -112,7 +113,11 @@ impl<'a> End<'a> {
                 Box::new(link)
             }
         };
-        Self { queue, classes }
+        Self {
+            queue,
+            router: workload.cable.router,
+            classes,
+        }
     }
 
     fn sender(&self, program: &Program, number: u32, begin_ns: Ns) -> Option<Sender> {
@@ -132,11 +137,21 @@ impl<'a> End<'a> {
         let beat_ns = (begin_ns + beats_later_ns(program, number)) % every_ns;
         let class = self.classes.get(&*program.class);
         let class = class.copied().unwrap_or(Packets::ROOT);
+        let usual = Sender::usual(class, bytes, every_ns);
+        let usual = match self.router {
+            false => usual,
+            // A packet that has left its host is of no socket any more: it is of no class, and holds no sender back.
+            true => Sender {
+                class: Packets::ROOT,
+                room: u64::MAX,
+                ..usual
+            },
+        };
         Some(Sender {
             burst: burst.clone(),
             first_ns: start_ns.saturating_sub(beat_ns).next_multiple_of(every_ns) + beat_ns,
             until_ns: program.stop_s.map_or(Ns::MAX, at),
-            ..Sender::usual(class, bytes, every_ns)
+            ..usual
         })
     }
 }

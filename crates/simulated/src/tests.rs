@@ -179,3 +179,25 @@ fn a_cable_carries_by_weights() {
     let one = simulated_under(&Choice::Stock, &text("fifo"));
     assert!(of(&one, 2).1 >= 100_000.0, "{:?}", of(&one, 2));
 }
+
+/// A router knows no classes: floods of two weights are alike there, and a film's packets wait as little as in a class of
+/// its own. No socket holds a sender back whose packets wait there.
+#[test]
+fn a_router_has_flows_take_turns() {
+    let text = "duration_s = 2\n[network]\nrate = '10mbit'\nrouter = true\n\
+                [classes]\n'/a' = 100\n'/b' = 300\n\
+                [programs.a]\nclass = '/a'\nkind = 'sender'\nevery_ms = 0.5\nnetwork = 'here'\n\
+                [programs.b]\nclass = '/b'\nkind = 'sender'\nevery_ms = 0.6\nnetwork = 'here'\n\
+                [programs.film]\nclass = '/'\nkind = 'sender'\nbytes = 1000\nevery_ms = 10\n\
+                network = 'here'";
+    let result = simulated(text);
+    let of = |place: usize| &result.programs[place];
+    let ratio = of(1).goodput_share.unwrap() / of(0).goodput_share.unwrap();
+    assert!((0.97..=1.03).contains(&ratio), "{ratio}");
+    let film_us = of(2).latency_us.unwrap().p99;
+    assert!(film_us <= 2_500.0, "{film_us}");
+    // A socket has room for 92 packets, which are 0.2 s beside as many of the other's.
+    let flood_us = of(0).latency_us.unwrap().p50;
+    assert!(flood_us >= 400_000.0, "{flood_us}");
+    assert_eq!(of(2).lost, Some(0));
+}

@@ -25,6 +25,9 @@ const KEYBOARD_MAPS: &str = "/usr/share/X11/xkb";
 /// The driver that jackd loads.
 const JACK_DRIVER: &str = "/usr/lib/x86_64-linux-gnu/jack/jack_dummy.so";
 
+/// What iperf3, ping and curl are for.
+const MEASURES: &str = "to measure the link";
+
 /// Programs of this machine that the workload's real programs consist of, with all they run.
 pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
     let mut found = Vec::new();
@@ -47,6 +50,9 @@ pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
             }
             Kind::FilmServer { .. } | Kind::FilmPlayer { .. } => streamed::check()?,
             Kind::WebServer { .. } => found.push(tool("nginx", "as web server", "nginx-light")?),
+            Kind::Iperf3 { .. } => found.push(tool("iperf3", MEASURES, "iperf3")?),
+            Kind::Ping { .. } => found.push(tool("ping", MEASURES, "iputils-ping")?),
+            Kind::Curl { .. } => found.push(tool("curl", MEASURES, "curl")?),
             Kind::RtpServer { .. } => found.push(tool("ffmpeg", "to stream the film", "ffmpeg")?),
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv, needs } => {
@@ -164,13 +170,17 @@ fn missing(name: &str, purpose: &str, mend: &str) -> LabError {
     }
 }
 
-/// The program of this name on PATH, or at this path.
+/// Where servers lie, and other programs for root: a user's PATH does not name these on Debian.
+const FOR_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// The program of this name on PATH or among those for root, or at this path.
 fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = if name.contains('/') {
         vec![PathBuf::new()]
     } else {
-        std::env::split_paths(&path).collect()
+        let for_root = FOR_ROOT.into_iter().map(PathBuf::from);
+        std::env::split_paths(&path).chain(for_root).collect()
     };
     folders
         .into_iter()

@@ -10,7 +10,10 @@ use crate::time::time;
 /// The room in Ethernet's 1500 bytes beside the headers of IPv4 and UDP [bytes].
 const LARGEST_DATAGRAM: u32 = 1472;
 
-pub const KINDS: [&str; 26] = [
+/// The most connections that iperf3 takes (`MAX_STREAMS`).
+const MOST_STREAMS: f64 = 128.0;
+
+pub const KINDS: [&str; 29] = [
     "player",
     "typist",
     "game",
@@ -34,6 +37,9 @@ pub const KINDS: [&str; 26] = [
     "rtp-server",
     "web-server",
     "web-client",
+    "iperf3",
+    "ping",
+    "curl",
     "film-player",
     "make",
     "command",
@@ -139,6 +145,14 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             connections: section.number("connections", 8.0, 1.0..=1000.0)? as u32,
             gzip: section.get("gzip")?.unwrap_or(false),
         },
+        "iperf3" => read_iperf3(section)?,
+        "ping" => Kind::Ping {
+            every_ms: section.number("every_ms", 1000.0, 1.0..=60_000.0)?,
+            bytes: section.number("bytes", 56.0, 16.0..=f64::from(LARGEST_DATAGRAM))? as u32,
+        },
+        "curl" => Kind::Curl {
+            server: section.need("server")?,
+        },
         "film-player" => Kind::FilmPlayer {
             server: section.need("server")?,
             by_udp: section.get("udp")?.unwrap_or(false),
@@ -183,6 +197,16 @@ fn read_bursts(section: &mut Section<'_>) -> Result<Vec<u32>, DocumentError> {
         return Err(section.error("burst", message));
     }
     Ok(bursts.into_iter().map(|burst| burst as u32).collect())
+}
+
+fn read_iperf3(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
+    let rate: Option<String> = section.get("rate")?;
+    let rate = rate.map(|text| text.parse()).transpose();
+    Ok(Kind::Iperf3 {
+        streams: section.number("streams", 1.0, 1.0..=MOST_STREAMS)? as u32,
+        by_udp: section.get("udp")?.unwrap_or(false),
+        rate: rate.map_err(|why| section.error("rate", why))?,
+    })
 }
 
 /// One or more times; without a default, they must be given.
