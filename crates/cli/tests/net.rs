@@ -434,7 +434,7 @@ fn weights_of_a_device_are_its_own() {
 #[ignore = "needs the virtual machine"]
 fn what_is_shown_fits_a_terminal() {
     let report = in_vm("screens");
-    for screen in ["netstatus", "status", "reservelist", "statusall"] {
+    for screen in ["netstatus", "status", "reservelist", "statusall", "toponce"] {
         let wide = report[&format!("wide_{screen}")];
         assert!((40..=80).contains(&wide), "{screen}: {wide} columns");
         let contracts = match screen {

@@ -3,6 +3,7 @@
 # What a terminal of 80 columns and 24 lines shows of a device with contracts.
 . /andante/common.sh
 class film 300
+class bulk 100
 class user.slice 100
 class user.slice/user-1000.slice 100
 class user.slice/user-1000.slice/call 200
@@ -14,18 +15,15 @@ while ! andante status --interval 0.05 >/dev/null 2>&1; do
 	kill -0 $running
 	sleep 0.1
 done
-there packets sink udp 0 3600 1001 1002 1003 &
+there packets sink udp 0 600 1001 1002 1003 &
 andante net reserve out /film 2mbit/40ms
-andante exec --class film --reserve 9ms/33ms -- packets send 10.0.0.2 1001 1000 10000 3600 &
-andante exec --class $long --reserve-net 900kbit/40ms -- packets send 10.0.0.2 1002 1000 20000 3600 &
-in_class user.slice/user-1000.slice packets send 10.0.0.2 1003 1400 1000 3600 &
+andante exec --class film --reserve 9ms/33ms -- packets send 10.0.0.2 1001 1000 10000 600 &
+andante exec --class $long --reserve-net 900kbit/40ms -- packets send 10.0.0.2 1002 1000 20000 600 &
+in_class bulk packets send 10.0.0.2 1003 1400 1000 600 &
 sleep 2
 
-on_terminal() { # FILE COMMAND: all that it writes to a terminal of that size
-	sleep 20 | /andante/bin/script -qec "stty cols 80 rows 24; $2" /dev/null >"$1"
-}
-for screen in 'net status' 'status' 'reserve --list' 'status --all'; do
-	on_terminal /tmp/screen "/andante/bin/andante $screen"
+for screen in 'net status' 'status' 'reserve --list' 'status --all' 'top --once'; do
+	/andante/bin/script -qec "stty cols 80 rows 24; /andante/bin/andante $screen" /dev/null </dev/null >/tmp/screen
 	echo "SCREEN $screen"
 	tr -d '\r' </tmp/screen | sed 's/\x1b\[[0-9;]*m//g' >/tmp/text
 	cat /tmp/text
@@ -34,8 +32,3 @@ for screen in 'net status' 'status' 'reserve --list' 'status --all'; do
 	echo "REPORT wide_$key $(tr -d '\200-\277' </tmp/text | awk 'length > most { most = length } END { print most + 0 }')"
 	echo "REPORT contracts_$key $(grep -cE '^(out:/|packets-)' /tmp/text || true)"
 done
-on_terminal /tmp/top 'timeout 4 /andante/bin/andante top' || true
-base64 /tmp/top | sed 's/^/TOP /'
-on_terminal /tmp/top '/andante/bin/andante top --once'
-echo "SCREEN top --once"
-cat /tmp/top
