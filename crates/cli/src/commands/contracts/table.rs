@@ -247,9 +247,7 @@ impl Layout {
     fn of(lines: &[Line], most: Option<usize>) -> Self {
         let mut widths = TITLES.map(UnicodeWidthStr::width);
         for line in lines {
-            for column in TEXTS..COLUMNS {
-                widths[column] = widths[column].max(line.cells[column].width());
-            }
+            widen(&mut widths[TEXTS..], &line.cells[TEXTS..]);
         }
         let figures: usize = widths[TEXTS..].iter().sum();
         let room = most.map_or(usize::MAX, |most| {
@@ -257,9 +255,7 @@ impl Layout {
         });
         for line in lines {
             let mut wider = widths;
-            for column in 0..TEXTS {
-                wider[column] = wider[column].max(line.cells[column].width());
-            }
+            widen(&mut wider[..TEXTS], &line.cells[..TEXTS]);
             if wider[..TEXTS].iter().sum::<usize>() <= room {
                 widths = wider;
             }
@@ -329,6 +325,13 @@ impl Layout {
             true => format!("{cell}{pad}{gap}"),
             false => format!("{pad}{cell}{gap}"),
         }
+    }
+}
+
+/// Columns become as wide as these cells at least.
+fn widen(widths: &mut [usize], cells: &[String]) {
+    for (width, cell) in widths.iter_mut().zip(cells) {
+        *width = (*width).max(cell.width());
     }
 }
 
