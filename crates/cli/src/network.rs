@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use andante_net::{Process, Promised, Seen};
-use andante_sched::monotonic_ns;
+use andante_net::{NetError, Process, Promised, Seen};
+use andante_sched::class::{ClassError, ClassPath};
 use andante_sched::text::shown;
+use andante_sched::{class_paths, monotonic_ns};
 use serde::{Deserialize, Serialize};
 
 use crate::shares::Row;
@@ -22,11 +23,30 @@ pub struct Look {
 impl Look {
     /// The state now; none where no device is attached, or for a user who may not see it.
     pub fn now() -> Option<Self> {
-        let devices = andante_net::seen().ok()?;
-        (!devices.is_empty()).then(|| Self {
+        Self::or_why_not().ok().flatten()
+    }
+
+    /// The state now, none where no device is attached.
+    ///
+    /// # Errors
+    ///
+    /// Devices are attached and cannot be seen: why, in a sentence.
+    pub fn or_why_not() -> Result<Option<Self>, String> {
+        let devices = match andante_net::seen() {
+            Ok(devices) => devices,
+            Err(NetError::NotRoot) => {
+                let attached = andante_net::attached_for_all_to_see().unwrap_or_default();
+                return match attached.is_empty() {
+                    true => Ok(None),
+                    false => Err(only_root(&attached)),
+                };
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok((!devices.is_empty()).then(|| Self {
             now_ns: monotonic_ns(),
             devices,
-        })
+        }))
     }
 
     fn class(&self, device: &str, cgroup_id: u64) -> Option<&andante_net::Class> {
@@ -87,12 +107,15 @@ impl Look {
                 let earlier = before.class(&device.device, class.cgroup_id);
                 earlier.map(|earlier| earlier.promised_bytes)
             };
+            let path = match class.cgroup_id {
+                0 => Some("/".to_owned()),
+                id => path(id),
+            };
             Some(Contract {
+                name: format!("{}:{}", device.device, path.as_deref().unwrap_or(GONE)),
                 device: device.device.clone(),
-                class: match class.cgroup_id {
-                    0 => Some("/".to_owned()),
-                    id => path(id),
-                },
+                class: path,
+                cgroup_id: class.cgroup_id,
                 promised: class.promised?,
                 until: class.promised_until,
                 sent_bytes: class.promised_bytes,
@@ -111,10 +134,14 @@ impl Look {
 /// A contract of a class on a device, and its use so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contract {
+    /// The device and the class's path, as `andante reserve --release` takes them.
+    pub name: String,
     /// The device.
     pub device: String,
     /// The class's path; none: it is gone.
     pub class: Option<String>,
+    /// The class's cgroup; 0: the root.
+    pub cgroup_id: u64,
     /// Its terms.
     #[serde(flatten)]
     pub promised: Promised,
@@ -125,6 +152,88 @@ pub struct Contract {
     /// ... between two looks [bytes/s]; none after one look only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_rate: Option<u64>,
+}
+
+/// In the place of the path of a class that is gone.
+pub const GONE: &str = "(gone)";
+
+/// For a user who may not see the contracts of devices that are attached.
+fn only_root(attached: &[String]) -> String {
+    let devices: Vec<_> = attached.iter().map(|device| shown(device)).collect();
+    format!(
+        "Andante is on {}, where only root sees contracts: use sudo",
+        devices.join(" and ")
+    )
+}
+
+impl Contract {
+    /// Ends it.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError`].
+    pub fn release(&self) -> Result<(), NetError> {
+        // One that has ended meanwhile is as good.
+        andante_net::release(&self.device, self.cgroup_id).map(|_| ())
+    }
+
+    /// Whether a user means its holder by this text: the path of its class, or the process that it ends with.
+    fn is_held_by(&self, text: &str) -> bool {
+        let of_class =
+            |path: &String| ClassPath::parse(text).is_ok_and(|given| given.to_text() == *path);
+        let of_process = |until: Process| text.parse() == Ok(until.pid);
+        self.class.as_ref().is_some_and(of_class) || self.until.is_some_and(of_process)
+    }
+}
+
+fn called(mut contracts: Vec<Contract>, text: &str) -> Vec<Contract> {
+    let named = contracts.iter().any(|one| one.name == text);
+    contracts.retain(|one| match named {
+        true => one.name == text,
+        false => one.is_held_by(text),
+    });
+    contracts
+}
+
+/// The contracts that a user may see, as commands print them.
+#[derive(Debug, Default, Serialize)]
+pub struct Contracts {
+    /// All of them; none for a user who may not see them, or where no device is attached.
+    network: Option<Vec<Contract>>,
+    /// Why they cannot be seen, where a device is attached.
+    #[serde(rename = "network_unseen")]
+    pub unseen: Option<String>,
+}
+
+impl Contracts {
+    /// Those there are, with what was sent by them since that look.
+    ///
+    /// # Errors
+    ///
+    /// Classes cannot be read.
+    pub fn now(before: Option<&Look>) -> Result<Self, ClassError> {
+        let mut contracts = Self::default();
+        match Look::or_why_not() {
+            Ok(None) => {}
+            Ok(Some(look)) => {
+                let paths = class_paths()?;
+                let all = look.contracts(before, |id| paths.get(&id).cloned());
+                contracts.network = Some(all);
+            }
+            Err(why) => contracts.unseen = Some(why),
+        }
+        Ok(contracts)
+    }
+
+    /// Those that can be seen.
+    pub fn all(&self) -> &[Contract] {
+        self.network.as_deref().unwrap_or_default()
+    }
+
+    /// Those that a user may mean by this text: the one of that name, or else all whose holder it names.
+    pub fn called(self, text: &str) -> Vec<Contract> {
+        called(self.network.unwrap_or_default(), text)
+    }
 }
 
 /// A process with its name, as a contract's holder.
@@ -261,6 +370,37 @@ pub mod tests {
             (&json["class"], &json["bytes"]),
             (&"/a".into(), &2500.into())
         );
+    }
+
+    #[test]
+    fn a_contract_is_called_by_its_name_or_by_who_holds_it() {
+        let of = |device: &str, path: &'static str, pid: Option<u32>| {
+            let mut one = look(0, 1000).contracts(None, |_| Some(path.to_owned()));
+            one[0].name = format!("{device}:{path}");
+            one[0].until = pid.map(|pid| Process { pid, started: 1 });
+            one.remove(0)
+        };
+        let all = [
+            of("eth0", "/a", None),
+            of("eth1", "/a", Some(7)),
+            of("eth0", "/7", Some(8)),
+        ];
+        for (text, meant) in [
+            ("eth0:/a", &[0][..]),
+            ("/a", &[0, 1]),
+            ("a/", &[0, 1]),
+            ("7", &[1, 2]),
+            ("8", &[2]),
+            ("eth0", &[]),
+            ("eth2:/a", &[]),
+            ("", &[]),
+        ] {
+            let expected: Vec<_> = meant.iter().map(|at| all[*at].clone()).collect();
+            assert_eq!(called(all.to_vec(), text), expected, "{text}");
+        }
+        let gone = look(0, 1000).contracts(None, |_| None).remove(0);
+        assert_eq!(gone.name, "eth0:(gone)");
+        assert_eq!(called(vec![gone.clone()], "eth0:(gone)"), [gone]);
     }
 
     #[test]

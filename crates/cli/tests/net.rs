@@ -59,6 +59,7 @@ fn in_machine(name: &str, cpus: u32, cards: bool) -> Report {
             tool("ip"),
             tool("tc"),
             tool("setpriv"),
+            tool("script"),
         ],
         modules: vec![
             "veth",
@@ -203,8 +204,17 @@ fn a_program_has_its_part_of_the_network_until_it_ends() {
         ("second", 25),
         ("room", 0),
         ("alone", 8),
+        ("alone_status", 8),
+        ("kim_status", 8),
+        ("kim_releases", 3),
         ("instead", 25),
+        ("release_unknown", 8),
         ("released", 0),
+        ("released_again", 8),
+        ("released_class", 0),
+        ("kim_sees", 0),
+        ("release_cpu", 0),
+        ("release_net", 0),
         ("no_cpu", 23),
         ("no_net", 23),
     ] {
@@ -215,15 +225,31 @@ fn a_program_has_its_part_of_the_network_until_it_ends() {
         "runs_held",
         "orphan_held",
         "alone_listed",
+        "alone_shown",
+        "alone_json",
+        "kim_told",
         "in_json",
         "top_contract",
+        "status_json",
+        "kim_told_too",
+        "left_told",
         "why",
     ] {
         assert_eq!(report[key], 1, "{key}");
     }
     assert_eq!(report["both_held"], 2, "one of the CPU, one of the network");
-    for key in ["refused", "ended", "killed", "none", "both"] {
-        assert_eq!(report[&format!("{key}_left")], 0, "{key}");
+    assert_eq!(report["status_contract"], 2);
+    for key in [
+        "refused_left",
+        "ended_left",
+        "killed_left",
+        "kim_shown",
+        "released_left",
+        "none_left",
+        "process_left",
+        "both_left",
+    ] {
+        assert_eq!(report[key], 0, "{key}");
     }
     assert_eq!(
         report["unpromised"], 0,
@@ -462,4 +488,24 @@ fn weights_of_a_device_are_its_own() {
     }
     assert_eq!(report["later"], 1);
     assert_eq!([report["own"], report["own_after"]], [1, 1]);
+}
+
+/// On a terminal of 80 columns no line is longer than that, with contracts of classes deep in the tree.
+#[test]
+#[ignore = "needs the virtual machine"]
+fn what_is_shown_fits_a_terminal() {
+    let report = in_vm("screens");
+    for screen in ["netstatus", "status", "reservelist", "statusall", "toponce"] {
+        let wide = report[&format!("wide_{screen}")];
+        assert!((40..=80).contains(&wide), "{screen}: {wide} columns");
+        let contracts = match screen {
+            "netstatus" => 0,
+            _ => 3,
+        };
+        assert_eq!(
+            report[&format!("contracts_{screen}")],
+            contracts,
+            "{screen}"
+        );
+    }
 }

@@ -114,6 +114,17 @@ pub fn attached() -> Result<Vec<String>, NetError> {
     Ok(kept.iter().filter_map(|one| name_of(one.ifindex)).collect())
 }
 
+/// The same, for those as well who may not see more of them than that.
+///
+/// # Errors
+///
+/// [`NetError`].
+pub fn attached_for_all_to_see() -> Result<Vec<String>, NetError> {
+    let asked = Netlink::open().and_then(|mut kernel| kernel.devices_with(KIND));
+    let asked = asked.map_err(netlink("tell the queueing disciplines of", "all devices"))?;
+    Ok(asked.into_iter().filter_map(name_of).collect())
+}
+
 pub(crate) fn root() -> Result<(), NetError> {
     match nix::unistd::geteuid().is_root() {
         true => Ok(()),

@@ -16,6 +16,7 @@ use crate::error::{NetError, netlink, refused};
 use crate::kept::{Former, Kept};
 use crate::netlink::Netlink;
 use crate::process::Process;
+use crate::seen::ROOT_CGROUP;
 
 /// Of every link so much is left to those without contracts [1/1000]; as of every CPU.
 const LEFT_FOR_OTHERS_PER_MILLE: u32 = 200;
@@ -77,12 +78,16 @@ pub fn reserve(
     Ok(answer)
 }
 
-/// Ends the contract of a class on a device; whether there was one.
+/// Ends the contract of a class on a device, the root's by its cgroup or by 0; whether there was one.
 ///
 /// # Errors
 ///
 /// [`NetError`].
 pub fn release(device: &str, cgroup_id: u64) -> Result<bool, NetError> {
+    let cgroup_id = match cgroup_id {
+        0 => ROOT_CGROUP,
+        below => below,
+    };
     release_if(device, cgroup_id, |_| true)
 }
 

@@ -30,7 +30,7 @@ mod skel {
 }
 
 pub use andante_admission::Rate;
-pub use attach::{Attached, Detached, Wanted, attach, attached, detach};
+pub use attach::{Attached, Detached, Wanted, attach, attached, attached_for_all_to_see, detach};
 pub use contract::{Holder, Promised, release, release_of, reserve, usual_device};
 pub use device::{Device, Nature, by_default};
 pub use discipline::Discipline;

@@ -2,6 +2,7 @@
 //! What the kernel is asked about devices, and told, by rtnetlink: their queueing disciplines, and how
 //! large the segments are that they are given.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use netlink_packet_core::{
@@ -78,6 +79,23 @@ impl Netlink {
             }
         };
         Ok(of_device.map(qdisc).collect())
+    }
+
+    /// The numbers of the devices that have a discipline of this kind; everybody may ask.
+    pub fn devices_with(&mut self, wanted: &str) -> io::Result<BTreeSet<u32>> {
+        let ask = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+        let has = |seen: &TcMessage| {
+            let mut attributes = seen.attributes.iter();
+            attributes.any(|one| matches!(one, TcAttribute::Kind(kind) if kind == wanted))
+        };
+        let answers = self.ask(ask, NLM_F_DUMP)?.into_iter();
+        let index = |answer| match answer {
+            RouteNetlinkMessage::NewQueueDiscipline(seen) if has(&seen) => {
+                u32::try_from(seen.header.index).ok()
+            }
+            _ => None,
+        };
+        Ok(answers.filter_map(index).collect())
     }
 
     /// The one at the root; none: the device is down, or the kernel's own, which it does not tell of.

@@ -144,7 +144,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// The id of the root of all cgroups: the first in its file system.
-const ROOT_CGROUP: u64 = 1;
+pub(crate) const ROOT_CGROUP: u64 = 1;
 /// `AN_LEAF` of `core/node.h`.
 const LEAF: u8 = 2;
 /// `AN_BANDS` of `core/packets.h`.

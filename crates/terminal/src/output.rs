@@ -97,6 +97,11 @@ pub fn width() -> usize {
         .into()
 }
 
+/// Width of the terminal that standard output goes to [columns]; none: it goes elsewhere, where lines may be of any length.
+pub fn columns() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
 /// A line of at most `width` columns; what is more is cut, which is shown.
 pub fn cut(line: &str, width: usize) -> Cow<'_, str> {
     match line.char_indices().nth(width) {

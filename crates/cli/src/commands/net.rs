@@ -371,6 +371,11 @@ mod tests {
                 bytes: 4_000_000_000,
                 period_ns: 4_290_000_000,
             }),
+            promised_bytes: most,
+            promised_until: Some(andante_net::Process {
+                pid: u32::MAX,
+                started: 0,
+            }),
             delay: Some(Delay {
                 p50_below_us: 1 << 20,
                 p99_below_us: 1 << 32,
@@ -384,6 +389,7 @@ mod tests {
         assert_eq!(lines[5], "/user.slice/user-1000.slice/film");
         assert_eq!(lines[6].width(), lines[4].width(), "{text}");
         assert!(lines[7].starts_with("  promised 7.459gbit/4.29s"), "{text}");
+        assert_eq!(lines[8], "  until 4294967295 ends", "{text}");
     }
 
     #[test]

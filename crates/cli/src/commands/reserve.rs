@@ -2,7 +2,6 @@
 //! `andante reserve`: contracts for what runs already.
 
 use andante_daemon::{Ask, Holder, List, Listed, Reply, Request};
-use andante_sched::class_paths;
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
 use andante_terminal::output::{self, percent};
@@ -12,7 +11,7 @@ use serde::Serialize;
 
 use super::contracts::{self, Extras, Rate};
 use crate::live;
-use crate::network::{self, Look};
+use crate::network;
 
 /// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
 ///
@@ -25,7 +24,8 @@ use crate::network::{self, Look};
 /// processes. One of a class (a cgroup, by its path) is held by the tasks of that class, whoever
 /// they are, but not by those of classes below. It ends with its holder, or with `andante run`.
 ///
-/// --list has the network's contracts (`andante net reserve`) too, for root.
+/// --list has the network's contracts (`andante net reserve`) too, for root, and --release ends them. Such a contract is
+/// called by its device and its class, eth0:/film.
 #[derive(Args)]
 #[command(after_long_help = "\
 A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
@@ -45,6 +45,7 @@ Examples:
   andante reserve $(pidof mpv) 9ms/33ms --dry-run              what would the answer be?
   andante reserve --list
   sudo andante reserve --release mpv-1234                      or its process, 1234
+  sudo andante reserve --release eth0:/film                    one of the network
 
 See also `andante exec --reserve`, which starts a program under a contract, and `andante admit`, \
 which plans without touching anything.")]
@@ -66,7 +67,7 @@ pub struct Reserve {
     /// List the contracts there are.
     #[arg(long, conflicts_with_all = ["holder", "release"])]
     list: bool,
-    /// End a contract: its name, or who holds it.
+    /// End a contract: its name, or who holds it, as --list has them.
     #[arg(long, value_name = "NAME|PID|CLASS", conflicts_with = "holder")]
     release: Option<String>,
     /// Print the answer as JSON.
@@ -79,17 +80,32 @@ pub struct Reserve {
 struct Lists<'a> {
     #[serde(flatten)]
     cpu: Option<&'a Reply>,
-    /// The network's contracts; none for a user who may not see them, or where no device is attached.
-    network: Option<&'a [network::Contract]>,
+    #[serde(flatten)]
+    network: &'a network::Contracts,
 }
 
-/// The network's contracts, if this user may see them.
-fn of_network() -> Result<Option<Vec<network::Contract>>> {
-    let Some(look) = Look::now() else {
-        return Ok(None);
-    };
-    let paths = class_paths()?;
-    Ok(Some(look.contracts(None, |id| paths.get(&id).cloned())))
+/// The network's contracts that may be meant by this.
+fn meant(which: &str) -> Result<Vec<network::Contract>> {
+    let contracts = network::Contracts::now(None)?;
+    // So no contract of the CPU is called, unless somebody has given it such a name.
+    if contracts.unseen.is_some() && which.contains(":/") {
+        andante_net::seen()?;
+    }
+    Ok(contracts.called(which))
+}
+
+/// Whether no contract of the CPU is meant, or there is none.
+fn is_unknown(error: &anyhow::Error) -> bool {
+    let status = andante_terminal::exit::status_of(error);
+    matches!(status, Status::UnknownContract | Status::NotLoaded)
+}
+
+/// What ends each of these.
+fn commands(contracts: &[network::Contract]) -> String {
+    let command =
+        |one: &network::Contract| format!("`andante reserve --release {}`", shown(&one.name));
+    let commands: Vec<_> = contracts.iter().map(command).collect();
+    commands.join(" or ")
 }
 
 /// The contracts, the network's and those that were learnt of this user's threads below them, and what he may
@@ -104,7 +120,7 @@ fn listed(list: &List, network: &[network::Contract]) -> String {
     lines.extend(learnt.iter().map(contracts::LearntRow::line));
     let table = match lines.is_empty() {
         true => "there are no contracts\n".to_owned(),
-        false => contracts::table(&lines),
+        false => contracts::table(&lines, output::columns()),
     };
     let uid = nix::unistd::getuid();
     if uid.is_root() || in_group() {
@@ -145,6 +161,9 @@ impl Reserve {
         if self.list {
             return self.list();
         }
+        if let Some(which) = &self.release {
+            return self.release(which);
+        }
         let request = self.request()?;
         let reply = contracts::ask(&request)?;
         let status = match &reply {
@@ -160,7 +179,6 @@ impl Reserve {
             (Reply::Refused(answer), Request::Reserve(ask) | Request::Ask(ask)) => {
                 contracts::refused(answer, &ask.terms.contract("asked"))
             }
-            (Reply::Released { name }, _) => format!("{} is released\n", shown(name)),
             _ => String::new(),
         })?;
         Ok(status)
@@ -168,24 +186,69 @@ impl Reserve {
 
     /// The network's contracts need no `andante run`: without it they are all that is listed.
     fn list(&self) -> Result<Status> {
-        let network = of_network()?;
-        let found = network.as_deref().unwrap_or_default();
+        let network = network::Contracts::now(None)?;
+        let found = network.all();
         let reply = contracts::ask(&Request::List {});
-        let (cpu, network) = (reply.as_ref().ok(), network.as_deref());
+        let cpu = reply.as_ref().ok();
         match cpu {
-            None if found.is_empty() => {}
-            _ if self.json => output::print_json(&Lists { cpu, network })?,
+            None if found.is_empty() && network.unseen.is_none() => {}
+            _ if self.json => output::print_json(&Lists {
+                cpu,
+                network: &network,
+            })?,
             Some(Reply::Contracts(list)) => output::print(&listed(list, found))?,
-            _ => output::print(&contracts::table(&contracts::network_lines(found)))?,
+            _ if found.is_empty() => {}
+            _ => {
+                let lines = contracts::network_lines(found);
+                output::print(&contracts::table(&lines, output::columns()))?;
+            }
+        }
+        if let Some(why) = network.unseen.filter(|_| !self.json) {
+            output::print(&format!("{why}\n"))?;
         }
         reply.map(|_| Status::Ok)
     }
 
-    fn request(&self) -> Result<Request> {
-        if let Some(which) = &self.release {
-            let which = which.clone();
-            return Ok(Request::Release { which });
+    /// One of the CPU first; what is none of those may be one of the network, which needs no `andante run`.
+    fn release(&self, which: &str) -> Result<Status> {
+        let request = Request::Release {
+            which: which.to_owned(),
+        };
+        let (reply, left) = match contracts::ask(&request) {
+            Ok(reply) => (reply, meant(which).unwrap_or_default()),
+            Err(error) if is_unknown(&error) => match &meant(which)?[..] {
+                [] => return Err(error),
+                [one] => {
+                    one.release()?;
+                    let name = one.name.clone();
+                    (Reply::Released { name }, Vec::new())
+                }
+                several => {
+                    let message = format!(
+                        "`{}` has contracts of several devices: {} ends one",
+                        shown(which),
+                        commands(several)
+                    );
+                    return Err(Refusal::new(Status::ContractExists, message).into());
+                }
+            },
+            Err(error) => return Err(error),
+        };
+        if self.json {
+            output::print_json(&reply)?;
+        } else if let Reply::Released { name } = &reply {
+            output::print(&format!("{} is released\n", shown(name)))?;
         }
+        if !left.is_empty() {
+            let commands = commands(&left);
+            output::note(&format!(
+                "what it is promised of the network stays: {commands} ends that"
+            ));
+        }
+        Ok(Status::Ok)
+    }
+
+    fn request(&self) -> Result<Request> {
         let (Some(holder), Some(rate)) = (&self.holder, self.rate) else {
             unreachable!("clap requires both without --list and --release");
         };

@@ -16,6 +16,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use super::contracts;
+use crate::network::{self, Look};
 use crate::shares::{self, Row};
 use crate::{live, tree};
 
@@ -32,7 +33,10 @@ const BAR_WIDTH: usize = 20;
 /// of them that were late; a dash stands where a task has run and never slept, and so has none; EXHAUSTED
 /// counts budgets that were used up.
 ///
-/// No privilege is needed. Learnt contracts are shown of one's own threads; of all to root and the group andante.
+/// Contracts of the network (`andante net reserve`) are among the others, for root; what they USED is what was sent by
+/// them. Without `andante run` they are all that is shown.
+///
+/// No privilege is needed for the rest. Learnt contracts are shown of one's own threads; of all to root and the group andante.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -74,6 +78,8 @@ struct Report<'a> {
     counters: &'a BTreeMap<String, u64>,
     /// Every contract, oldest first; none if nobody could be asked.
     contracts: Option<&'a [contracts::Row]>,
+    #[serde(flatten)]
+    network: &'a network::Contracts,
     /// Who came to ask for contracts since the scheduler was loaded, and who was turned away.
     door: Option<DoorSeen>,
     /// Sessions of applications; none if nobody could be asked.
@@ -82,20 +88,27 @@ struct Report<'a> {
     programs: Vec<Program>,
 }
 
+/// What `--json` prints where Andante is not in charge.
+#[derive(Serialize)]
+struct NotLoaded<'a> {
+    loaded: bool,
+    #[serde(flatten)]
+    network: &'a network::Contracts,
+}
+
 impl Status {
     /// Watches for an interval and prints what it saw.
     pub fn run(self) -> Result<exit::Status> {
         if let Err(refusal) = in_charge() {
-            if self.json {
-                output::print("{\n  \"loaded\": false\n}\n")?;
-            }
+            self.without_charge()?;
             return Err(refusal.into());
         }
-        let (before, earlier) = (live::status()?, contracts::list());
+        let (before, earlier, sent) = (live::status()?, contracts::list(), Look::now());
         thread::sleep(live::until_next(
             &before,
             Duration::from_secs_f64(self.interval),
         ));
+        let network = network::Contracts::now(sent.as_ref())?;
         let (after, later) = (live::status()?, contracts::list());
         let (seen, learnt_before) = (before.seen.snapshot, before.learnt);
         let learnt_before = (seen.now_ns, &learnt_before[..]);
@@ -125,13 +138,14 @@ impl Status {
                 learnt: &learnt,
                 counters: &seen.counters,
                 contracts: contracts.as_deref(),
+                network: &network,
                 door,
                 sessions: sessions.as_deref(),
                 programs: andante_sched::programs(),
             };
             output::print_json(&report)?;
         } else {
-            let mut text = render(&after, &rows, interval_s, self.all);
+            let mut text = render(&after, &rows, interval_s, self.all, output::columns());
             let of_classes = sharing.and_then(|sharing| sharing.warning());
             let of_learnt = learnt_room.and_then(|room| room.warning());
             for (cause, mend) in of_classes.into_iter().chain(of_learnt) {
@@ -142,15 +156,19 @@ impl Status {
                 );
             }
             let mut lines = contracts::lines(&contracts.unwrap_or_default());
+            lines.extend(contracts::network_lines(network.all()));
             let shown = if self.all { learnt.len() } else { LEARNT_SHOWN };
             lines.extend(learnt.iter().take(shown).map(contracts::LearntRow::line));
             if !lines.is_empty() {
-                text += &format!("\n{}", contracts::table(&lines));
+                text += &format!("\n{}", contracts::table(&lines, output::columns()));
             }
             if let Some(more) = learnt.len().checked_sub(shown).filter(|more| *more > 0) {
                 let more =
                     format!("and {more} more learnt ones, which used less (--all shows them)");
                 text += &format!("{}\n", paint(DIM, more));
+            }
+            if let Some(why) = network.unseen {
+                text += &format!("\n{why}\n");
             }
             if let Some(sessions) = sessions.filter(|sessions| !sessions.is_empty()) {
                 text += &format!("\n{}\n", in_session(&sessions));
@@ -161,6 +179,25 @@ impl Status {
             output::print(&text)?;
         }
         Ok(exit::Status::Ok)
+    }
+
+    /// The network's contracts need no `andante run`: without it they are all that is shown.
+    fn without_charge(&self) -> Result<()> {
+        let network = network::Contracts::now(None)?;
+        if self.json {
+            return output::print_json(&NotLoaded {
+                loaded: false,
+                network: &network,
+            });
+        }
+        let lines = contracts::network_lines(network.all());
+        if !lines.is_empty() {
+            output::print(&contracts::table(&lines, output::columns()))?;
+        }
+        match network.unseen {
+            Some(why) => output::print(&format!("{why}\n")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -265,7 +302,17 @@ fn turned_away(door: &DoorSeen) -> Option<String> {
     ))
 }
 
-fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> String {
+/// Beside a name so much is taken by the figures [columns].
+const FIGURES: usize = 44;
+
+/// The classes as a tree. Beyond `most` columns, if any, bars are shorter, or none.
+fn render(
+    snapshot: &Snapshot,
+    rows: &[Row],
+    interval_s: f64,
+    all: bool,
+    most: Option<usize>,
+) -> String {
     let shown: Vec<_> = rows
         .iter()
         .filter(|row| all || row.is_busy() || row.class.depth == 0)
@@ -280,8 +327,66 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
         .max()
         .unwrap_or(0)
         .max(5);
-
+    let behind: Vec<_> = shown.iter().map(|row| behind(row)).collect();
+    let widest = behind.iter().map(|text| text.width()).max().unwrap_or(0);
+    let bars = most.map_or(BAR_WIDTH, |most| {
+        most.saturating_sub(width + FIGURES + 2 + widest)
+            .min(BAR_WIDTH)
+    });
     let hidden = rows.len() - shown.len();
+    let mut text = headline(snapshot, rows.len(), hidden);
+    let (over, fits) = over(interval_s, most, width);
+    if !fits {
+        text += &format!("RECEIVED is {over}.\n");
+    }
+    let head = format!(
+        "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED{}",
+        "CLASS",
+        if fits {
+            format!("  ({over})")
+        } else {
+            String::new()
+        }
+    );
+    text += &format!("\n{}\n", paint(DIM, head));
+    for ((line, row), behind) in lines.iter().zip(&shown).zip(behind) {
+        let pad = " ".repeat(width - line.width() - row.name().width());
+        let class = &row.class;
+        let weight = shares::weight(class);
+        let bar = match output::bar(row.share_received, bars) {
+            none if none.is_empty() => none,
+            bar => paint(BAR, bar),
+        };
+        let figures = format!(
+            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}{behind}",
+            paint(DIM, line),
+            row.name(),
+            class.running,
+            class.queued,
+            percent(class.share_asked),
+            percent(row.share_received),
+            bar,
+        );
+        text += &format!("{}\n", figures.trim_end());
+    }
+    text
+}
+
+/// Of how much time the shares are, and whether that fits behind the titles.
+fn over(interval_s: f64, most: Option<usize>, width: usize) -> (String, bool) {
+    let over = format!("over {interval_s:.1} s");
+    let needed = width + FIGURES + "  ()".len() + over.len();
+    (over, most.is_none_or(|most| needed <= most))
+}
+
+/// What most classes do not have, behind the bar.
+fn behind(row: &Row) -> String {
+    let quota = row.quota().map(|quota| format!("  {quota}"));
+    let policy = row.class.policy.map(|policy| format!("  {policy}"));
+    quota.unwrap_or_default() + &policy.unwrap_or_default()
+}
+
+fn headline(snapshot: &Snapshot, classes: usize, hidden: usize) -> String {
     let hidden = if hidden > 0 {
         format!(", {hidden} idle ones hidden")
     } else {
@@ -292,37 +397,11 @@ fn render(snapshot: &Snapshot, rows: &[Row], interval_s: f64, all: bool) -> Stri
         1 => String::new(),
         domains => format!(" in {domains} domains"),
     };
-    let head = format!(
-        "{:width$}  WEIGHT  RUNNING  QUEUED    ASKED  RECEIVED  (over {interval_s:.1} s)",
-        "CLASS"
-    );
-    let mut text = format!(
-        "{} is in charge of {} {cpus}{domains}, {} classes{hidden}\n\n{}\n",
+    format!(
+        "{} is in charge of {} {cpus}{domains}, {classes} classes{hidden}\n",
         paint(BOLD, "Andante"),
         snapshot.cpus,
-        rows.len(),
-        paint(DIM, head),
-    );
-    for (line, row) in lines.iter().zip(&shown) {
-        let pad = " ".repeat(width - line.width() - row.name().width());
-        let class = &row.class;
-        let weight = shares::weight(class);
-        let quota = row.quota().map(|quota| format!("  {quota}"));
-        let policy = class.policy.map(|policy| format!("  {policy}"));
-        text += &format!(
-            "{}{}{pad}  {weight:>6}  {:>7}  {:>6}  {}   {}  {}{}{}\n",
-            paint(DIM, line),
-            row.name(),
-            class.running,
-            class.queued,
-            percent(class.share_asked),
-            percent(row.share_received),
-            paint(BAR, output::bar(row.share_received, BAR_WIDTH)),
-            quota.unwrap_or_default(),
-            policy.unwrap_or_default(),
-        );
-    }
-    text
+    )
 }
 
 #[cfg(test)]
@@ -331,12 +410,21 @@ mod tests {
     use crate::shares::tests::class;
 
     fn drawn(all: bool) -> String {
+        drawn_with("film", all, None)
+    }
+
+    fn drawn_below(name: &str, most: Option<usize>) -> String {
+        drawn_with(name, false, most)
+    }
+
+    fn drawn_with(name: &str, all: bool, most: Option<usize>) -> String {
+        let film = format!("/media/{name}");
         let classes = |used: u64| {
             vec![
                 class("/", 100, used),
                 class("/idle.slice", 100, 0),
                 class("/media", 600, used),
-                class("/media/film", 100, used),
+                class(&film, 100, used),
             ]
         };
         let before = Snapshot {
@@ -351,7 +439,7 @@ mod tests {
             domains: 1,
             classes: classes(500),
         };
-        let text = render(&after, &shares::between(&before, &after), 1.0, all);
+        let text = render(&after, &shares::between(&before, &after), 1.0, all, most);
         anstream::adapter::strip_str(&text).to_string()
     }
 
@@ -407,6 +495,20 @@ mod tests {
             ends[1..].iter().all(|end| end.width() == ends[1].width()),
             "{text}"
         );
+    }
+
+    #[test]
+    fn bars_take_what_names_and_quotas_leave_of_the_terminal() {
+        for (name, lines) in [("film", 2), (&"f".repeat(14), 2), (&"f".repeat(24), 3)] {
+            let text = drawn_below(name, Some(80));
+            let classes = text.lines().skip_while(|line| !line.starts_with("CLASS"));
+            assert_eq!(text.lines().count() - classes.count(), lines, "{text}");
+            assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+            assert!(text.contains("over 1.0 s"), "{text}");
+        }
+        let bars = |most| drawn_below("film", most).matches('█').count();
+        assert_eq!(bars(Some(80)), bars(None), "there is room");
+        assert_eq!(bars(Some(56)), 0);
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn picture(state: &mut State) -> Result<String> {
     let height = u16::try_from(state.rows().len())
         .unwrap_or(u16::MAX)
         .saturating_add(4)
-        .saturating_add(draw::contract_lines(state));
+        .saturating_add(draw::contract_lines(state, width));
     let mut terminal = Terminal::new(TestBackend::new(width, height))?;
     terminal.draw(|frame| draw::draw(frame, state))?;
     let cells = terminal.backend().buffer().content();

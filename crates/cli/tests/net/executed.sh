@@ -80,9 +80,27 @@ echo "REPORT killed_left $(held)"
 try room andante net reserve out /film 3mbit/10ms
 try alone andante reserve --list >/tmp/alone
 cat /tmp/alone
-echo "REPORT alone_listed $(grep -c '^out .*film  *3mbit/10ms' /tmp/alone)"
+echo "REPORT alone_listed $(grep -c '^out:/film  */film  *3mbit/10ms' /tmp/alone)"
+try alone_status andante status >/tmp/alone
+cat /tmp/alone
+echo "REPORT alone_shown $(grep -c '^out:/film  */film  *3mbit/10ms' /tmp/alone)"
+echo "REPORT alone_json $(andante status --json | grep -c '"name": "out:/film"')"
+as_kim() { # COMMAND
+	su kim -c "/andante/bin/andante $1"
+}
+try kim_status as_kim status >/tmp/alone
+cat /tmp/alone
+echo "REPORT kim_told $(grep -c 'Andante is on out, where only root sees contracts' /tmp/alone)"
+echo "REPORT kim_shown $(grep -c 3mbit /tmp/alone || true)"
+try kim_releases as_kim 'reserve --release out:/film'
 try instead with 900kbit/10ms /tmp/start
-try released andante net release out /film
+# By the name that the list has, and the class that it has.
+try release_unknown andante reserve --release out:/bulk1
+try released andante reserve --release out:/film
+try released_again andante reserve --release out:/film
+andante net reserve out /film 3mbit/10ms
+try released_class andante reserve --release /film
+echo "REPORT released_left $(held)"
 
 # Contracts of the CPU as well: both, or none.
 andante run &
@@ -102,15 +120,28 @@ executed=$!
 sleep 1
 andante reserve --list >/tmp/list
 cat /tmp/list
-echo "REPORT both_held $(grep -cE '^(packets|out .*packets)' /tmp/list)"
+echo "REPORT both_held $(grep -cE '^(packets|out:/film .*packets)' /tmp/list)"
 echo "REPORT in_json $(andante reserve --list --json | grep -c '"device": "out"')"
 andante top --once --interval 0.5 >/tmp/top
 cat /tmp/top
-echo "REPORT top_contract $(grep -c 'out .*film for packets' /tmp/top)"
+echo "REPORT top_contract $(grep -c '^out:/film  *packets ' /tmp/top)"
 echo "REPORT top_sent $(grep -c 'film.*kbit' /tmp/top)"
+andante status --interval 0.5 >/tmp/status
+cat /tmp/status
+echo "REPORT status_contract $(grep -cE '^(packets-|out:/film ).*packets .*(kbit| %)' /tmp/status)"
+echo "REPORT status_json $(andante status --interval 0.5 --json | grep -c '"sent_rate": [1-9]')"
+try kim_sees as_kim 'status --interval 0.05' >/tmp/status
+cat /tmp/status
+echo "REPORT kim_told_too $(grep -c 'Andante is on out, where only root sees contracts' /tmp/status)"
 andante why --pid "$(cat $cgroups/film/cgroup.procs)" >/tmp/why
 cat /tmp/why
 echo "REPORT why $(grep -c 'packets of /film.*by out' /tmp/why)"
+# By its process: that of the CPU, and then that of the network.
+try release_cpu andante reserve --release "$(cat $cgroups/film/cgroup.procs)" 2>/tmp/left
+cat /tmp/left
+echo "REPORT left_told $(grep -c 'andante reserve --release out:/film' /tmp/left)"
+try release_net andante reserve --release "$(cat $cgroups/film/cgroup.procs)"
+echo "REPORT process_left $(andante reserve --list | grep -c film || true)"
 wait $executed
 echo "REPORT both_left $(andante reserve --list | grep -c film || true)"
 echo "REPORT warnings $(dmesg | grep -cE 'WARNING|BUG|refcount|unregister_netdevice')"

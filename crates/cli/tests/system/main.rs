@@ -35,6 +35,8 @@ const PACKAGES: [&str; 15] = [
     "gcc",
     "libc6-dev",
 ];
+/// What those need that are about devices: udev, of which systemd learns of devices.
+const WITH_UDEV: [&str; 3] = ["libelf1", "zlib1g", "udev"];
 /// For what is installed, in a file system that is thrown away [MiB].
 const FREE_MIB: u32 = 256;
 
@@ -44,16 +46,16 @@ type Report = BTreeMap<String, Vec<String>>;
 /// Runs tests/system/NAME.sh as root of a system in which nothing is installed yet; the packages are in
 /// `/andante/packages`.
 fn in_system(name: &str) -> Report {
-    in_system_told(name, &[])
+    in_system_of(&PACKAGES, name, &[])
 }
 
-/// The same, with arguments for the script.
-fn in_system_told(name: &str, arguments: &[&str]) -> Report {
+/// The same in a system of these packages, with arguments for the script.
+fn in_system_of(of: &[&str], name: &str, arguments: &[&str]) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel with sched_ext");
     let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
-    let image = build_system(&cache, &PACKAGES, FREE_MIB, &quiet).expect("a system");
+    let image = build_system(&cache, of, FREE_MIB, &quiet).expect("a system");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system");
     let file = |guest: String, host: PathBuf, mode| InitrdFile {
         guest: guest.into(),
@@ -76,7 +78,7 @@ fn in_system_told(name: &str, arguments: &[&str]) -> Report {
             .map(|(name, host)| file(format!("/andante/packages/{name}"), host, 0o644))
             .collect(),
         files: files.into(),
-        programs: vec![tool("ip")],
+        programs: vec![tool("ip"), tool("tc")],
         modules: vec!["veth"],
         saved: Some(&cache),
         timeout: HANGS,
@@ -183,7 +185,7 @@ fn the_unit_lives_as_it_says() {
 #[test]
 #[ignore = "needs the virtual machine and the packages"]
 fn the_unit_of_packets_in_puts_the_device_back() {
-    let report = in_system("receive");
+    let report = in_system_of(&WITH_UDEV, "receive", &[]);
     all_are(
         &report,
         &[
@@ -202,6 +204,38 @@ fn the_unit_of_packets_in_puts_the_device_back() {
         said.contains("/etc/andante.toml:3: net.uplink.receive_lst: unknown key"),
         "{said}"
     );
+}
+
+/// The units of a device that are enabled begin when it appears, with what the file says, and end when it goes, without
+/// anything left; again when it appears again. Stopped, they leave it as it was.
+#[test]
+#[ignore = "needs the virtual machine and the packages"]
+fn the_units_of_a_device_come_and_go_with_it() {
+    let report = in_system_of(&WITH_UDEV, "devices", &[]);
+    all_are(
+        &report,
+        &[
+            ("enabled", "inactive none none none 0"),
+            ("appeared", "active andante 10000000 50 4"),
+            ("appeared_in", "active 1 1"),
+            ("segments", "3348"),
+            ("gone", "inactive none none none 0"),
+            ("gone_in", "inactive 0 0"),
+            ("failed", "0"),
+            ("again", "active andante 10000000 50 4"),
+            ("again_in", "active 1 1"),
+            ("stopped", "inactive noqueue none none 0"),
+            ("segments_after", "65536"),
+            ("started", "active andante 10000000 50 4"),
+            ("restarted", "active andante 10000000 50 4"),
+            ("stopped_again", "inactive pfifo none none 0"),
+            ("stopped_in", "inactive 0 0"),
+            ("mistake", "failed 27"),
+            ("mistaken", "failed pfifo none none 0"),
+        ],
+    );
+    let said = last(&report, "mistake_said");
+    assert!(said.contains("/etc/andante.toml:2"), "{said}");
 }
 
 /// Through sudo the program is hers, with her environment; without sudo the class is a scope of her own systemd,
@@ -275,7 +309,7 @@ fn a_user_sees_what_is_done_for_her() {
 fn pipewire_is_in_time_as_it_is() {
     let asked = std::env::var("ANDANTE_SOUND").unwrap_or_else(|_| "3".to_owned());
     let arguments: Vec<&str> = asked.split_whitespace().collect();
-    let report = in_system_told("sound", &arguments);
+    let report = in_system_of(&PACKAGES, "sound", &arguments);
     let built: u32 = last(&report, "built").parse().expect("a count");
     assert!(built > 0, "{report:?}");
     if arguments.contains(&"stock") {

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# The unit that places packets that come, with all that it is confined to. No udev is here, so that no device is a unit of
-# systemd's: what binds it to one is left out.
+# The unit that places packets that come, with all that it is confined to.
 . /andante/common.sh
 dpkg -i /andante/packages/andante.deb >/dev/null
-sed -E '/^(BindsTo|After)=/d' '/lib/systemd/system/andante-receive@.service' >'/etc/systemd/system/andante-receive@.service'
 printf '[Slice]\nCPUWeight=50\n' >/etc/systemd/system/server.slice
 printf '[net.uplink]\nreceive = "/server.slice"\nreceive_last = true\n' >/etc/andante.toml
 systemctl daemon-reload

@@ -165,14 +165,13 @@ impl LearntRow {
 pub fn network_lines(contracts: &[network::Contract]) -> Vec<Line> {
     let nothing = || "–".to_owned();
     let line = |contract: &network::Contract| {
-        let class = shown(contract.class.as_deref().unwrap_or("(gone)")).into_owned();
         let holder = match contract.until {
-            Some(process) => format!("{class} for {}", network::program(process)),
-            None => class,
+            Some(process) => network::program(process),
+            None => shown(contract.class.as_deref().unwrap_or(network::GONE)).into_owned(),
         };
         Line {
             cells: [
-                shown(&contract.device).into_owned(),
+                shown(&contract.name).into_owned(),
                 holder,
                 Budget(contract.promised).to_string(),
                 nothing(),
@@ -191,41 +190,149 @@ pub fn network_lines(contracts: &[network::Contract]) -> Vec<Line> {
     contracts.iter().map(line).collect()
 }
 
-/// The table, with its title line.
-pub fn table(lines: &[Line]) -> String {
-    let mut grid = grid(lines).into_iter();
-    let title = grid.next().map_or_else(String::new, |cells| cells.concat());
-    let mut text = format!("{}\n", paint(DIM, title.trim_end()));
-    for (line, cells) in lines.iter().zip(grid) {
+/// The table, with its title line. Beyond so many columns, if any, the names of a line stand above it.
+pub fn table(lines: &[Line], most: Option<usize>) -> String {
+    let layout = Layout::of(lines, most);
+    let mut text = format!("{}\n", paint(DIM, layout.titles()));
+    for line in lines {
         let painted = |(column, cell): (usize, String)| match column {
             0 => paint(BOLD, cell),
             3 if line.unplaced => paint(BAD, cell),
             6 if line.missed => paint(MEND, cell),
             _ => cell,
         };
-        let line: String = cells.into_iter().enumerate().map(painted).collect();
-        text += &format!("{}\n", line.trim_end());
+        for row in layout.rows(line) {
+            let row: String = row.into_iter().map(painted).collect();
+            text += &format!("{}\n", row.trim_end());
+        }
     }
     text
 }
 
-/// The same without colours, line by line.
-pub fn plain(lines: &[Line]) -> Vec<String> {
-    let line = |cells: [String; COLUMNS]| cells.concat().trim_end().to_owned();
-    grid(lines).into_iter().map(line).collect()
+/// The title without colours.
+pub fn plain_titles(lines: &[Line], most: usize) -> String {
+    Layout::of(lines, Some(most)).titles()
 }
 
-/// The cells of the title and of every line, each as wide as its column.
-fn grid(lines: &[Line]) -> Vec<[String; COLUMNS]> {
-    let mut grid = vec![TITLES.map(str::to_owned)];
-    grid.extend(lines.iter().map(|line| line.cells.clone()));
-    for column in 0..COLUMNS {
-        let width = grid.iter().map(|cells| cells[column].width()).max();
-        for cells in &mut grid {
-            cells[column] = padded(&cells[column], width.unwrap_or(0), column);
+/// The same without colours: of each line what stands above another.
+pub fn plain(lines: &[Line], most: usize) -> Vec<Vec<String>> {
+    let layout = Layout::of(lines, Some(most));
+    let plain = |row: Cells| {
+        let cells: String = row.into_iter().map(|(_, cell)| cell).collect();
+        cells.trim_end().to_owned()
+    };
+    let of = |line| layout.rows(line).into_iter().map(plain).collect();
+    lines.iter().map(of).collect()
+}
+
+/// Of the columns so many are texts; the others are figures.
+const TEXTS: usize = 3;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Cells as wide as they are printed, with the numbers of their columns.
+type Cells = Vec<(usize, String)>;
+
+/// How a table is set [columns of the terminal].
+struct Layout {
+    /// How wide its columns are.
+    widths: [usize; COLUMNS],
+    /// Where what was promised begins if it stands below the names.
+    below: usize,
+}
+
+impl Layout {
+    /// Figures have the room that they need. Texts share what is left: lines that do not fit beside those before them
+    /// have their names above.
+    fn of(lines: &[Line], most: Option<usize>) -> Self {
+        let mut widths = TITLES.map(UnicodeWidthStr::width);
+        for line in lines {
+            widen(&mut widths[TEXTS..], &line.cells[TEXTS..]);
+        }
+        let figures: usize = widths[TEXTS..].iter().sum();
+        let room = most.map_or(usize::MAX, |most| {
+            most.saturating_sub(figures + GAP * (COLUMNS - 1))
+        });
+        for line in lines {
+            let mut wider = widths;
+            widen(&mut wider[..TEXTS], &line.cells[..TEXTS]);
+            if wider[..TEXTS].iter().sum::<usize>() <= room {
+                widths = wider;
+            }
+        }
+        let mut layout = Self { widths, below: GAP };
+        let above = lines.iter().filter(|line| !layout.fits(line));
+        let terms = above.map(|line| line.cells[TEXTS - 1].width());
+        // Below the names it has the room of all texts.
+        let room = room.saturating_add(GAP * (TEXTS - 1));
+        let widest = terms.filter(|terms| GAP + terms <= room).max().unwrap_or(0);
+        let missing = (GAP + widest).saturating_sub(layout.before_figures());
+        layout.widths[TEXTS - 1] += missing;
+        // Below its title, if all of it fits there.
+        let title = widths[0] + widths[1] + 2 * GAP;
+        layout.below = title.min(layout.before_figures() - widest);
+        layout
+    }
+
+    /// Room before the figures and their gap.
+    fn before_figures(&self) -> usize {
+        self.widths[..TEXTS].iter().sum::<usize>() + GAP * (TEXTS - 1)
+    }
+
+    fn fits(&self, line: &Line) -> bool {
+        (0..TEXTS).all(|column| line.cells[column].width() <= self.widths[column])
+    }
+
+    fn titles(&self) -> String {
+        let title = |column: usize| self.padded(TITLES[column], column);
+        let titles: String = (0..COLUMNS).map(title).collect();
+        titles.trim_end().to_owned()
+    }
+
+    /// A line is one row if its texts fit. Else what was promised stands below the names, and the figures below that
+    /// if they have no room beside it.
+    fn rows(&self, line: &Line) -> Vec<Cells> {
+        let cells = |columns: std::ops::Range<usize>| -> Cells {
+            let cell = |column: usize| (column, self.padded(&line.cells[column], column));
+            columns.map(cell).collect()
+        };
+        if self.fits(line) {
+            return vec![cells(0..COLUMNS)];
+        }
+        let [name, holder, terms] = [0, 1, 2].map(|column| &line.cells[column]);
+        let names = vec![(0, name.clone()), (1, format!("  {holder}"))];
+        let room = self.before_figures();
+        let shifted = format!("{}{terms}", " ".repeat(self.below));
+        let pad = room.saturating_sub(shifted.width());
+        let figures = cells(TEXTS..COLUMNS).into_iter();
+        if shifted.width() <= room {
+            let terms = (TEXTS - 1, format!("{shifted}{}", " ".repeat(pad + GAP)));
+            return vec![names, [terms].into_iter().chain(figures).collect()];
+        }
+        let below = (TEXTS - 1, " ".repeat(room + GAP));
+        vec![
+            names,
+            vec![(TEXTS - 1, shifted)],
+            [below].into_iter().chain(figures).collect(),
+        ]
+    }
+
+    /// Text to the left, numbers to the right.
+    fn padded(&self, cell: &str, column: usize) -> String {
+        let pad = " ".repeat(self.widths[column].saturating_sub(cell.width()));
+        let gap = " ".repeat(GAP);
+        match column <= TEXTS {
+            true => format!("{cell}{pad}{gap}"),
+            false => format!("{pad}{cell}{gap}"),
         }
     }
-    grid
+}
+
+/// Columns become as wide as these cells at least.
+fn widen(widths: &mut [usize], cells: &[String]) {
+    for (width, cell) in widths.iter_mut().zip(cells) {
+        *width = (*width).max(cell.width());
+    }
 }
 
 /// A time in three digits, as nobody has chosen it to be round.
@@ -300,16 +407,6 @@ fn place(contract: &Listed, kept: &Kept) -> String {
     }
 }
 
-/// Text to the left, numbers to the right.
-fn padded(cell: &str, width: usize, column: usize) -> String {
-    let pad = " ".repeat(width - cell.width());
-    if column < 4 {
-        format!("{cell}{pad}  ")
-    } else {
-        format!("{pad}{cell}  ")
-    }
-}
-
 #[cfg(test)]
 pub mod tests {
     use andante_daemon::{DoorSeen, Holder, HolderSeen, MachineSeen, Terms};
@@ -351,12 +448,21 @@ pub mod tests {
         }
     }
 
+    /// The table as it stands on a terminal of so many columns.
+    fn flat(lines: &[Line], most: usize) -> Vec<String> {
+        let rows = plain(lines, most).into_iter().flatten();
+        [plain_titles(lines, most)]
+            .into_iter()
+            .chain(rows)
+            .collect()
+    }
+
     #[test]
     fn what_is_used_is_a_part_of_one_cpu() {
         let rows = between(Some(&list(1_000, 500)), &list(2_000, 750));
         assert_eq!(rows[0].share_used, Some(0.25));
         assert_eq!(rows[0].share_promised, 0.3);
-        let text = anstream::adapter::strip_str(&table(&lines(&rows))).to_string();
+        let text = anstream::adapter::strip_str(&table(&lines(&rows), None)).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert!(
             lines[0].starts_with("CONTRACT  HOLDER   PROMISED "),
@@ -380,15 +486,66 @@ pub mod tests {
         });
         let mut all = lines(&between(None, &list(1_000, 500)));
         all.extend(network_lines(&contracts));
-        let text = plain(&all);
+        let text = flat(&all, usize::MAX);
         assert!(
-            text[2].starts_with("eth0      /film                 2mbit/10ms"),
+            text[2].starts_with("eth0:/film  /film       2mbit/10ms"),
             "{text:?}"
         );
         assert!(text[2].contains(" 800kbit "), "{text:?}");
-        assert!(text[3].contains("/film for 4294967295 "), "{text:?}");
+        assert!(
+            text[3].starts_with("eth0:/film  4294967295  2mbit"),
+            "{text:?}"
+        );
         assert!(text[3].contains(" 100 kB "), "{text:?}");
         assert_eq!(text[1].find("9ms"), text[2].find("2mbit"), "{text:?}");
+    }
+
+    #[test]
+    fn a_table_keeps_to_the_terminal() {
+        let mut of_cpu = list(1_000, 500);
+        of_cpu.contracts.push(of_cpu.contracts[0].clone());
+        let terms = &mut of_cpu.contracts[1].terms;
+        (terms.flexible, terms.soft) = (true, true);
+        terms.deadline_ns = Some(20_000_000);
+        of_cpu.contracts[1].promise = None;
+        let mut all = lines(&between(None, &of_cpu));
+        let path = |_| Some("/user.slice/user-1000.slice/call".to_owned());
+        let mut of_network = look(0, 1000).contracts(None, path);
+        of_network.extend(look(0, 1000).contracts(None, |_| Some("/a".to_owned())));
+        all.extend(network_lines(&of_network));
+        let mut one = LearntRow {
+            learnt: learnt(4_194_304, 0),
+            share_used: Some(0.123),
+        };
+        one.learnt.command = "sound, in fifteen".into();
+        one.learnt.awaited = false;
+        all.push(one.line());
+        let text = flat(&all, 80);
+        let widths: Vec<_> = text.iter().map(|line| line.width()).collect();
+        assert!(widths.iter().all(|width| *width <= 80), "{text:#?}");
+        // Those that fit are one line each, and the figures of all end below their title.
+        assert_eq!(text.len(), 1 + 1 + 2 + 2 + 1 + 2, "{text:#?}");
+        assert!(
+            text[1].starts_with("mpv-7 ") && text[1].ends_with(" 0"),
+            "{text:#?}"
+        );
+        assert_eq!(text[2], "mpv-7  mpv (7)");
+        let end = |line: &str, what: &str| {
+            let at = line
+                .rfind(what)
+                .unwrap_or_else(|| panic!("{what} in {text:#?}"));
+            line[..at + what.len()].width()
+        };
+        let used = end(&text[0], " USED");
+        for (line, what) in [(1, "0.00 s"), (5, " 100 B"), (6, " 100 B"), (8, " 12.3 %")] {
+            assert_eq!(end(&text[line], what), used, "{text:#?}");
+        }
+        assert_eq!(
+            text[4],
+            "eth0:/user.slice/user-1000.slice/call  /user.slice/user-1000.slice/call"
+        );
+        // Elsewhere every contract is one line, for whoever searches them.
+        assert_eq!(flat(&all, usize::MAX).len(), 1 + all.len());
     }
 
     /// A loop ends no job, and so has missed none: a 0 would say that it kept every deadline.
@@ -410,7 +567,7 @@ pub mod tests {
         list.contracts.push(list.contracts[0].clone());
         list.contracts[0].name = "/a\x1b[31mred".into();
         list.contracts[0].holder.command = "\u{9b}2J\u{202e}".into();
-        let lines = plain(&lines(&between(None, &list)));
+        let lines = flat(&lines(&between(None, &list)), usize::MAX);
         assert!(
             lines[1].starts_with("/a\\x1b[31mred  \\u{9b}2J\\u{202e} (7)"),
             "{lines:?}"
@@ -445,7 +602,10 @@ pub mod tests {
         let rows = learnt_between(Some((1_000, &before)), (2_000, &after));
         assert_eq!([rows[0].learnt.tid, rows[1].learnt.tid], [8, 7]);
         assert_eq!(rows[0].share_used, Some(0.25));
-        let text = plain(&rows.iter().map(LearntRow::line).collect::<Vec<_>>());
+        let text = flat(
+            &rows.iter().map(LearntRow::line).collect::<Vec<_>>(),
+            usize::MAX,
+        );
         assert!(
             text[1]
                 .starts_with("learnt    mpv (thread 8)  up to 16.1ms/33.3ms by 20ms  0    25.0 %"),

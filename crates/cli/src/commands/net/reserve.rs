@@ -97,6 +97,9 @@ pub fn offers(class: &str, device: &str, asked: Budget, refusal: &LinkRefusal) -
             .shortest_period_ns
             .map(|period_ns| Promised { bytes, period_ns }),
     ];
+    if offers.iter().all(Option::is_none) {
+        text += "  Nothing would be admitted beside what is promised there: a release, or longer periods, make room.\n";
+    }
     for offer in offers.into_iter().flatten() {
         text += &format!("  {} would be admitted.\n", Budget(offer));
     }

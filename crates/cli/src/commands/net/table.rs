@@ -86,15 +86,15 @@ fn notes(row: &Row) -> Vec<String> {
     let seen = &row.seen;
     let mut notes = Vec::new();
     if let Some(promised) = seen.promised {
-        let until = match seen.promised_until {
-            Some(process) => format!(" until {} ends", program(process)),
-            None => String::new(),
-        };
         let sent = amount(seen.promised_bytes);
         notes.push(format!(
-            "promised {}{until}; {sent} were sent by that",
+            "promised {}; {sent} were sent by that",
             Budget(promised)
         ));
+        // Beside the rest it would not fit, with the longest name of a program.
+        if let Some(process) = seen.promised_until {
+            notes.push(format!("until {} ends", program(process)));
+        }
     }
     if seen.marked > 0 {
         notes.push(format!("{} of congestion", marks(seen.marked)));

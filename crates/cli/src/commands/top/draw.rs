@@ -19,8 +19,8 @@ const FIGURES: usize = 7 + 5 + 7 + 9 + 9 + 2;
 const SENT: usize = 9;
 /// Least width of the names.
 const NAME_MIN: usize = 16;
-/// Contracts shown; `andante reserve --list` has all.
-const MAX_CONTRACTS_SHOWN: usize = 12;
+/// Lines of contracts below their title: half of the usual 24, so that classes have room above.
+const MAX_CONTRACT_LINES: usize = 12;
 /// Height of a sparkline, from nothing to everything.
 const SPARKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -58,7 +58,7 @@ pub fn draw(frame: &mut Frame, state: &mut State) {
         Constraint::Length(2),
         Constraint::Length(1),
         Constraint::Min(0),
-        Constraint::Length(contract_lines(state)),
+        Constraint::Length(contract_lines(state, frame.area().width)),
         Constraint::Length(1),
     ])
     .areas(frame.area());
@@ -66,30 +66,48 @@ pub fn draw(frame: &mut Frame, state: &mut State) {
     frame.render_widget(headline(state), head);
     frame.render_widget(titles(&widths), columns);
     draw_rows(frame, body, state, &widths);
-    frame.render_widget(contract_table(state), contracts);
+    frame.render_widget(contract_table(state, frame.area().width), contracts);
     frame.render_widget(footer(state), foot);
 }
 
-/// Lines that the contracts take: a title, and one each.
-pub fn contract_lines(state: &State) -> u16 {
-    match state.contracts().len().min(MAX_CONTRACTS_SHOWN) {
-        0 => 0,
-        shown => shown as u16 + 1,
-    }
+/// Lines that the contracts take.
+pub fn contract_lines(state: &State, width: u16) -> u16 {
+    u16::try_from(contract_table(state, width).lines.len()).unwrap_or(u16::MAX)
 }
 
-/// The contracts, in their order.
-fn contract_table(state: &State) -> Text<'static> {
-    let mut lines = contracts::plain(state.contracts()).into_iter();
-    let title = lines.next().map(|title| Line::from(title).dim());
-    let rows = lines.zip(state.contracts()).map(|(line, row)| {
-        if row.unplaced {
-            Line::from(line).fg(Color::Red)
-        } else {
-            Line::from(line)
+/// The contracts, in their order: a title, and a line or more of each. Of those that are not shown is said how many.
+fn contract_table(state: &State, width: u16) -> Text<'static> {
+    let (all, width) = (state.contracts(), usize::from(width));
+    if all.is_empty() {
+        return Text::default();
+    }
+    let mut room = MAX_CONTRACT_LINES;
+    let mut shown = Vec::new();
+    for (lines, row) in contracts::plain(all, width).into_iter().zip(all) {
+        // The last line is for what has no room, unless all have.
+        let last = usize::from(shown.len() + 1 < all.len());
+        if lines.len() + last > room {
+            break;
         }
-    });
-    title.into_iter().chain(rows).collect()
+        room -= lines.len();
+        shown.push((lines, row));
+    }
+    let mut text = Text::from(Line::from(contracts::plain_titles(all, width)).dim());
+    let left = all.len() - shown.len();
+    for (lines, row) in shown {
+        for line in lines {
+            let line = Line::from(cut(&line, width));
+            text.push_line(match row.unplaced {
+                true => line.fg(Color::Red),
+                false => line,
+            });
+        }
+    }
+    if left > 0 {
+        let more = format!("and {left} more, which `andante reserve --list` shows");
+        text.push_line(Line::from(more).dim());
+    }
+    text
 }
 
 fn headline(state: &State) -> Text<'static> {
@@ -242,8 +260,14 @@ fn footer(state: &State) -> Line<'static> {
 /// `text` cut or padded to exactly `width` columns.
 fn fit(text: &str, width: usize) -> String {
     let spaces = |used: usize| " ".repeat(width.saturating_sub(used));
+    let text = cut(text, width);
+    format!("{text}{}", spaces(text.width()))
+}
+
+/// `text` of at most `width` columns; what is more is cut, which is shown.
+fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
-        return format!("{text}{}", spaces(text.width()));
+        return text.to_owned();
     }
     let mut cut = String::new();
     for character in text.chars() {
@@ -255,7 +279,7 @@ fn fit(text: &str, width: usize) -> String {
     if width > 0 {
         cut.push('…');
     }
-    format!("{cut}{}", spaces(cut.width()))
+    cut
 }
 
 fn uptime(now_ns: u64) -> String {
@@ -275,7 +299,9 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
     use ratatui::style::Modifier;
 
-    use super::super::state::tests::{state, state_with_contract, state_with_network};
+    use super::super::state::tests::{
+        state, state_with_contract, state_with_contracts, state_with_network,
+    };
     use super::*;
 
     fn screen(state: &mut State, width: u16, height: u16) -> Vec<String> {
@@ -332,13 +358,35 @@ mod tests {
         }
         assert!(lines[21].starts_with("CONTRACT"), "{lines:?}");
         assert!(
-            lines[22].starts_with("eth0      /a      2mbit/10ms"),
+            lines[22].starts_with("eth0:/a   /a      2mbit/10ms"),
             "{}",
             lines[22]
         );
         assert!(lines[22].contains(" 800mbit "), "{}", lines[22]);
         let without = screen(&mut state(), 80, 24);
         assert!(!without[2].contains("SENT"), "{}", without[2]);
+    }
+
+    /// Nine contracts of classes far down in the tree take two lines each: five have room, and classes above them.
+    #[test]
+    fn long_contracts_are_whole_and_leave_room_for_classes() {
+        let lines = screen(&mut state_with_contracts(9), 80, 24);
+        let rows: Vec<_> = lines.iter().map(|line| line.trim_end()).collect();
+        assert!(rows[3].starts_with("/ "), "{lines:#?}");
+        assert!(rows[11].starts_with("CONTRACT"), "{lines:#?}");
+        let name = "eth0:/user.slice/user-1000.slice/call0  /user.slice/user-1000.slice/call0";
+        assert_eq!(rows[12], name);
+        let used = |line: &str, what: &str| line[..line.find(what).unwrap()].width() + what.len();
+        assert_eq!(
+            used(rows[13], " 800kbit"),
+            used(rows[11], " USED"),
+            "{lines:#?}"
+        );
+        assert_eq!(rows[22], "and 4 more, which `andante reserve --list` shows");
+        // All of six have, in twelve lines.
+        let lines = screen(&mut state_with_contracts(6), 80, 24);
+        assert!(lines[10].starts_with("CONTRACT"), "{lines:#?}");
+        assert!(!lines.concat().contains(" more, "), "{lines:#?}");
     }
 
     #[test]

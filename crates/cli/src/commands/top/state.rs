@@ -361,6 +361,29 @@ pub mod tests {
         state
     }
 
+    /// The same with so many contracts of the network, in classes far down in the tree.
+    pub fn state_with_contracts(number: u64) -> State {
+        let mut state = state();
+        for now_ns in [1_000_000_000, 2_000_000_000] {
+            let paths = (0..number).map(|n| format!("/user.slice/user-1000.slice/call{n}"));
+            let mut classes = vec![class("/", 100, now_ns)];
+            classes.extend(paths.map(|path| class(&path, 100, 0)));
+            let mut look = look(now_ns, now_ns / 1000);
+            let [.., promised] = &look.devices[0].classes[..] else {
+                panic!("no class");
+            };
+            let of = |class: &Class| andante_net::Class {
+                cgroup_id: class.cgroup_id,
+                ..promised.clone()
+            };
+            look.devices[0].classes = classes[1..].iter().map(of).collect();
+            let mut seen = seen(now_ns, classes);
+            seen.network = Some(look);
+            state.advance(Some(seen));
+        }
+        state
+    }
+
     /// The same with a contract that has used a quarter of a CPU since.
     pub fn state_with_contract() -> State {
         let mut state = state();
