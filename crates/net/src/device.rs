@@ -86,12 +86,13 @@ fn queues(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Devices without a queue of their own have no folder of limits. Others have one whether or not their driver
-/// says what it has sent; where it does, a limit has grown with the first packets.
+/// says what it has sent; where it does, a limit has grown with the first packets, or these are on their way.
 fn limits(folder: &Path, queues: &[PathBuf]) -> bool {
-    let limit = |queue: &PathBuf| number(&queue.join("byte_queue_limits/limit"));
-    let limits: Vec<u64> = queues.iter().filter_map(limit).collect();
+    let of = |queue: &PathBuf, what: &str| number(&queue.join("byte_queue_limits").join(what));
+    let has_one = |queue: &PathBuf| of(queue, "limit").is_some();
+    let uses_it = |queue: &PathBuf| of(queue, "limit") > Some(0) || of(queue, "inflight") > Some(0);
     let sent = number(&folder.join("statistics/tx_packets")).unwrap_or(0);
-    !limits.is_empty() && (sent == 0 || limits.iter().any(|limit| *limit > 0))
+    queues.iter().any(has_one) && (sent == 0 || queues.iter().any(uses_it))
 }
 
 fn number(file: &Path) -> Option<u64> {
@@ -162,6 +163,10 @@ mod tests {
         assert!(limits(), "nothing was sent yet");
         write(folder, "statistics/tx_packets", "17\n");
         assert!(!limits(), "packets were sent, and no limit has grown");
+        write(folder, "queues/tx-1/byte_queue_limits/inflight", "90\n");
+        assert!(limits(), "the first packet has not left yet");
+        write(folder, "queues/tx-1/byte_queue_limits/inflight", "0\n");
+        assert!(!limits());
         write(folder, "queues/tx-1/byte_queue_limits/limit", "3028\n");
         assert!(limits());
         assert_eq!(Device::read(folder, "eth0", 2).queues, 2);
