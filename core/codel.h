@@ -127,7 +127,7 @@ an_inline bool an_codel_stands(struct an_codel *c, u64 now_ns, bool too_long)
 }
 
 /*
- * To be asked of every packet that leaves the queue: is it dropped, or marked instead? It has
+ * To be asked of every packet that leaves the queue: is it dropped? It has
  * waited so long; the queue's last packet went gap_ns ago; more_than_one says whether more bytes
  * are left than a largest packet has.
  */

@@ -41,7 +41,6 @@ struct an_packet {
 	u32 held;  /* in memory [bytes] */
 	u16 next;  /* of its flow; of a free one, the next free one */
 	u16 flow;
-	u32 may_mark; /* it can tell its receiver of congestion */
 };
 
 struct an_flow {

@@ -5,7 +5,7 @@
  *      an_packets_shed() --> an_packets_arrive() --> [waits] --> an_packets_next() --> on the link
  *            |                                                        |
  *            `-> there is no room: one is dropped                     `-> it waited too long:
- * dropped by CoDel, or marked
+ *                                                                         dropped by CoDel
  *
  * Whose packet goes next is decided twice. The class: H-SFQ as for a CPU (hsfq.h, unchanged), with
  * bytes for nanoseconds; it has one CPU, which is the link. The flow in the class: flow.h. A
@@ -59,16 +59,14 @@
 enum an_fate {
 	AN_WAITS = 0,	/* nothing goes: no packet is there, or the link is not free */
 	AN_SENT = 1,	/* it goes */
-	AN_MARKED = 2,	/* it goes, and is to tell its receiver of congestion */
-	AN_DROPPED = 3, /* it does not go: ask again */
+	AN_DROPPED = 2, /* it does not go: ask again */
 };
 
 /* What became of a class's packets. */
 struct an_packet_counts {
-	u64 packets;  /* sent */
-	u64 bytes;    /* sent */
-	u64 promised; /* ... of these, by contract */
-	u64 marked;
+	u64 packets;	      /* sent */
+	u64 bytes;	      /* sent */
+	u64 promised;	      /* ... of these, by contract */
 	u64 late;	      /* dropped by CoDel */
 	u64 crowded;	      /* dropped for want of room */
 	u64 waited[AN_BANDS]; /* sent after 2^i … 2^(i+1) - 1 us; the first also after less */
@@ -325,7 +323,6 @@ struct an_arrival {
 	u32 hash;  /* of its flow */
 	u32 bytes; /* on the link */
 	u32 held;  /* in memory [bytes] */
-	bool may_mark;
 };
 
 /* The packet, which has come to this leaf, is the last of its flow. */
@@ -378,7 +375,6 @@ an_inline u32 an_packets_arrive(struct an_packets *q, const struct an_arrival *a
 	p->bytes = a->bytes;
 	p->held = an_packet_takes(q, a->held);
 	p->arrived_ns = a->now_ns;
-	p->may_mark = a->may_mark;
 	if (!q->waiting++) {
 		q->alone = index;
 		q->alone_leaf = a->leaf;
@@ -424,10 +420,10 @@ an_inline enum an_fate an_packet_fate(struct an_packets *q, struct an_flow *f,
 {
 	u64 waited_ns = now_ns - p->arrived_ns;
 
-	if (!an_codel_drops(&f->codel, now_ns, waited_ns, now_ns - f->left_ns,
-			    f->bytes > q->largest))
-		return AN_SENT;
-	return p->may_mark ? AN_MARKED : AN_DROPPED;
+	bool drops = an_codel_drops(&f->codel, now_ns, waited_ns, now_ns - f->left_ns,
+				    f->bytes > q->largest);
+
+	return drops ? AN_DROPPED : AN_SENT;
 }
 
 an_inline void an_packet_counted(struct an_packets *q, u32 leaf, const struct an_packet *p,
@@ -443,7 +439,6 @@ an_inline void an_packet_counted(struct an_packets *q, u32 leaf, const struct an
 	}
 	n->packets++;
 	n->bytes += p->bytes;
-	n->marked += fate == AN_MARKED;
 	n->waited[us ? an_bounded(an_power_of_two(us), AN_BANDS) : 0]++;
 }
 

@@ -33,7 +33,7 @@ static void begin_senders(void)
 static void packet_of(u32 i)
 {
 	/* Each is a flow of its own, so that CoDel, which is for flows, stands aside. */
-	arrive(senders[i].leaf, 100000 * i + arrivals, senders[i].size, false);
+	arrive(senders[i].leaf, 100000 * i + arrivals, senders[i].size);
 	arrived_ns[i][behind[i]++ % AN_MAX_PACKETS] = now_ns;
 }
 
@@ -188,7 +188,7 @@ TEST(a_promise_ends_with_its_class)
 	CHECK_EQ(an_packets_class_remove(&q, leaf), 0);
 	CHECK_EQ(q.contracts.set.count, 0);
 	CHECK_EQ(class_below(AN_ROOT_LEAF, 100), leaf);
-	arrive(leaf, 1, 1000, false);
+	arrive(leaf, 1, 1000);
 	sending(AN_SENT);
 	CHECK_EQ(counts(leaf)->promised, 0);
 }
@@ -201,7 +201,7 @@ TEST(a_promised_class_may_lose_all)
 	begin_packets(TEN_MBIT, 100000);
 	leaf = class_below(AN_ROOT_LEAF, 100);
 	CHECK_EQ(an_packets_promise(&q, leaf, 5000, 10 * MS, now_ns), 0);
-	arrive(leaf, 1, 1000, false);
+	arrive(leaf, 1, 1000);
 	CHECK(an_packets_shed(&q, AN_ALL_HELD, now_ns));
 	records[1].waits = false;
 	sending(AN_WAITS);

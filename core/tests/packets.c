@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The packet scheduler: shares that are known to the packet, flows, what is dropped, marks. */
+/* The packet scheduler: shares that are known to the packet, flows, what is dropped. */
 #include "packets_fixture.h"
 
 /* Sends for so many packets while every class of a list has packets waiting; by leaf [bytes]. */
@@ -8,7 +8,7 @@ static void send_beside(const u32 *leaves, const u32 *sizes, u32 count, u32 pack
 	while (packets--) {
 		for (u32 i = 0; i < count; i++)
 			while (packets_of(leaves[i]) < 2)
-				arrive(leaves[i], 1, sizes[i], false);
+				arrive(leaves[i], 1, sizes[i]);
 		sending(AN_SENT);
 		sent[last.leaf] += last.bytes;
 	}
@@ -61,18 +61,18 @@ TEST(a_class_that_sends_little_is_next)
 	for (u32 n = 0; n < turns; n++) {
 		for (u32 i = 0; i < 5; i++)
 			while (packets_of(busy[i]) < 2)
-				arrive(busy[i], 1, 1500, false);
+				arrive(busy[i], 1, 1500);
 		if (n % 12 == 11) /* half of its share */
-			arrive(quiet, 1, 1500, false);
+			arrive(quiet, 1, 1500);
 		CHECK(n % 12 == 11 ? sending(AN_SENT).leaf == quiet
 				   : sending(AN_SENT).leaf != quiet);
 	}
 	for (u32 n = 0; n < turns; n++) {
 		for (u32 i = 0; i < 5; i++)
 			while (packets_of(busy[i]) < 2)
-				arrive(busy[i], 1, 1500, false);
+				arrive(busy[i], 1, 1500);
 		if (!packets_of(quiet)) /* as much as it can, one by one */
-			arrive(quiet, 1, 1500, false);
+			arrive(quiet, 1, 1500);
 		sent += sending(AN_SENT).leaf == quiet;
 	}
 	CHECK(sent >= turns / 6 - 4 && sent <= turns / 6 + 4);
@@ -85,9 +85,9 @@ TEST(flows_of_a_class_take_turns)
 
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 300; n++)
-		arrive(AN_ROOT_LEAF, 1, 1500, false);
+		arrive(AN_ROOT_LEAF, 1, 1500);
 	for (u32 n = 0; n < 300; n++)
-		arrive(AN_ROOT_LEAF, 2, 500, false);
+		arrive(AN_ROOT_LEAF, 2, 500);
 	for (u32 n = 0; n < 200; n++) {
 		s64 ahead;
 
@@ -104,11 +104,11 @@ TEST(a_flow_that_wakes_is_next)
 {
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 100; n++)
-		arrive(AN_ROOT_LEAF, 1, 1000, false);
+		arrive(AN_ROOT_LEAF, 1, 1000);
 	for (u32 n = 0; n < 50; n++)
 		sending(AN_SENT);
 	for (u32 n = 0; n < 20; n++)
-		arrive(AN_ROOT_LEAF, 2, 1000, false);
+		arrive(AN_ROOT_LEAF, 2, 1000);
 	for (u32 n = 0; n < 20; n++)
 		CHECK_EQ(sending(AN_SENT).hash, n % 2 ? 1 : 2);
 }
@@ -118,11 +118,11 @@ TEST(flows_are_alike_after_a_pause)
 {
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 2; n++)
-		arrive(AN_ROOT_LEAF, 1, 1000, false);
+		arrive(AN_ROOT_LEAF, 1, 1000);
 	for (u32 n = 0; n < 2; n++)
 		sending(AN_SENT);
-	arrive(AN_ROOT_LEAF, 2, 1000, false);
-	arrive(AN_ROOT_LEAF, 1, 1000, false);
+	arrive(AN_ROOT_LEAF, 2, 1000);
+	arrive(AN_ROOT_LEAF, 1, 1000);
 	CHECK_EQ(sending(AN_SENT).hash, 1); /* whose index is lower */
 }
 
@@ -133,16 +133,16 @@ TEST(a_packet_alone_is_in_no_queue)
 
 	begin_packets(1000000, 100000);
 	leaf = class_below(AN_ROOT_LEAF, 100);
-	arrive(leaf, 1, 1000, false);
+	arrive(leaf, 1, 1000);
 	CHECK_EQ(q.tree.nodes[leaf].queued, 0);
 	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
 	CHECK_EQ(sending(AN_SENT).leaf, leaf);
 	CHECK_EQ(counts(leaf)->bytes, 1000);
-	arrive(leaf, 1, 1000, false); /* the slack is used up */
+	arrive(leaf, 1, 1000); /* the slack is used up */
 	sending(AN_SENT);
-	arrive(leaf, 1, 1000, false); /* the link is not free for it */
+	arrive(leaf, 1, 1000); /* the link is not free for it */
 	sending(AN_WAITS);
-	arrive(AN_ROOT_LEAF, 2, 1000, false); /* now neither is */
+	arrive(AN_ROOT_LEAF, 2, 1000); /* now neither is */
 	CHECK_EQ(q.tree.nodes[leaf].queued, 1);
 	CHECK_EQ(q.tree.nodes[AN_ROOT_LEAF].queued, 1);
 	check_memory();
@@ -156,9 +156,9 @@ TEST(an_idle_flow_keeps_its_tag)
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 1000; n++) {
 		if (last.hash == 2 || !n) /* the first to come: ties are its own */
-			arrive(AN_ROOT_LEAF, 2, 1000, false);
+			arrive(AN_ROOT_LEAF, 2, 1000);
 		if (packets_of(AN_ROOT_LEAF) < 3)
-			arrive(AN_ROOT_LEAF, 1, 1000, false);
+			arrive(AN_ROOT_LEAF, 1, 1000);
 		sending(AN_SENT);
 		sent[last.hash] += last.bytes;
 	}
@@ -174,11 +174,11 @@ TEST(the_class_that_holds_most_loses)
 	begin_packets(0, 20000);
 	small = class_below(AN_ROOT_LEAF, 1);
 	large = class_below(AN_ROOT_LEAF, 10000);
-	arrive(small, 1, 1000, false);
+	arrive(small, 1, 1000);
 	for (u32 n = 0; n < 500; n++)
-		arrive(large, 1, 1000, false);
+		arrive(large, 1, 1000);
 	for (u32 n = 0; n < 3; n++)
-		arrive(small, 1, 1000, false);
+		arrive(small, 1, 1000);
 	CHECK_EQ(packets_of(small), 4);
 	CHECK_EQ(packets_of(large), 16);
 	CHECK_EQ(counts(small)->crowded, 0);
@@ -190,9 +190,9 @@ TEST(the_longest_flow_loses_its_oldest)
 {
 	begin_packets(0, 20000);
 	for (u32 n = 0; n < 4; n++)
-		arrive(AN_ROOT_LEAF, 1, 1000, false);
+		arrive(AN_ROOT_LEAF, 1, 1000);
 	for (u32 n = 0; n < 100; n++)
-		arrive(AN_ROOT_LEAF, 2, 1000, false);
+		arrive(AN_ROOT_LEAF, 2, 1000);
 	for (u32 n = 0; n < 4; n++) {
 		sending(AN_SENT);
 		CHECK_EQ(last.hash, 1);
@@ -207,7 +207,7 @@ TEST(more_packets_than_there_is_room_for)
 	begin_packets(0, 1u << 30);
 	/* Each a flow of its own: whoever is next in turn loses. */
 	for (u32 n = 0; n < 3 * AN_MAX_PACKETS; n++)
-		arrive(AN_ROOT_LEAF, n, 100, false);
+		arrive(AN_ROOT_LEAF, n, 100);
 	CHECK_EQ(packets_of(AN_ROOT_LEAF), AN_MAX_PACKETS - 1);
 	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 2 * AN_MAX_PACKETS + 1);
 	for (u32 n = 1; n < AN_MAX_PACKETS; n++)
@@ -232,9 +232,9 @@ TEST(a_burst_has_room_beside_floods)
 	for (u32 i = 0; i < 5; i++)
 		flood[i] = class_below(AN_ROOT_LEAF, 100);
 	for (u32 n = 0; n < 3 * AN_MAX_PACKETS; n++)
-		arrive(flood[n % 5], n % 5, 1514, false);
+		arrive(flood[n % 5], n % 5, 1514);
 	for (u32 n = 0; n < 100; n++)
-		arrive(film, 9, 1514, false);
+		arrive(film, 9, 1514);
 	CHECK_EQ(counts(film)->crowded, 0);
 	CHECK_EQ(packets_of(film), 100);
 }
@@ -249,9 +249,9 @@ TEST(small_packets_take_places)
 	small = class_below(AN_ROOT_LEAF, 100);
 	large = class_below(AN_ROOT_LEAF, 100);
 	for (u32 n = 0; n < 40; n++)
-		arrive(large, 1, 65536, false);
+		arrive(large, 1, 65536);
 	for (u32 n = 0; n < 3 * AN_MAX_PACKETS; n++)
-		arrive(small, 2, 64, false);
+		arrive(small, 2, 64);
 	CHECK_EQ(counts(large)->crowded, 0);
 	CHECK(counts(small)->crowded > 0);
 }
@@ -260,7 +260,7 @@ TEST(all_that_waits_can_be_shed)
 {
 	begin_packets(0, 1000000);
 	for (u32 n = 0; n < 100; n++)
-		arrive(AN_ROOT_LEAF, n % 7, 1000, false);
+		arrive(AN_ROOT_LEAF, n % 7, 1000);
 	for (u32 n = 0; n < 100; n++)
 		CHECK(an_packets_shed(&q, AN_ALL_HELD, now_ns));
 	CHECK_EQ(an_packets_shed(&q, AN_ALL_HELD, now_ns), AN_NONE);
@@ -274,31 +274,27 @@ TEST(a_packet_too_large_is_refused)
 	begin_packets(0, 20000);
 	CHECK(refused(64000));
 	CHECK_EQ(counts(AN_ROOT_LEAF)->crowded, 1);
-	arrive(AN_ROOT_LEAF, 1, 1000, false);
+	arrive(AN_ROOT_LEAF, 1, 1000);
 	sending(AN_SENT);
 }
 
 /* ---- packets that have waited too long ---- */
 
-/* At a packet in 10 ms one that stands is dropped, or marked where the packet can be. */
-TEST(codel_marks_or_drops)
+/* At a packet in 10 ms one that stands is dropped. */
+TEST(codel_drops_from_a_flow_that_stands)
 {
-	for (u32 may_mark = 0; may_mark < 2; may_mark++) {
-		u32 fates[4] = {0};
+	u32 fates[3] = {0};
 
-		begin_packets(0, 10000000);
-		for (u32 n = 0; n < 1000; n++)
-			arrive(AN_ROOT_LEAF, 1, 1500, may_mark);
-		for (u32 n = 0; n < 500; n++) {
-			now_ns += 10 * MS;
-			fates[next()]++;
-		}
-		CHECK_EQ(fates[AN_WAITS], 0);
-		CHECK(fates[may_mark ? AN_MARKED : AN_DROPPED] > 20);
-		CHECK_EQ(fates[may_mark ? AN_DROPPED : AN_MARKED], 0);
-		CHECK_EQ(counts(AN_ROOT_LEAF)->late, fates[AN_DROPPED]);
-		CHECK_EQ(counts(AN_ROOT_LEAF)->marked, fates[AN_MARKED]);
+	begin_packets(0, 10000000);
+	for (u32 n = 0; n < 1000; n++)
+		arrive(AN_ROOT_LEAF, 1, 1500);
+	for (u32 n = 0; n < 500; n++) {
+		now_ns += 10 * MS;
+		fates[next()]++;
 	}
+	CHECK_EQ(fates[AN_WAITS], 0);
+	CHECK(fates[AN_DROPPED] > 20);
+	CHECK_EQ(counts(AN_ROOT_LEAF)->late, fates[AN_DROPPED]);
 }
 
 /* The queue of one flow stands; the packets of another, which does not, are left alone. */
@@ -314,10 +310,10 @@ static u64 key_frames_lose(u32 packets)
 		flood[i] = class_below(AN_ROOT_LEAF, 100);
 	for (u32 ms = 0; ms < 10000; ms++, now_ns += MS) {
 		for (u32 n = 0; n < packets && ms % 1000 == 0; n++)
-			arrive(film, 9, 1514, false);
+			arrive(film, 9, 1514);
 		for (u32 i = 0; i < 4; i++)
 			while (packets_of(flood[i]) < 4)
-				arrive(flood[i], i, 1514, false);
+				arrive(flood[i], i, 1514);
 		while (next() != AN_WAITS)
 			;
 	}
@@ -339,9 +335,9 @@ TEST(codel_spares_the_other_flow)
 {
 	begin_packets(0, 10000000);
 	for (u32 n = 0; n < 2000; n++)
-		arrive(AN_ROOT_LEAF, 1, 1500, false);
+		arrive(AN_ROOT_LEAF, 1, 1500);
 	for (u32 n = 0; n < 500; n++) {
-		arrive(AN_ROOT_LEAF, 2, 200, false);
+		arrive(AN_ROOT_LEAF, 2, 200);
 		now_ns += MS;
 		if (next() == AN_DROPPED)
 			CHECK_EQ(last.hash, 1);
@@ -362,7 +358,7 @@ TEST(packets_go_at_the_links_rate)
 	begin_packets(1250000, 1000000);
 	begun_ns = now_ns;
 	for (u32 n = 0; n < 400; n++)
-		arrive(AN_ROOT_LEAF, n & 7, 1250, false);
+		arrive(AN_ROOT_LEAF, n & 7, 1250);
 	while (now_ns < begun_ns + 200 * MS) {
 		if (next() == AN_SENT)
 			packets++;
@@ -380,14 +376,14 @@ TEST(a_leaf_used_again_begins_anew)
 
 	begin_packets(0, 1000000);
 	leaf = class_below(AN_ROOT_LEAF, 100);
-	arrive(leaf, 7, 1000, false);
+	arrive(leaf, 7, 1000);
 	CHECK_EQ(an_packets_class_remove(&q, leaf), -1);
 	sending(AN_SENT);
 	CHECK_EQ(an_packets_class_remove(&q, leaf), 0);
 	CHECK_EQ(class_below(AN_ROOT_LEAF, 100), leaf);
 	CHECK_EQ(counts(leaf)->packets, 0);
-	arrive(leaf, 7, 500, false);
-	arrive(leaf, 8, 500, false);
+	arrive(leaf, 7, 500);
+	arrive(leaf, 8, 500);
 	CHECK_EQ(sending(AN_SENT).hash, 7); /* not charged for what the other class sent */
 	CHECK_EQ(counts(leaf)->bytes, 500);
 }

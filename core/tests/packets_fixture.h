@@ -88,9 +88,9 @@ static inline struct record *gone(u32 index)
 	return &records[index];
 }
 
-static inline void arrive(u32 leaf, u32 hash, u32 bytes, bool may_mark)
+static inline void arrive(u32 leaf, u32 hash, u32 bytes)
 {
-	struct an_arrival a = {now_ns, leaf, hash, bytes, bytes, may_mark};
+	struct an_arrival a = {now_ns, leaf, hash, bytes, bytes};
 	u32 index;
 
 	while ((index = an_packets_shed(&q, bytes, now_ns)))
@@ -105,7 +105,7 @@ static inline void arrive(u32 leaf, u32 hash, u32 bytes, bool may_mark)
 /* There is no room for it, and nothing has been shed. */
 static inline bool refused(u32 held)
 {
-	struct an_arrival a = {now_ns, AN_ROOT_LEAF, 1, held, held, false};
+	struct an_arrival a = {now_ns, AN_ROOT_LEAF, 1, held, held};
 
 	return an_packets_arrive(&q, &a) == AN_NONE;
 }

@@ -44,8 +44,7 @@ static void step(struct life *l)
 	u32 kind = random_below(&l->r, 100);
 
 	if (kind < 50) {
-		arrive(any_leaf(l), random_below(&l->r, 8), 60 + random_below(&l->r, 1455),
-		       random_chance(&l->r, 30));
+		arrive(any_leaf(l), random_below(&l->r, 8), 60 + random_below(&l->r, 1455));
 	} else if (kind < 96) {
 		bool waiting = q.waiting, is_free = an_link_is_free(&q.link, now_ns);
 
@@ -124,11 +123,10 @@ static void send_pair(struct random *r, struct pair *p, const u32 *classes, u32 
 				u32 bytes = 60 + random_below(r, 1455);
 
 				largest = largest > bytes ? largest : bytes;
-				arrive(p->leaves[i], 0, bytes, true);
+				arrive(p->leaves[i], 0, bytes);
 			}
 		if (count && random_chance(r, 40))
-			arrive(classes[random_below(r, count)], 0, 60 + random_below(r, 1455),
-			       true);
+			arrive(classes[random_below(r, count)], 0, 60 + random_below(r, 1455));
 		next();
 		for (u32 i = 0; i < 2; i++)
 			p->sent[i] += last.leaf == p->leaves[i] ? last.bytes : 0;
@@ -176,10 +174,10 @@ TEST(a_flood_costs_nobody_else_a_packet)
 			u32 at = quiet[random_below(&r, 7)];
 
 			for (u32 i = 0; i < 3; i++)
-				arrive(flood, random_below(&r, 100), 1000, false);
+				arrive(flood, random_below(&r, 100), 1000);
 			/* Half of an eighth: 8 KB. */
 			if (an_crowd(&q, at)->held < 7000)
-				arrive(at, 1, 60 + random_below(&r, 940), true);
+				arrive(at, 1, 60 + random_below(&r, 940));
 			now_ns += MS;
 			while (next() != AN_WAITS)
 				;

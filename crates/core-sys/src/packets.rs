@@ -37,8 +37,6 @@ pub struct Arrival {
     pub bytes: u32,
     /// In memory [bytes].
     pub held: u32,
-    /// Whether it can tell its receiver of congestion.
-    pub may_mark: bool,
 }
 
 /// What becomes of a packet that waited no more: `enum an_fate`.
@@ -46,8 +44,6 @@ pub struct Arrival {
 pub enum Fate {
     /// It goes.
     Sent,
-    /// It goes, and tells its receiver of congestion.
-    Marked,
     /// It does not.
     Dropped,
 }
@@ -113,8 +109,7 @@ impl Packets {
         let fate = unsafe { an_sys_packets_next(self.raw.as_ptr(), now_ns, &raw mut index) };
         let fate = match fate {
             1 => Fate::Sent,
-            2 => Fate::Marked,
-            3 => Fate::Dropped,
+            2 => Fate::Dropped,
             _ => return None,
         };
         Some((index, fate))

@@ -50,8 +50,6 @@ pub struct Class {
     pub packets: u64,
     /// Bytes that were sent.
     pub bytes: u64,
-    /// Packets that were sent with a mark of congestion.
-    pub marked: u64,
     /// Packets that were dropped because the queue of their flow stood for too long.
     pub dropped_late: u64,
     /// Packets that were dropped for want of room.
@@ -214,7 +212,6 @@ fn add(seen: &mut Class, waited: &mut [u64; BANDS], counts: &an_packet_counts) {
     seen.packets += counts.packets;
     seen.bytes += counts.bytes;
     seen.promised_bytes += counts.promised;
-    seen.marked += counts.marked;
     seen.dropped_late += counts.late;
     seen.dropped_crowded += counts.crowded;
     for (sum, more) in waited.iter_mut().zip(counts.waited) {

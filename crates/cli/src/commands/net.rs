@@ -366,7 +366,6 @@ mod tests {
             bytes: most,
             dropped_late: most,
             dropped_crowded: most,
-            marked: most,
             promised: Some(Promised {
                 bytes: 4_000_000_000,
                 period_ns: 4_290_000_000,

@@ -212,7 +212,6 @@ impl Traffic<'_> {
             hash: sender as u32,
             bytes,
             held,
-            may_mark: false,
         };
         let number = link.arrive(&arrival, &mut |gone| self.lose(gone));
         let sent = Waiting {

@@ -96,17 +96,7 @@ fn notes(row: &Row) -> Vec<String> {
             notes.push(format!("until {} ends", program(process)));
         }
     }
-    if seen.marked > 0 {
-        notes.push(format!("{} of congestion", marks(seen.marked)));
-    }
     notes
-}
-
-fn marks(marked: u64) -> String {
-    match marked {
-        1 => "1 packet was sent with a mark".to_owned(),
-        _ => format!("{} packets were sent with a mark", count(marked)),
-    }
 }
 
 /// The root has no siblings.
