@@ -225,6 +225,12 @@ impl Contracts {
         Ok(contracts)
     }
 
+    /// The line that says why they cannot be seen; empty, if they can.
+    pub fn why_unseen(&self) -> String {
+        let line = |why: &String| format!("{why}\n");
+        self.unseen.as_ref().map(line).unwrap_or_default()
+    }
+
     /// Those that can be seen.
     pub fn all(&self) -> &[Contract] {
         self.network.as_deref().unwrap_or_default()

@@ -27,6 +27,7 @@ mod tools;
 mod web;
 pub mod work;
 
+use std::io;
 use std::path::PathBuf;
 
 use andante_job::stop;
@@ -113,6 +114,16 @@ impl Samples {
 }
 
 impl Order {
+    /// The other end of its cable.
+    fn other_end(&self) -> io::Result<&Peer> {
+        (self.peer.as_ref()).ok_or_else(|| io::Error::other("it is in no network"))
+    }
+
+    /// The page of the web server that it asks.
+    fn page(&self) -> io::Result<&str> {
+        (self.url.as_deref()).ok_or_else(|| io::Error::other("it has nobody to ask"))
+    }
+
     fn steps(&self, work_ms: f64) -> u64 {
         (work_ms * self.steps_per_ms).round() as u64
     }

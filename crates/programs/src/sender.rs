@@ -68,7 +68,7 @@ impl<'a> Arrivals<'a> {
 
 /// Sends until SIGTERM. The latency is from the call that sends a piece to the one that has received it.
 pub(super) fn run(order: &Order, sending: &Sending) -> io::Result<Samples> {
-    let peer = (order.peer.as_ref()).ok_or_else(|| io::Error::other("it has nobody to send to"))?;
+    let peer = order.other_end()?;
     let (port, ports) = mpsc::channel();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -42,12 +42,8 @@ struct Tool {
 
 impl Tool {
     /// Starts it, in another network if one is given, with its output to read.
-    fn start(
-        [name, package]: [&'static str; 2],
-        arguments: &[&str],
-        network: Option<&Peer>,
-    ) -> io::Result<Self> {
-        let file = assets::tool(name, "to measure the link", package).map_err(io::Error::other)?;
+    fn start(name: &'static str, arguments: &[&str], network: Option<&Peer>) -> io::Result<Self> {
+        let file = assets::measuring(name).map_err(io::Error::other)?;
         let network = network.map(|peer| File::open(&peer.network)).transpose()?;
         let mut command = Command::new(file);
         // The signal that ends the measurement is for us: the child is told afterwards.
@@ -129,10 +125,6 @@ fn says_something(output: &ChildStdout) -> io::Result<bool> {
     }
 }
 
-fn peer_of(order: &Order) -> io::Result<&Peer> {
-    (order.peer.as_ref()).ok_or_else(|| io::Error::other("it is in no network"))
-}
-
 /// iperf3's server sends from here, and its client receives in the other network (`--reverse`): so the one that is
 /// told to end, and says when that was, is the one that knows what came.
 pub(super) fn iperf3(
@@ -141,12 +133,11 @@ pub(super) fn iperf3(
     by_udp: bool,
     rate: Option<Rate>,
 ) -> io::Result<Samples> {
-    const IPERF3: [&str; 2] = ["iperf3", "iperf3"];
-    let peer = peer_of(order)?;
+    let peer = order.other_end()?;
     let port = (FIRST_PORT + order.number).to_string();
     let serve = ["--server", "--one-off", "--forceflush", "--interval", "0"];
     let serve = [&serve[..], &["--port", &port]].concat();
-    let mut server = Tool::start(IPERF3, &serve, None)?;
+    let mut server = Tool::start("iperf3", &serve, None)?;
     let lines = BufReader::new(server.output()?).lines();
     let mut listening = false;
     // It says no more until the test ends.
@@ -172,7 +163,7 @@ pub(super) fn iperf3(
     ask.extend(["--parallel", &streams, "--bitrate", &bits]);
     ask.extend(["--time", A_DAY_S, "--interval", INTERVAL_S]);
     ask.extend(by_udp.then_some("--udp"));
-    let mut client = Tool::start(IPERF3, &ask, Some(peer))?;
+    let mut client = Tool::start("iperf3", &ask, Some(peer))?;
     while !stop::requested() && client.child.try_wait()?.is_none() {
         sleep_until(now_ns() + LOOK_NS);
     }
@@ -192,7 +183,7 @@ pub(super) fn iperf3(
     Ok(said.measured(order, told_ns))
 }
 
-/// What iperf3 says at its end, as far as it is of interest here.
+/// The report of iperf3 at its end, as far as it is of interest here.
 #[derive(Deserialize)]
 struct Said {
     #[serde(default)]
@@ -217,7 +208,7 @@ struct Sum {
 }
 
 impl Said {
-    /// What of it was in the measurement, if it ended at `told_ns`. Bytes are spread over their interval.
+    /// The part in the measurement of a test that ended at `told_ns`. Bytes are spread over their interval.
     fn measured(&self, order: &Order, told_ns: u64) -> Samples {
         let length_s = self.intervals.last().map_or(0.0, |last| last.sum.end);
         // When something was in the test, as others have it.
@@ -248,12 +239,12 @@ impl Said {
 
 /// ping of the other network's host. The latency is the round trip, as it says.
 pub(super) fn ping(order: &Order, every_ms: f64, bytes: u32) -> io::Result<Samples> {
-    let peer = peer_of(order)?;
+    let peer = order.other_end()?;
     let every_s = (every_ms / 1e3).to_string();
     let bytes = bytes.to_string();
     // It also says so each time when no answer has come yet: then it is never silent.
     let arguments = ["-n", "-O", "-i", &every_s, "-s", &bytes, &peer.address];
-    let mut ping = Tool::start(["ping", "iputils-ping"], &arguments, None)?;
+    let mut ping = Tool::start("ping", &arguments, None)?;
     let mut answers = Answers {
         order,
         numbers: None,
@@ -325,12 +316,12 @@ impl Answers<'_> {
 
 /// curl gets a web server's page again and again, over one connection.
 pub(super) fn curl(order: &Order) -> io::Result<Samples> {
-    let url = (order.url.as_ref()).ok_or_else(|| io::Error::other("it has nobody to ask"))?;
+    let url = order.page()?;
     await_server(url);
     // It takes a range for as many addresses, and no server of files looks behind the question mark.
     let pages = format!("{url}?[1-{PAGES}]");
     let arguments = ["--silent", "--show-error", "--fail", "--no-buffer", &pages];
-    let mut curl = Tool::start(["curl", "curl"], &arguments, None)?;
+    let mut curl = Tool::start("curl", &arguments, None)?;
     let mut received = 0;
     curl.follow(|piece| {
         if order.measures(now_ns()) {

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks until SIGTERM. The latency is from asking for a page to having it.
 pub(super) fn run(order: &Order, connections: u32, gzip: bool) -> io::Result<Samples> {
-    let url = (order.url.as_ref()).ok_or_else(|| io::Error::other("it has nobody to ask"))?;
+    let url = order.page()?;
     let bytes = AtomicU64::new(0);
     let all: Vec<io::Result<Vec<f64>>> = std::thread::scope(|scope| {
         let ask = || scope.spawn(|| connection(order, url, gzip, &bytes));

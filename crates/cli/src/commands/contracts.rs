@@ -15,7 +15,8 @@ pub use render::{refused, reserved, warnings};
 #[cfg(test)]
 pub use table::tests;
 pub use table::{
-    LearntRow, Line, Row, between, learnt_between, lines, network_lines, plain, plain_titles, table,
+    LearntRow, Line, Row, between, learnt_between, lines, network_alone, network_lines, plain,
+    plain_titles, table,
 };
 
 /// What a contract may be asked to promise, beside its budget and period.

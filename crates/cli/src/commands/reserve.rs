@@ -100,7 +100,7 @@ fn is_unknown(error: &anyhow::Error) -> bool {
     matches!(status, Status::UnknownContract | Status::NotLoaded)
 }
 
-/// What ends each of these.
+/// The command that ends each of these.
 fn commands(contracts: &[network::Contract]) -> String {
     let command =
         |one: &network::Contract| format!("`andante reserve --release {}`", shown(&one.name));
@@ -196,15 +196,10 @@ impl Reserve {
                 cpu,
                 network: &network,
             })?,
-            Some(Reply::Contracts(list)) => output::print(&listed(list, found))?,
-            _ if found.is_empty() => {}
-            _ => {
-                let lines = contracts::network_lines(found);
-                output::print(&contracts::table(&lines, output::columns()))?;
+            Some(Reply::Contracts(list)) => {
+                output::print(&(listed(list, found) + &network.why_unseen()))?;
             }
-        }
-        if let Some(why) = network.unseen.filter(|_| !self.json) {
-            output::print(&format!("{why}\n"))?;
+            _ => output::print(&contracts::network_alone(&network))?,
         }
         reply.map(|_| Status::Ok)
     }

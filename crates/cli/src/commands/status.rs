@@ -88,7 +88,7 @@ struct Report<'a> {
     programs: Vec<Program>,
 }
 
-/// What `--json` prints where Andante is not in charge.
+/// The JSON where Andante is not in charge.
 #[derive(Serialize)]
 struct NotLoaded<'a> {
     loaded: bool,
@@ -190,14 +190,7 @@ impl Status {
                 network: &network,
             });
         }
-        let lines = contracts::network_lines(network.all());
-        if !lines.is_empty() {
-            output::print(&contracts::table(&lines, output::columns()))?;
-        }
-        match network.unseen {
-            Some(why) => output::print(&format!("{why}\n")),
-            None => Ok(()),
-        }
+        output::print(&contracts::network_alone(&network))
     }
 }
 
@@ -379,7 +372,7 @@ fn over(interval_s: f64, most: Option<usize>, width: usize) -> (String, bool) {
     (over, most.is_none_or(|most| needed <= most))
 }
 
-/// What most classes do not have, behind the bar.
+/// Behind the bar: a quota and a policy, which most classes do not have.
 fn behind(row: &Row) -> String {
     let quota = row.quota().map(|quota| format!("  {quota}"));
     let policy = row.class.policy.map(|policy| format!("  {policy}"));

@@ -24,6 +24,12 @@ qdisc() { # the kind that is at the root of `out`
 segments() {
 	ip -d link show out | sed -n 's/.*gso_max_size \([0-9]*\).*/\1/p'
 }
+look() { # at all counts of classes, for `seen`
+	andante net status --json >/andante/status
+}
+seen() { # CLASS FIELD: at the last look
+	sed -n "/\"class\": \"\/$1\"/,/p99/s/.*\"$2\": \([0-9]*\),*/\1/p" /andante/status
+}
 same() { # NAME WANTED FOUND
 	[ "$2" = "$3" ] && return
 	echo "$1 is $3 and not $2"

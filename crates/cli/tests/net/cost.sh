@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# What a packet costs that finds nothing waiting, on a device that throws all away, and what one costs that waits for its
-# turn on a link of 500 megabits: virtual time counts instructions. Port 1 is fq_codel, 2 is fq, and 10 + d is ours in
+# The cost of a packet that finds nothing waiting, on a device that throws all away, and of one that waits for its turn on
+# a link of 500 megabits: virtual time counts instructions. Port 1 is fq_codel, 2 is fq, and 10 + d is ours in
 # a class at depth d.
 . /andante/common.sh
 ip link add null type dummy

@@ -62,15 +62,23 @@ static struct sockaddr_in address_of(const char *host, const char *port)
 	return a;
 }
 
-static void send_datagrams(char **words)
+/* To ADDRESS PORT. */
+static int connected(char **words, int type)
 {
 	struct sockaddr_in to = address_of(words[0], words[1]);
-	int size = atoi(words[2]), s = socket(AF_INET, SOCK_DGRAM, 0);
-	u64 step_ns = atoi(words[3]) * 1000ULL, next_ns = now_ns();
-	u64 end_ns = next_ns + atoi(words[4]) * SECOND_NS;
+	int s = socket(AF_INET, type, 0);
 
 	if (connect(s, (void *)&to, sizeof(to)))
 		fail("connect");
+	return s;
+}
+
+static void send_datagrams(char **words)
+{
+	int size = atoi(words[2]), s = connected(words, SOCK_DGRAM);
+	u64 step_ns = atoi(words[3]) * 1000ULL, next_ns = now_ns();
+	u64 end_ns = next_ns + atoi(words[4]) * SECOND_NS;
+
 	while (now_ns() < end_ns) {
 		struct timespec until;
 
@@ -87,12 +95,9 @@ static void send_datagrams(char **words)
 
 static void measure_cost(char **words)
 {
-	struct sockaddr_in to = address_of(words[0], words[1]);
-	int size = atoi(words[2]), s = socket(AF_INET, SOCK_DGRAM, 0), packets = atoi(words[3]);
+	int size = atoi(words[2]), s = connected(words, SOCK_DGRAM), packets = atoi(words[3]);
 	u64 begun_ns = 0;
 
-	if (connect(s, (void *)&to, sizeof(to)))
-		fail("connect");
 	/* The first ones find caches that are empty, and a class that is not known. */
 	for (int n = -packets / 10; n < packets; n++) {
 		if (n == 0)
@@ -116,15 +121,12 @@ static u64 idle_until(u64 end_ns)
 /* Time that is not idle is somebody's work for the packets: nothing else runs. */
 static void measure_waiting(char **words)
 {
-	struct sockaddr_in to = address_of(words[0], words[1]);
-	int size = atoi(words[2]), s = socket(AF_INET, SOCK_DGRAM, 0), packets = atoi(words[3]);
+	int size = atoi(words[2]), s = connected(words, SOCK_DGRAM), packets = atoi(words[3]);
 	u64 step_ns = atoi(words[4]) * 1000ULL, begun_ns = now_ns(), turns = 0, alone, took_ns;
 	int room = 8 << 20;
 
 	if (setsockopt(s, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
 		fail("SO_SNDBUFFORCE");
-	if (connect(s, (void *)&to, sizeof(to)))
-		fail("connect");
 	alone = idle_until(begun_ns + 20 * step_ns);
 	/* The first burst finds caches that are empty, and a class that is not known. */
 	for (int burst = -1; burst < 20; burst++) {
@@ -143,12 +145,9 @@ static void measure_waiting(char **words)
 
 static void send_stream(char **words)
 {
-	struct sockaddr_in to = address_of(words[0], words[1]);
-	int s = socket(AF_INET, SOCK_STREAM, 0);
+	int s = connected(words, SOCK_STREAM);
 	u64 end_ns = now_ns() + atoi(words[2]) * SECOND_NS;
 
-	if (connect(s, (void *)&to, sizeof(to)))
-		fail("connect");
 	while (now_ns() < end_ns)
 		if (send(s, buffer, sizeof(buffer), MSG_DONTWAIT) < 0)
 			poll(&(struct pollfd){.fd = s, .events = POLLOUT}, 1, 100);

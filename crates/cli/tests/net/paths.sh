@@ -4,10 +4,6 @@
 # tunnel (100 each). Those of a container whose network has a bridge before ours are forwarded, hence the root's.
 . /andante/common.sh
 andante net attach out --rate 10mbit
-class_packets() { # CLASS
-	andante net status --json >/andante/status
-	sed -n "/\"class\": \"\/$1\"/,/p99/s/.*\"packets\": \([0-9]*\),*/\1/p" /andante/status
-}
 passes() { # CLASS ADDRESS [NETWORK]
 	class "$1" 100
 	if [ "$3" ]; then
@@ -49,11 +45,13 @@ ip -n box link set socket up
 ip -n box route add default via 10.0.9.1
 echo 1 >/proc/sys/net/ipv4/ip_forward
 there /andante/bin/ip route add 10.0.9.0/24 via 10.0.0.1
-root=$(class_packets "")
+look
+root=$(seen "" packets)
 passes box 10.0.0.2 box
 
 andante net status
+look
 for class in six vlan tunnel; do
-	echo "REPORT $class $(class_packets $class)"
+	echo "REPORT $class $(seen $class packets)"
 done
-echo "REPORT forwarded $(($(class_packets "") - root))"
+echo "REPORT forwarded $(($(seen "" packets) - root))"

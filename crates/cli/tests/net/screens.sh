@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# What a terminal of 80 columns and 24 lines shows of a device with contracts.
+# A device with contracts, as a terminal of 80 columns and 24 lines shows it.
 . /andante/common.sh
 class film 300
 class bulk 100

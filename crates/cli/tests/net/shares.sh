@@ -20,11 +20,8 @@ in_class film packets send 10.0.0.2 1005 1000 10000 13 &
 wait $sink
 tc -s qdisc show dev out
 andante net status
-andante net status --json >/andante/status
-counted() { # CLASS FIELD
-	sed -n "/\"class\": \"\/$1\"/,/p99/s/.*\"$2\": \([0-9]*\),*/\1/p" /andante/status
-}
+look
 for field in weight packets bytes dropped_late dropped_crowded p99_below_us; do
-	echo "REPORT film_$field $(counted film $field)"
+	echo "REPORT film_$field $(seen film $field)"
 done
-echo "REPORT crowded $(counted b dropped_crowded)"
+echo "REPORT crowded $(seen b dropped_crowded)"

@@ -35,7 +35,7 @@ const PACKAGES: [&str; 15] = [
     "gcc",
     "libc6-dev",
 ];
-/// What those need that are about devices: udev, of which systemd learns of devices.
+/// More of them for tests of devices: udev, of which systemd learns of devices.
 const WITH_UDEV: [&str; 3] = ["libelf1", "zlib1g", "udev"];
 /// For what is installed, in a file system that is thrown away [MiB].
 const FREE_MIB: u32 = 256;

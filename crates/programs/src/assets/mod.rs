@@ -25,9 +25,6 @@ const KEYBOARD_MAPS: &str = "/usr/share/X11/xkb";
 /// The driver that jackd loads.
 const JACK_DRIVER: &str = "/usr/lib/x86_64-linux-gnu/jack/jack_dummy.so";
 
-/// What iperf3, ping and curl are for.
-const MEASURES: &str = "to measure the link";
-
 /// Programs of this machine that the workload's real programs consist of, with all they run.
 pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
     let mut found = Vec::new();
@@ -50,9 +47,9 @@ pub fn programs(workload: &Workload) -> Result<Vec<PathBuf>, LabError> {
             }
             Kind::FilmServer { .. } | Kind::FilmPlayer { .. } => streamed::check()?,
             Kind::WebServer { .. } => found.push(tool("nginx", "as web server", "nginx-light")?),
-            Kind::Iperf3 { .. } => found.push(tool("iperf3", MEASURES, "iperf3")?),
-            Kind::Ping { .. } => found.push(tool("ping", MEASURES, "iputils-ping")?),
-            Kind::Curl { .. } => found.push(tool("curl", MEASURES, "curl")?),
+            Kind::Iperf3 { .. } => found.push(measuring("iperf3")?),
+            Kind::Ping { .. } => found.push(measuring("ping")?),
+            Kind::Curl { .. } => found.push(measuring("curl")?),
             Kind::RtpServer { .. } => found.push(tool("ffmpeg", "to stream the film", "ffmpeg")?),
             Kind::Make { .. } => found.extend(sources::compiler()?),
             Kind::Command { argv, needs } => {
@@ -154,6 +151,15 @@ pub fn make(
         }
     }
     Ok(())
+}
+
+/// The path of one of the programs by which people measure links.
+pub(crate) fn measuring(name: &str) -> Result<PathBuf, LabError> {
+    let package = match name {
+        "ping" => "iputils-ping",
+        named_alike => named_alike,
+    };
+    tool(name, "to measure the link", package)
 }
 
 /// The path of a program that Debian's `package` brings.

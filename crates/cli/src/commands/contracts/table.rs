@@ -4,7 +4,7 @@
 use andante_admission::{Duration, Placement, Promise};
 use andante_daemon::{Kept, LearntSeen, List, Listed};
 use andante_sched::text::shown;
-use andante_terminal::output::{BAD, BOLD, DIM, MEND, paint, percent, seconds};
+use andante_terminal::output::{self, BAD, BOLD, DIM, MEND, paint, percent, seconds};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -188,6 +188,16 @@ pub fn network_lines(contracts: &[network::Contract]) -> Vec<Line> {
         }
     };
     contracts.iter().map(line).collect()
+}
+
+/// The network's contracts without any of a CPU; nothing, where there are none.
+pub fn network_alone(contracts: &network::Contracts) -> String {
+    let lines = network_lines(contracts.all());
+    let table = match lines.is_empty() {
+        true => String::new(),
+        false => table(&lines, output::columns()),
+    };
+    table + &contracts.why_unseen()
 }
 
 /// The table, with its title line. Beyond so many columns, if any, the names of a line stand above it.
