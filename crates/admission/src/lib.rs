@@ -27,6 +27,7 @@
 //! | the same, ours | zero-laxity pieces | `zero_laxity` |
 //! | loss windows | DWCS's condition and its preconditions | `dwcs` |
 //! | a link | demand, less what packets take that are not preempted | `link` |
+//! | memory | the sum, with what the kernel and others keep | `memory` |
 //!
 //! All decisions are made in integers and exact fractions. Only fractions shown to people are
 //! rounded, and say so.
@@ -41,12 +42,14 @@ pub mod experiment;
 mod explain;
 pub mod file;
 pub mod link;
+pub mod memory;
 mod offer;
 mod partition;
 mod placement;
 mod policy;
 mod rate;
 mod sensitivity;
+mod size;
 mod system;
 mod task;
 mod zero_laxity;
@@ -67,5 +70,6 @@ pub use offer::{Bounds, MAX_STRETCH};
 pub use placement::{Piece, Placement, PlacementError};
 pub use policy::{DEFAULT_LEAST_PIECE_NS, Excess, Fit, Order, Policy, Splitting};
 pub use rate::Rate;
+pub use size::Size;
 pub use system::{AskError, Machine, System};
 pub use task::{Supply, Task};
