@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use andante_sched::LeafPolicy;
 use andante_sched::class::{ClassError, ClassPath, Tree};
@@ -74,6 +75,8 @@ pub trait Host {
     fn class_of(&self, tid: i32) -> Option<ClassPath>;
     /// A class; none if there is none.
     fn class(&self, path: &ClassPath) -> Option<ClassFacts>;
+    /// The folder that stands for a class, whether or not there is one.
+    fn folder(&self, path: &ClassPath) -> PathBuf;
     /// The policy that was given to a class; none: none was.
     fn policy(&self, path: &ClassPath) -> Option<LeafPolicy>;
     /// Those that were given to any, by the ids of their cgroups.
@@ -142,6 +145,10 @@ impl Host for LinuxHost {
         // So it is for all that live where we do; in a container threads have other numbers for us.
         let same = Some(seen).filter(sees);
         same.or_else(|| self.threads(pid, MAX_THREADS_SEEN).into_iter().find(sees))
+    }
+
+    fn folder(&self, path: &ClassPath) -> PathBuf {
+        self.tree.directory(path)
     }
 
     fn policy(&self, path: &ClassPath) -> Option<LeafPolicy> {

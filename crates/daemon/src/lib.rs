@@ -42,6 +42,7 @@ pub mod choices;
 mod client;
 mod host;
 mod kernel;
+pub mod memory;
 mod protocol;
 mod server;
 mod sessions;
@@ -56,7 +57,8 @@ pub use host::{ClassFacts, Host, LinuxHost, Thread};
 pub use kernel::Kernel;
 pub use protocol::{
     Ask, CyclesSeen, DoorSeen, Fault, FaultKind, Holder, HolderSeen, Kept, LearntSeen, Limit, List,
-    Listed, MachineSeen, Refused, Reply, Request, Reserved, SessionSeen, StatusSeen,
+    Listed, MachineSeen, MemoryAsk, MemoryListed, MemoryReserved, MemorySeen, Refused, Reply,
+    Request, Reserved, SessionSeen, StatusSeen, USUALLY_LENT_PER_MILLE,
 };
 pub use server::{Daemon, Socket, socket_path};
 pub use terms::{LEAST_BUDGET_NS, LEAST_PERIOD_NS, Terms, TermsError};

@@ -8,12 +8,18 @@
 //!
 //! Times are in nanoseconds, parts of CPUs in millionths. CPUs are numbered as the kernel does.
 
+mod memory;
+
+use andante_admission::memory::MemoryRefusal;
 use andante_admission::{Placement, Promise, Refusal, Test};
 use andante_sched::explained::Explained;
 use andante_sched::text::shown;
 use andante_sched::{LeafPolicy, Seen};
 use serde::{Deserialize, Serialize};
 
+pub use self::memory::{
+    MemoryAsk, MemoryListed, MemoryReserved, MemorySeen, USUALLY_LENT_PER_MILLE,
+};
 pub use crate::server::DoorSeen;
 use crate::terms::Terms;
 
@@ -25,10 +31,19 @@ pub enum Request {
     Reserve(Ask),
     /// What would be answered to that; nothing changes.
     Ask(Ask),
-    /// An end to a contract.
+    /// Memory.
+    ReserveMemory(MemoryAsk),
+    /// What would be answered to that; nothing changes.
+    AskMemory(MemoryAsk),
+    /// An end to a contract, or to a reservation of memory, or to both.
     Release {
         /// Its name, or its holder: a process or thread by number, a class by path.
         which: String,
+    },
+    /// A process was paused and goes on: what it had in memory is to be there again.
+    Wake {
+        /// Its number.
+        pid: i32,
     },
     /// All contracts, and what became of them so far.
     List {},
@@ -82,6 +97,15 @@ pub enum Reply {
     Reserved(Box<Reserved>),
     /// No, why, and what would do instead.
     Refused(Box<Refused>),
+    /// Yes: the memory that is reserved, or would be.
+    MemoryReserved(Box<MemoryReserved>),
+    /// No, why, and what would do instead.
+    MemoryRefused(Box<MemoryRefusal>),
+    /// The pages of this process are asked for.
+    Woken {
+        /// Its number.
+        pid: i32,
+    },
     /// The contract of this name is no more.
     Released {
         /// Its name.
@@ -228,6 +252,9 @@ pub struct List {
     /// The sessions of applications.
     #[serde(default)]
     pub sessions: Vec<SessionSeen>,
+    /// Memory, if it can be reserved here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemorySeen>,
 }
 
 /// What there is to be seen of the scheduler at one instant.

@@ -34,6 +34,7 @@ use crate::books::policies;
 use crate::books::{Books, Event, Settings};
 use crate::host::Host;
 use crate::kernel::Kernel;
+use crate::memory::{MemoryEvent, Reservations};
 use crate::protocol::{Fault, FaultKind, Reply, Request};
 use crate::sessions::{self, Session, Sinks};
 
@@ -64,6 +65,7 @@ pub struct Daemon<H> {
     socket: Socket,
     host: H,
     books: Books,
+    memory: Reservations,
     files: AccountFiles,
     accounts: Accounts,
     who: Who,
@@ -93,6 +95,7 @@ impl<H: Host> Daemon<H> {
         as_many_files_as_there_may_be();
         Ok(Self {
             books: Books::new(settings, &host)?,
+            memory: Reservations::none("memory cannot be reserved from this daemon"),
             socket,
             host,
             files,
@@ -109,6 +112,18 @@ impl<H: Host> Daemon<H> {
             looked_after: 0,
             policies_told: false,
         })
+    }
+
+    /// Memory can be reserved of this.
+    #[must_use]
+    pub fn with_memory(mut self, memory: Reservations) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// What happened to reserved memory since this was last called.
+    pub fn take_memory_events(&mut self) -> Vec<MemoryEvent> {
+        self.memory.take_events()
     }
 
     /// Waits for clients, `patience` at most and less if a signal comes; lets one of them in, and answers one
@@ -176,6 +191,7 @@ impl<H: Host> Daemon<H> {
         let now = Instant::now();
         self.looked = now;
         self.books.refresh(kernel, &self.host);
+        self.memory.look(kernel, &self.host);
         let given = kernel.own_classes(CLASSES_A_LOOK);
         if given > 0 {
             self.books.note(Event::OwnClasses { count: given });
@@ -282,7 +298,13 @@ impl<H: Host> Daemon<H> {
             self.connections[at].say(&said, fd);
             return self.answered(at, used);
         }
-        let mut reply = answer(&mut self.books, &self.host, kernel, &peer, &line);
+        let mut asked = Asked {
+            books: &mut self.books,
+            memory: &mut self.memory,
+            host: &self.host,
+            kernel,
+        };
+        let mut reply = asked.answer(&peer, &line);
         if let Reply::Contracts(list) = &mut reply {
             list.door = DoorSeen {
                 connected: self.connections.len() as u32,
@@ -290,6 +312,7 @@ impl<H: Host> Daemon<H> {
             };
             let opened = self.connections.iter().flat_map(Connection::sessions);
             list.sessions = opened.map(Session::seen).collect();
+            list.memory = self.memory.seen();
         }
         #[cfg(test)]
         tests::schema::is_as_described(&line, &reply);
@@ -364,30 +387,62 @@ impl<H: Host> Daemon<H> {
     }
 }
 
-fn answer(
-    books: &mut Books,
-    host: &dyn Host,
-    kernel: &mut dyn Kernel,
-    peer: &Peer,
-    line: &[u8],
-) -> Reply {
-    let request: Request = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => {
-            let message = format!(
-                "the request is not understood ({error}): send one JSON object a line, as the page socket.md of the \
-                 documentation has them"
-            );
-            return Reply::Error(Fault::new(FaultKind::BadRequest, message));
+/// What is asked for an answer.
+struct Asked<'a> {
+    books: &'a mut Books,
+    memory: &'a mut Reservations,
+    host: &'a dyn Host,
+    kernel: &'a mut dyn Kernel,
+}
+
+impl Asked<'_> {
+    fn answer(&mut self, peer: &Peer, line: &[u8]) -> Reply {
+        let request: Request = match serde_json::from_slice(line) {
+            Ok(request) => request,
+            Err(error) => {
+                let message = format!(
+                    "the request is not understood ({error}): send one JSON object a line, as the page socket.md of \
+                     the documentation has them"
+                );
+                return Reply::Error(Fault::new(FaultKind::BadRequest, message));
+            }
+        };
+        let of_no_process = matches!(request, Request::List {} | Request::Status {});
+        if !of_no_process && peer.is_in_container() {
+            let message = "processes have other numbers where you are (a pid namespace of its own): \
+                           ask from outside the container";
+            return Reply::Error(Fault::new(FaultKind::NotPermitted, message));
         }
-    };
-    let of_no_process = matches!(request, Request::List {} | Request::Status {});
-    if !of_no_process && peer.is_in_container() {
-        let message = "processes have other numbers where you are (a pid namespace of its own): \
-                       ask from outside the container";
-        return Reply::Error(Fault::new(FaultKind::NotPermitted, message));
+        match &request {
+            Request::ReserveMemory(_) | Request::AskMemory(_) | Request::Wake { .. } => {
+                self.memory.answer(self.host, peer.caller, &request)
+            }
+            Request::Release { which } => {
+                let memory = self.memory.release(peer.caller, which);
+                released(self.of_books(peer, &request), memory)
+            }
+            _ => self.of_books(peer, &request),
+        }
     }
-    books.answer(kernel, host, peer.caller, &request, monotonic_ns())
+
+    fn of_books(&mut self, peer: &Peer, request: &Request) -> Reply {
+        let now_ns = monotonic_ns();
+        self.books
+            .answer(self.kernel, self.host, peer.caller, request, now_ns)
+    }
+}
+
+/// A class may hold a contract and memory: both end. One that has only memory has no contract to be missed.
+fn released(contract: Reply, memory: Option<Result<String, Fault>>) -> Reply {
+    match (contract, memory) {
+        (Reply::Error(fault), Some(Ok(name))) if fault.kind == FaultKind::NoContract => {
+            Reply::Released { name }
+        }
+        (Reply::Error(fault), Some(Err(other))) if fault.kind == FaultKind::NoContract => {
+            Reply::Error(other)
+        }
+        (reply, _) => reply,
+    }
 }
 
 /// Every session is a connection that stays. Where that is refused there are fewer.

@@ -180,7 +180,9 @@ impl Held {
         let end_of_file = self.length.next_multiple_of(page() as usize) as u64;
         let before = std::mem::take(&mut self.ranges);
         let is_locked = |range: &&(u64, u64)| {
-            before.iter().any(|locked| locked.0 <= range.0 && range.1 <= locked.1)
+            before
+                .iter()
+                .any(|locked| locked.0 <= range.0 && range.1 <= locked.1)
         };
         let new = ranges.iter().filter(|range| !is_locked(range));
         let new: Vec<_> = new

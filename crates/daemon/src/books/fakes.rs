@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -331,6 +331,8 @@ pub struct FakeHost {
     /// A thread that the first process to be looked at has from the second look on.
     pub starts_when_looked_at: Cell<Option<i32>>,
     hidden: Cell<Option<i32>>,
+    /// The folder of the root class.
+    pub root: PathBuf,
 }
 
 impl FakeHost {
@@ -412,6 +414,11 @@ impl Host for FakeHost {
         self.classes.get(&path.to_text()).copied()
     }
 
+    fn folder(&self, path: &ClassPath) -> PathBuf {
+        let below = path.to_text();
+        self.root.join(below.trim_start_matches('/'))
+    }
+
     fn policy(&self, path: &ClassPath) -> Option<LeafPolicy> {
         self.policies.get(&path.to_text()).copied()
     }
@@ -443,6 +450,7 @@ impl World {
             policies: BTreeMap::new(),
             starts_when_looked_at: Cell::new(None),
             hidden: Cell::new(None),
+            root: PathBuf::new(),
         };
         let books = Books::new(Settings::default(), &host).unwrap();
         Self {

@@ -324,7 +324,7 @@ fn resolve_class(
 }
 
 /// Whether the caller may reserve for a thread.
-fn check_thread(thread: &Thread, caller: Caller) -> Result<(), Fault> {
+pub(crate) fn check_thread(thread: &Thread, caller: Caller) -> Result<(), Fault> {
     let named = format!("{} ({})", thread.tid, shown(&thread.name));
     if thread.kernel_thread {
         let message = format!(
@@ -341,7 +341,7 @@ fn check_thread(thread: &Thread, caller: Caller) -> Result<(), Fault> {
     }
 }
 
-fn not_permitted(what: &str, owner: u32) -> Fault {
+pub(crate) fn not_permitted(what: &str, owner: u32) -> Fault {
     let message = format!(
         "{what} belongs to user {owner}: only root and members of the group andante reserve for \
          others"

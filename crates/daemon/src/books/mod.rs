@@ -41,6 +41,7 @@ use crate::terms::Terms;
 
 pub use self::enforce::{by_windows, promise};
 pub use self::holder::name_after;
+pub(crate) use self::holder::{check_thread, not_permitted};
 pub use self::refresh::Event;
 pub use self::sessions::{Firmness, Standing};
 
@@ -208,6 +209,9 @@ impl Books {
             Request::Policy { class } => policies::look(kernel, host, class),
             Request::Status {} => status::status(&mut self.looked, kernel, host, caller),
             Request::Why { pid } => status::why(kernel, host, caller, *pid),
+            Request::ReserveMemory(_) | Request::AskMemory(_) | Request::Wake { .. } => {
+                unreachable!("memory has books of its own")
+            }
             Request::List {} => Ok(Reply::Contracts(Box::new(self.list(kernel, host, now_ns)))),
         };
         answer.unwrap_or_else(Reply::Error)
@@ -487,6 +491,7 @@ impl Books {
             contracts: self.held.iter().map(listed).collect(),
             door: DoorSeen::default(),
             sessions: Vec::new(),
+            memory: None,
         }
     }
 

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Memory of programs that nobody has reserved any for: those that have a learnt contract of the CPU, as films, games
+//! and calls do.
+//!
+//! Their classes are watched while there is no pressure, and what they need is reserved as if it had been asked for, all
+//! of it lent while it is unused. All together have a bound. A program that behaves so no more keeps its reservation for
+//! a while: a film may be paused.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use andante_admission::memory::part;
+use andante_memory::{Cgroup, learn};
+use andante_sched::class::ClassPath;
+
+use super::{Held, Reservations};
+use crate::books::Caller;
+use crate::host::Host;
+use crate::kernel::Kernel;
+
+/// A program that does not behave so any more is believed to be paused for so long: by then its user has left it, and
+/// what it has is everybody's. It costs others no more than what the program has anyway.
+const PAUSED: Duration = Duration::from_secs(600);
+/// What is reserved follows what is needed in steps of this part, so that `memory.min` is not written each second.
+const STEP: u64 = 8;
+
+/// What is watched.
+#[derive(Debug, Default)]
+pub(super) struct Learnt {
+    classes: BTreeMap<ClassPath, Watching>,
+}
+
+#[derive(Debug)]
+struct Watching {
+    number: u64,
+    folder: PathBuf,
+    /// The program it was learnt of, and when that was started.
+    program: (i32, u64),
+    uid: u32,
+    /// When it last behaved so.
+    behaved: Instant,
+}
+
+impl Learnt {
+    pub fn is_watching(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
+    pub fn watched(&self) -> impl Iterator<Item = (u64, &Path)> {
+        let all = self.classes.values();
+        all.map(|watching| (watching.number, watching.folder.as_path()))
+    }
+}
+
+impl Reservations {
+    /// Looks for programs that are learnt of, and reserves what they need. Whether anything has changed.
+    pub(super) fn learn(&mut self, kernel: &dyn Kernel, host: &dyn Host) -> bool {
+        if self.settings.learnt_per_mille == 0 {
+            return false;
+        }
+        let before: Vec<_> = self.learnt.watched().map(|(number, _)| number).collect();
+        self.see_programs(kernel, host);
+        let lives = |watching: &Watching| {
+            let (pid, started) = watching.program;
+            let same = host.name(pid).is_some_and(|(_, is)| is == started);
+            same && watching.behaved.elapsed() < PAUSED
+        };
+        self.learnt.classes.retain(|_, watching| lives(watching));
+        let watched: Vec<_> = self.learnt.watched().map(|(number, _)| number).collect();
+        before != watched || self.reserve_learnt(host)
+    }
+
+    fn see_programs(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
+        for contract in kernel.contracts() {
+            let Some(tid) = contract.thread.filter(|_| contract.learnt) else {
+                continue;
+            };
+            let Some(thread) = host.thread(tid) else {
+                continue;
+            };
+            let Some(class) = host.class_of(tid).filter(|class| !class.is_root()) else {
+                continue;
+            };
+            if let Some(watching) = self.learnt.classes.get_mut(&class) {
+                if watching.program.0 == thread.pid {
+                    watching.behaved = Instant::now();
+                }
+                continue;
+            }
+            let folder = host.folder(&class);
+            let asked = self
+                .held
+                .iter()
+                .any(|held| held.class == class && held.learnt.is_none());
+            if asked || !Cgroup::new(&folder).counts() || folder.to_str().is_none() {
+                continue;
+            }
+            let Some((_, started)) = host.name(thread.pid) else {
+                continue;
+            };
+            // In a class with other programs its reservation would be theirs.
+            if !is_most_of(thread.pid, &folder) {
+                continue;
+            }
+            self.numbers += 1;
+            self.learnt.classes.insert(
+                class,
+                Watching {
+                    number: self.numbers,
+                    folder,
+                    program: (thread.pid, started),
+                    uid: thread.uids[0],
+                    behaved: Instant::now(),
+                },
+            );
+        }
+    }
+
+    /// Reserves what the watched classes need; whether that is other than it was.
+    fn reserve_learnt(&mut self, host: &dyn Host) -> bool {
+        let total = (self.machine)().map_or(0, |machine| machine.total);
+        let bound = part(total, self.settings.learnt_per_mille);
+        let report = self.keeper.report();
+        let needed = |number: u64| {
+            let found = report.needed.iter().find(|(watched, _)| *watched == number);
+            let bytes = found.map_or(0, |(_, bytes)| *bytes);
+            bytes.next_multiple_of((bytes / STEP).max(1))
+        };
+        // Whoever behaves so now comes first, then whoever did last.
+        let mut all: Vec<_> = self.learnt.classes.iter().collect();
+        all.sort_by_key(|(_, watching)| (watching.behaved.elapsed().as_secs(), watching.number));
+        let bytes: Vec<_> = all
+            .iter()
+            .map(|(_, watching)| needed(watching.number))
+            .collect();
+        let granted = learn::within(bound, &bytes);
+        let mut wanted = Vec::new();
+        for ((class, watching), bytes) in all.into_iter().zip(granted) {
+            let (Some(bytes), Some(facts)) = (bytes, host.class(class)) else {
+                continue;
+            };
+            wanted.push(Held {
+                number: watching.number,
+                class: class.clone(),
+                identity: facts.cgroup_id,
+                folder: watching.folder.clone(),
+                bytes,
+                lend_per_mille: 1000,
+                uid: watching.uid,
+                account: watching.uid,
+                privileged: true,
+                until: Some(watching.program),
+                learnt: Some(watching.program.0),
+            });
+        }
+        let mut asked: Vec<_> = self
+            .held
+            .iter()
+            .filter(|held| held.learnt.is_none())
+            .cloned()
+            .collect();
+        let before: Vec<_> = self
+            .held
+            .iter()
+            .filter(|held| held.learnt.is_some())
+            .map(key)
+            .collect();
+        std::mem::swap(&mut self.held, &mut asked);
+        let nobody = Caller {
+            uid: 0,
+            account: 0,
+            privileged: true,
+        };
+        for held in wanted {
+            let is_asked = self.held.iter().any(|other| other.class == held.class);
+            // What was asked for comes first, and there may be no room beside it.
+            if !is_asked
+                && self
+                    .refusal(&held, nobody)
+                    .is_ok_and(|refusal| refusal.is_none())
+            {
+                self.held.push(held);
+            }
+        }
+        let now: Vec<_> = self
+            .held
+            .iter()
+            .filter(|held| held.learnt.is_some())
+            .map(key)
+            .collect();
+        before != now
+    }
+}
+
+fn key(held: &Held) -> (u64, u64) {
+    (held.number, held.bytes)
+}
+
+/// Whether a process has most of the memory of its class that programs have there.
+fn is_most_of(pid: i32, folder: &Path) -> bool {
+    let status = std::fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let of = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        number.unwrap_or(0) * 1024
+    };
+    let own = of("RssAnon:") + of("RssShmem:") + of("VmSwap:");
+    let cgroup = Cgroup::new(folder);
+    let all = cgroup
+        .stat()
+        .map_or(0, |stat| stat.anonymous + stat.shared_memory);
+    let all = all + cgroup.swapped().unwrap_or(0);
+    own >= all / 2
+}
