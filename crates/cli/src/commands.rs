@@ -8,6 +8,7 @@ mod doctor;
 mod exec;
 mod lab;
 mod man;
+pub mod memory;
 mod metrics;
 mod net;
 mod reserve;
@@ -36,7 +37,10 @@ pub enum Command {
     Why(why::Why),
     Metrics(metrics::Metrics),
     Net(net::Net),
+    Wake(memory::Wake),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    KeepMemory(memory::Keep),
     Man(man::Man),
 }
 
@@ -57,7 +61,9 @@ impl Command {
             Self::Why(command) => command.run(),
             Self::Metrics(command) => command.run(),
             Self::Net(command) => command.run(),
+            Self::Wake(command) => command.run(),
             Self::Completions(command) => command.run(),
+            Self::KeepMemory(command) => command.run(),
             Self::Man(command) => command.run(),
         }
     }

@@ -12,6 +12,8 @@ use andante_sched::Options;
 
 pub use net::NetDevice;
 
+use crate::memory::MemorySettings;
+
 /// What may be chosen; None: nothing is said of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
@@ -31,6 +33,8 @@ pub struct Choices {
     pub session_quota_percent: Option<u32>,
     /// CPUs of a domain.
     pub domain_cpus: Option<u32>,
+    /// Of memory, for what is learnt [%].
+    pub learn_memory_percent: Option<u32>,
     /// Network devices by name, and what is said of each.
     pub net: BTreeMap<String, NetDevice>,
 }
@@ -39,6 +43,8 @@ pub struct Choices {
 pub const SLICE_US: RangeInclusive<u32> = 100..=100_000;
 /// Of every CPU, for what is learnt [%].
 pub const LEARN_PERCENT: RangeInclusive<u32> = 0..=90;
+/// Of memory, for what is learnt [%].
+pub const LEARN_MEMORY_PERCENT: RangeInclusive<u32> = 0..=90;
 /// Of every CPU, for everybody without a contract [%].
 pub const LEAVE_PERCENT: RangeInclusive<u32> = 1..=95;
 /// Of the machine, for contracts of a user, of all users together, or of a user's sessions [%].
@@ -61,6 +67,7 @@ impl Choices {
             users_quota_percent: self.users_quota_percent.or(other.users_quota_percent),
             session_quota_percent: self.session_quota_percent.or(other.session_quota_percent),
             domain_cpus: self.domain_cpus.or(other.domain_cpus),
+            learn_memory_percent: self.learn_memory_percent.or(other.learn_memory_percent),
             net: other.net.into_iter().chain(self.net).collect(),
         }
     }
@@ -83,6 +90,23 @@ impl Choices {
         self.user_quota_percent.unwrap_or(USER_QUOTA)
     }
 
+    /// What may be reserved of memory: the parts that hold for a CPU hold for it as well.
+    pub fn memory(&self) -> MemorySettings {
+        let default = MemorySettings::default();
+        let left = self.leave_percent.map(|percent| percent * 10);
+        let left = left.unwrap_or(default.left_for_others_per_mille);
+        let own = self.user_quota_percent() * 10;
+        let all = self.users_quota_percent.map(|percent| percent * 10);
+        MemorySettings {
+            left_for_others_per_mille: left,
+            user_quota_per_mille: own,
+            users_quota_per_mille: all.unwrap_or((1000 - left) / 2).max(own),
+            learnt_per_mille: self
+                .learn_memory_percent
+                .map_or(default.learnt_per_mille, |percent| percent * 10),
+        }
+    }
+
     /// Reads the text of `file`.
     ///
     /// # Errors
@@ -99,6 +123,7 @@ impl Choices {
             users_quota_percent: whole(&mut top, "users_quota_percent", USER_QUOTA_PERCENT)?,
             session_quota_percent: whole(&mut top, "session_quota_percent", USER_QUOTA_PERCENT)?,
             domain_cpus: whole(&mut top, "domain_cpus", DOMAIN_CPUS)?,
+            learn_memory_percent: whole(&mut top, "learn_memory_percent", LEARN_MEMORY_PERCENT)?,
             net: net::net(&mut top)?,
         };
         top.finish()?;

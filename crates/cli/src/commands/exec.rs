@@ -1,6 +1,7 @@
 //! `andante exec`: starts a program in a class, under a contract.
 
 mod invoker;
+mod memory;
 mod network;
 mod scope;
 mod start;
@@ -8,6 +9,7 @@ mod start;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
+use andante_admission::Size;
 use andante_daemon::Terms;
 use andante_sched::class::{ClassPath, NewClass, Tree};
 use andante_terminal::exit::{Refusal, Status};
@@ -25,6 +27,7 @@ use self::invoker::Invoker;
 use self::network::Network;
 use self::start::{Promises, Started};
 use super::contracts::{Extras, Rate};
+use super::memory::{Lend, Wanted};
 use super::net::Asked;
 
 /// Start a program in a class, or under a contract, or both.
@@ -41,7 +44,9 @@ use super::net::Asked;
 /// where those do the work, reserve for their class instead (`andante reserve`).
 ///
 /// With --reserve-net its class has a contract of the network as well (`andante net reserve`), until the program ends:
-/// packets within it leave before others'. With both it is started if it gets both, and else gets none.
+/// packets within it leave before others'. With --reserve-memory so much memory is there when the class needs it
+/// (`andante reserve --memory`); without --class it gets one, beside that of its caller. The program is started if it gets
+/// all that is asked for, and else gets none.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,13 +54,14 @@ Examples:
   sudo andante exec --class build -- make -j8
   sudo andante exec --reserve 9ms/33ms -- mpv film.mkv
   sudo andante exec --class film --reserve 20ms/33ms --tolerate 1/5 -- mpv film.mkv
+  sudo andante exec --reserve-memory 200M -- mpv film.mkv
   sudo andante exec --class call --reserve 2ms/20ms --reserve-net 2mbit/10ms -- linphone
 
 Without root, the class is a scope of your own systemd instance, and a tenth of the machine can be reserved:
   andante exec --class film --weight 300 -- mpv film.mkv
 
 See `andante reserve --help` for what a contract is, and `andante net reserve --help` for those of the network.")]
-#[command(group(ArgGroup::new("what").args(["class", "reserve"]).multiple(true).required(true)))]
+#[command(group(ArgGroup::new("what").args(["class", "reserve", "reserve_memory"]).multiple(true).required(true)))]
 pub struct Exec {
     /// The class to start it in, for example /media/film.
     #[arg(long, value_name = "PATH", value_parser = ClassPath::parse)]
@@ -75,6 +81,13 @@ pub struct Exec {
     /// it is the one that is attached (`andante net attach`), of several that of the default route.
     #[arg(long, value_name = "[DEV:]RATE/PERIOD", requires = "class")]
     reserve_net: Option<Asked>,
+    /// How much memory to reserve for its class: 200M.
+    #[arg(long, value_name = "SIZE")]
+    reserve_memory: Option<Size>,
+    /// Of the memory that its class does not use, the part that others have until it does; the rest is kept free. All
+    /// of it, if nothing is said.
+    #[arg(long, value_name = "PERCENT", requires = "reserve_memory")]
+    lend: Option<Lend>,
     #[command(flatten)]
     extras: Extras,
     /// Called through sudo: run the program as root, not as the user who called.
@@ -101,8 +114,15 @@ impl Exec {
             }
             None => None,
         };
-        let Some(class) = &self.class else {
-            return self.start_and_wait(&self.command, None, terms, None);
+        let memory = self.reserve_memory.map(|size| Wanted {
+            size,
+            lend: self.lend.unwrap_or_default(),
+        });
+        let own = memory
+            .map(|_| memory::own_class(&self.command[0]))
+            .transpose()?;
+        let Some(class) = self.class.as_ref().or(own.as_ref()) else {
+            return self.start_and_wait(&self.command, None, terms, None, None);
         };
         // Before anything is changed: a user who is not root may ask for no such contract.
         let device = self.reserve_net.as_ref().map(Asked::device).transpose()?;
@@ -111,13 +131,14 @@ impl Exec {
             Ok(made) => made,
             Err(error) => {
                 let words = scope::instead(error, class, self.weight, &self.command)?;
-                return self.start_and_wait(&words, None, terms, None);
+                return self.start_and_wait(&words, None, terms, None, None);
             }
         };
         let network = device.zip(self.reserve_net.as_ref());
         let network = network.map(|(device, asked)| Network::new(device, asked.budget, class));
         let outcome = network.transpose().and_then(|network| {
-            self.start_and_wait(&self.command, Some((&tree, class)), terms, network)
+            let class = Some((&tree, class));
+            self.start_and_wait(&self.command, class, terms, network, memory)
         });
         for class in made.iter().rev() {
             if let Err(error) = tree.remove(class) {
@@ -151,6 +172,7 @@ impl Exec {
         class: Option<(&Tree, &ClassPath)>,
         terms: Option<Terms>,
         network: Option<Network>,
+        memory: Option<Wanted>,
     ) -> Result<Status> {
         // Before the program starts, so that its end cannot be missed.
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD];
@@ -163,8 +185,9 @@ impl Exec {
         let promises = Promises {
             cpu: terms.map(|terms| (terms, name())),
             network,
+            memory: memory.zip(class.map(|(_, class)| class.clone())),
         };
-        // The contracts of the network are released when this returns.
+        // The contracts of the network and of memory are released when this returns.
         let (mut child, _held) =
             match start::start(words, &self.command[0], class, promises, invoker)? {
                 Started::Running(child, held) => (child, held),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `andante reserve`: contracts for what runs already.
 
+use andante_admission::Size;
 use andante_daemon::{Ask, Holder, List, Listed, Reply, Request};
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
@@ -10,10 +11,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::contracts::{self, Extras, Rate};
+use super::memory::{self, Lend, Wanted};
 use crate::live;
 use crate::network;
 
-/// Promise CPU time to a process, a thread or a class; list such contracts, and end them.
+/// Promise CPU time or memory to a process, a thread or a class; list such contracts, and end them.
 ///
 /// A contract promises so much CPU time in every period, come what may: 9ms/33ms. While its holder
 /// has budget it runs before everybody without a contract; with the budget used up it runs on the
@@ -24,12 +26,16 @@ use crate::network;
 /// processes. One of a class (a cgroup, by its path) is held by the tasks of that class, whoever
 /// they are, but not by those of classes below. It ends with its holder, or with `andante run`.
 ///
+/// With --memory so much memory is there when its class needs it: what the class uses within that is taken in no case,
+/// and what it does not use is lent to others until it does. Memory is counted by classes, so that of a process is its
+/// class's. It can be asked for alone, or with CPU time: then both are had or none.
+///
 /// --list has the network's contracts (`andante net reserve`) too, for root, and --release ends them. Such a contract is
 /// called by its device and its class, eth0:/film.
 #[derive(Args)]
 #[command(after_long_help = "\
-A fifth of every CPU is left to everybody without a contract (`andante run --leave`), so a contract \
-may have at most 80 % of one. Root and members of the group andante reserve for every process; other \
+A fifth of every CPU and of memory is left to everybody without a contract (`andante run --leave`), so a \
+contract may have at most 80 % of one. Root and members of the group andante reserve for every process; other \
 users for their own, up to a tenth of the machine each and two fifths all together (`andante run \
 --user-quota`, `--users-quota`), and not with --soft, which uses more than was asked for. Contracts below a \
 class that has one may not add up to more than that, and what runs under them comes out of it too. A \
@@ -41,6 +47,8 @@ Examples:
   sudo andante reserve $(pidof mpv) 9ms/33ms
   sudo andante reserve $(pidof mpv) 20ms/33ms --tolerate 1/5   one frame in five may be lost
   sudo andante reserve /media/film 9ms/33ms                    a class, its children's tasks aside
+  sudo andante reserve /media/film --memory 200M               memory alone
+  sudo andante reserve /media/film --memory 200M --lend 50%    half of what it does not use is kept free
   sudo andante reserve 1240 1ms/3ms --thread --deadline 2ms    one thread, an audio callback
   andante reserve $(pidof mpv) 9ms/33ms --dry-run              what would the answer be?
   andante reserve --list
@@ -54,8 +62,15 @@ pub struct Reserve {
     #[arg(value_name = "PID|TID|CLASS", required_unless_present_any = ["list", "release"])]
     holder: Option<String>,
     /// CPU time and period: 9ms/33ms.
-    #[arg(value_name = "BUDGET/PERIOD", required_unless_present_any = ["list", "release"])]
+    #[arg(value_name = "BUDGET/PERIOD", required_unless_present_any = ["list", "release", "memory"])]
     rate: Option<Rate>,
+    /// How much memory: 200M.
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["list", "release"])]
+    memory: Option<Size>,
+    /// Of the memory that it does not use, the part that others have until it does; the rest is kept free, so that it
+    /// has not to wait for it. All of it, if nothing is said.
+    #[arg(long, value_name = "PERCENT", requires = "memory")]
+    lend: Option<Lend>,
     /// The number is that of one thread, which alone is to hold it.
     #[arg(long)]
     thread: bool,
@@ -118,10 +133,21 @@ fn listed(list: &List, network: &[network::Contract]) -> String {
         .unwrap_or_default();
     let learnt = contracts::learnt_between(None, (list.now_ns, &learnt));
     lines.extend(learnt.iter().map(contracts::LearntRow::line));
-    let table = match lines.is_empty() {
-        true => "there are no contracts\n".to_owned(),
+    let memory = list.memory.as_ref().map_or_else(String::new, |seen| {
+        memory::table(&memory::rows(None, seen), output::columns())
+    });
+    let mut table = match lines.is_empty() {
+        true if memory.is_empty() => "there are no contracts\n".to_owned(),
+        true => String::new(),
         false => contracts::table(&lines, output::columns()),
     };
+    if !memory.is_empty() {
+        if !table.is_empty() {
+            table.push('\n');
+        }
+        table += &memory;
+        table += &list.memory.as_ref().map_or_else(String::new, memory::notes);
+    }
     let uid = nix::unistd::getuid();
     if uid.is_root() || in_group() {
         return table;
@@ -164,19 +190,65 @@ impl Reserve {
         if let Some(which) = &self.release {
             return self.release(which);
         }
+        let memory = match self.memory {
+            Some(size) => {
+                let reply = self.ask_memory(size)?;
+                if !matches!(reply, Reply::MemoryReserved(_)) || self.rate.is_none() {
+                    return self.tell(None, &reply);
+                }
+                Some(reply)
+            }
+            None => None,
+        };
         let request = self.request()?;
-        let reply = contracts::ask(&request)?;
-        let status = match &reply {
-            Reply::Refused(_) => Status::ContractRefused,
+        let reply = contracts::ask(&request);
+        if !matches!(reply, Ok(Reply::Reserved(_))) && !self.dry_run {
+            self.take_back(memory.as_ref());
+        }
+        let reply = reply?;
+        if let Some(memory) = memory.filter(|_| matches!(reply, Reply::Reserved(_))) {
+            self.tell(None, &memory)?;
+        }
+        self.tell(Some(&request), &reply)
+    }
+
+    fn ask_memory(&self, size: Size) -> Result<Reply> {
+        let Some(holder) = &self.holder else {
+            unreachable!("clap requires it without --list and --release");
+        };
+        let lend = self.lend.unwrap_or_default();
+        let ask = Wanted { size, lend }.of(self.holder(holder)?, None);
+        memory::ask(ask, self.dry_run)
+    }
+
+    /// With no CPU time there is to be no memory either.
+    fn take_back(&self, memory: Option<&Reply>) {
+        if let Some(Reply::MemoryReserved(memory)) = memory {
+            let which = memory.class.clone();
+            if let Err(error) = contracts::ask(&Request::Release { which }) {
+                let class = shown(&memory.class);
+                output::warn(&format!(
+                    "the memory of {class} stays reserved ({error}): `andante reserve --release {class}`"
+                ));
+            }
+        }
+    }
+
+    /// The answer; to a request of CPU time, if it is one to that.
+    fn tell(&self, request: Option<&Request>, reply: &Reply) -> Result<Status> {
+        let status = match reply {
+            Reply::Refused(_) | Reply::MemoryRefused(_) => Status::ContractRefused,
             _ => Status::Ok,
         };
         if self.json {
-            output::print_json(&reply)?;
+            output::print_json(reply)?;
             return Ok(status);
         }
-        output::print(&match (&reply, &request) {
+        output::print(&match (reply, request) {
             (Reply::Reserved(answer), _) => contracts::reserved(answer),
-            (Reply::Refused(answer), Request::Reserve(ask) | Request::Ask(ask)) => {
+            (Reply::MemoryReserved(answer), _) => memory::reserved(answer),
+            (Reply::MemoryRefused(answer), _) => memory::refused(answer),
+            (Reply::Refused(answer), Some(Request::Reserve(ask) | Request::Ask(ask))) => {
                 contracts::refused(answer, &ask.terms.contract("asked"))
             }
             _ => String::new(),

@@ -6,6 +6,7 @@ mod loading;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use andante_daemon::memory::{Place, Reservations};
 use andante_daemon::{Choices, Daemon, LinuxHost, Settings, Socket, choices, socket_path};
 use andante_sched::doctor::{self, Loaded};
 use andante_sched::{Domains, EventRules, Historical, Policy, Scheduler, told};
@@ -40,9 +41,9 @@ Examples:
   sudo systemctl enable --now andante    as a service, from boot on
 
 What no option says is read from /etc/andante.toml and /etc/andante.d/*.toml, if they are there:
-  learn_percent = 0     # nothing is learnt; likewise leave_percent, user_quota_percent,
-                        # users_quota_percent, session_quota_percent, slice_us, domain_cpus,
-                        # and binding = false
+  learn_percent = 0     # nothing is learnt; likewise learn_memory_percent, leave_percent,
+                        # user_quota_percent, users_quota_percent, session_quota_percent,
+                        # slice_us, domain_cpus, and binding = false
 
 The policies svr4-ts to rr are historical and for experiments: one queue for all tasks, no classes, no
 contracts. They starve programs as they did in their time. The kernel's own threads are kept out of
@@ -65,6 +66,10 @@ pub struct Run {
     /// 0: shares alone.
     #[arg(long, value_name = "PERCENT", value_parser = within(choices::LEARN_PERCENT))]
     learn: Option<u32>,
+    /// The part of memory that programs may have reserved which nobody has reserved any for, but which have a
+    /// learnt contract: films, games, calls [%]; 25 if nothing is said. 0: none.
+    #[arg(long, value_name = "PERCENT", value_parser = within(choices::LEARN_MEMORY_PERCENT))]
+    learn_memory: Option<u32>,
     /// Charge servers for all they do. Otherwise a server that answers a client of another class (a
     /// display server, for a player) works with the share of the client, which pays for it.
     #[arg(long)]
@@ -223,6 +228,13 @@ impl Run {
                     self.say(&event.to_string())?;
                 }
             }
+            for event in daemon.take_memory_events() {
+                if event.is_bad() {
+                    output::warn(&event.to_string());
+                } else {
+                    self.say(&event.to_string())?;
+                }
+            }
         }
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
         Ok(scheduler.detach()?)
@@ -283,6 +295,7 @@ impl Run {
             users_quota_percent: self.users_quota,
             session_quota_percent: self.session_quota,
             domain_cpus: self.domain_cpus,
+            learn_memory_percent: self.learn_memory,
             net: Default::default(),
         }
     }
@@ -292,6 +305,7 @@ impl Run {
         let other = [
             (self.slice_us.is_some(), "--slice-us"),
             (self.learn.is_some(), "--learn"),
+            (self.learn_memory.is_some(), "--learn-memory"),
             (self.no_binding, "--no-binding"),
             (self.leave.is_some(), "--leave"),
             (self.user_quota.is_some(), "--user-quota"),
@@ -332,11 +346,11 @@ impl Run {
             session_quota_per_mille: choices.session_quota_percent.map(|percent| percent * 10),
             plain_dwcs: self.policy == Named::Dwcs,
         };
-        Ok(Daemon::new(
-            socket,
-            settings,
-            LinuxHost::open(contract_cpus)?,
-        )?)
+        // What runs now, even if another version has been installed since.
+        let keeper = ["/proc/self/exe", "keep-memory"].map(Into::into);
+        let memory = Reservations::new(choices.memory(), Place::here(keeper.to_vec())?);
+        let daemon = Daemon::new(socket, settings, LinuxHost::open(contract_cpus)?)?;
+        Ok(daemon.with_memory(memory))
     }
 
     fn say(&self, text: &str) -> Result<()> {

@@ -27,7 +27,9 @@ use anyhow::Result;
 
 use super::super::contracts;
 use super::invoker::Invoker;
-use super::network::{Held, Network};
+use super::memory::{self, Reserved};
+use super::network::{self, Network};
+use crate::commands::memory::Wanted;
 
 /// The contracts that the program must have before it runs: with one missing it does not.
 pub struct Promises {
@@ -35,18 +37,27 @@ pub struct Promises {
     pub cpu: Option<(Terms, Option<String>)>,
     /// Of the network.
     pub network: Option<Network>,
+    /// Of memory, for this class.
+    pub memory: Option<(Wanted, ClassPath)>,
 }
 
 impl Promises {
     fn any(&self) -> bool {
-        self.cpu.is_some() || self.network.is_some()
+        self.cpu.is_some() || self.network.is_some() || self.memory.is_some()
     }
+}
+
+/// What ends with the program, and is released when this is dropped.
+#[derive(Default)]
+pub struct Held {
+    network: Option<network::Held>,
+    memory: Option<Reserved>,
 }
 
 /// What became of a start.
 pub enum Started {
-    /// The program runs, with this contract of the network.
-    Running(Child, Option<Held>),
+    /// The program runs, with this.
+    Running(Child, Held),
     /// A contract was refused, which has been told; nothing runs.
     Refused,
 }
@@ -92,7 +103,7 @@ pub fn start(
         },
         (Asked::Refused, _) => Ok(Started::Refused),
         (Asked::Go(held), Ok(child)) => Ok(Started::Running(child, held)),
-        (Asked::NotJoined, Ok(child)) => Ok(Started::Running(child, None)),
+        (Asked::NotJoined, Ok(child)) => Ok(Started::Running(child, Held::default())),
         (Asked::Go(_), Err(error)) => Err(not_started(program, &error).into()),
     }
 }
@@ -141,7 +152,7 @@ enum Asked {
     /// A contract was refused.
     Refused,
     /// The child may go on, if it has to wait at all.
-    Go(Option<Held>),
+    Go(Held),
 }
 
 /// Waits until the child has joined its class, and gets it its contracts. Hanging up (dropping `go`)
@@ -158,15 +169,21 @@ fn reserve(
     }
     let pid = i32::from_ne_bytes(pid);
     if !promises.any() {
-        return Ok(Asked::Go(None));
+        return Ok(Asked::Go(Held::default()));
     }
-    let held = match promises.network {
-        Some(network) => match network.ask(pid.unsigned_abs())? {
-            Some(held) => Some(held),
-            None => return Ok(Asked::Refused),
-        },
-        None => None,
-    };
+    let mut held = Held::default();
+    if let Some(network) = promises.network {
+        held.network = network.ask(pid.unsigned_abs())?;
+        if held.network.is_none() {
+            return Ok(Asked::Refused);
+        }
+    }
+    if let Some((wanted, class)) = promises.memory {
+        held.memory = memory::reserve(wanted, class, pid)?;
+        if held.memory.is_none() {
+            return Ok(Asked::Refused);
+        }
+    }
     if let Some(wanted) = promises.cpu
         && !reserve_cpu(pid, wanted, program)?
     {
