@@ -70,6 +70,9 @@ pub fn run(
             | MlockAllFlags::MCL_FUTURE
             | MlockAllFlags::from_bits_retain(MCL_ONFAULT),
     );
+    // By which people find it; it was started by a name that says nothing.
+    // SAFETY: the kernel reads a string that ends.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"andante-memory".as_ptr()) };
     let state = State::default();
     locked(&state).machine = Machine::now()?;
     let everybody = Cgroup::new(root);

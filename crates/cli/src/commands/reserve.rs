@@ -190,17 +190,21 @@ impl Reserve {
         if let Some(which) = &self.release {
             return self.release(which);
         }
+        // What makes no sense is told before anything is reserved.
+        let request = self.rate.map(|rate| self.request(rate)).transpose()?;
         let memory = match self.memory {
             Some(size) => {
                 let reply = self.ask_memory(size)?;
-                if !matches!(reply, Reply::MemoryReserved(_)) || self.rate.is_none() {
+                if !matches!(reply, Reply::MemoryReserved(_)) || request.is_none() {
                     return self.tell(None, &reply);
                 }
                 Some(reply)
             }
             None => None,
         };
-        let request = self.request()?;
+        let Some(request) = request else {
+            unreachable!("clap requires one of both");
+        };
         let reply = contracts::ask(&request);
         if !matches!(reply, Ok(Reply::Reserved(_))) && !self.dry_run {
             self.take_back(memory.as_ref());
@@ -315,9 +319,9 @@ impl Reserve {
         Ok(Status::Ok)
     }
 
-    fn request(&self) -> Result<Request> {
-        let (Some(holder), Some(rate)) = (&self.holder, self.rate) else {
-            unreachable!("clap requires both without --list and --release");
+    fn request(&self, rate: Rate) -> Result<Request> {
+        let Some(holder) = &self.holder else {
+            unreachable!("clap requires it without --list and --release");
         };
         let ask = Ask {
             terms: self.extras.terms(rate)?,

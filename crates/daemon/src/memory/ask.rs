@@ -119,7 +119,8 @@ impl Reservations {
             );
             return Err(Fault::new(FaultKind::UnknownClass, message));
         }
-        if !Cgroup::new(&folder).counts() {
+        let cgroup = Cgroup::new(&folder);
+        if !cgroup.counts() && !cgroup.processes().is_empty() {
             notes.push(format!(
                 "the memory of {class} is counted apart from now on: what it has already stays its parent's, and is \
                  not protected"
@@ -261,7 +262,8 @@ impl Reservations {
                 Size(high)
             ));
         }
-        if (self.machine)().is_ok_and(|machine| machine.swap == 0) {
+        // Nobody is told with each program that is started.
+        if asked.until.is_none() && (self.machine)().is_ok_and(|machine| machine.swap == 0) {
             notes.push(
                 "there is no swap: programs' own memory is taken from nobody, so only pages of files can be given \
                  back for it"

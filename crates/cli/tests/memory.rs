@@ -1,0 +1,84 @@
+//! Tests of reserved memory on a real kernel: each boots the virtual machine, runs one of the shell scripts in the
+//! folder beside this file in it, and reads what the script reports. They need QEMU and a kernel, hence `#[ignore]`.
+
+#[path = "../../net/tests/machine/mod.rs"]
+#[allow(dead_code)]
+mod machine;
+
+use std::path::{Path, PathBuf};
+
+use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use machine::{HANGS, Report, reported};
+
+/// Runs tests/memory/NAME.sh in a machine.
+fn in_vm(name: &str) -> Report {
+    let quiet = |_: &str| {};
+    let cache = Cache::open().expect("a cache folder");
+    let kernel = find_kernel(&cache, &quiet).expect("a kernel");
+    let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
+    let script = format!("{name}.sh");
+    let file = |name: &str| InitrdFile {
+        guest: format!("/andante/{name}").into(),
+        content: Content::Host(scripts().join(name)),
+        mode: 0o755,
+    };
+    let guest = format!("/andante/{script}");
+    let boot = Boot {
+        memory_mib: 1024,
+        files: vec![file("common.sh"), file(&script)],
+        programs: vec![env!("CARGO_BIN_EXE_andante").into()],
+        saved: Some(&cache),
+        timeout: HANGS,
+        console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("memory-{name}.log")),
+        ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
+    };
+    reported(&boot)
+}
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/memory")
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn reservations_are_kept_and_put_back_whatever_ends() {
+    let report = in_vm("reserve");
+    for (key, value) in [
+        ("film", 0),
+        ("film-min", 100),
+        ("media-min", 100),
+        ("keepers", 1),
+        ("again", 0),
+        ("changed-min", 120),
+        ("too-much", 23),
+        ("nothing", 24),
+        ("unknown", 10),
+        ("root", 10),
+        ("both", 0),
+        ("both-min", 30),
+        ("neither", 24),
+        ("neither-min", 30),
+        ("listed", 1),
+        ("release", 0),
+        ("released-min", 20),
+        ("gone", 26),
+        ("own-min", 64),
+        ("own-stays", 0),
+        ("refused-exec", 23),
+        ("exec-status", 7),
+        ("game-stays", 0),
+        ("after-exec-min", 120),
+        ("said", 1),
+        ("keeper-again", 1),
+        ("kept-min", 120),
+        ("no-keeper", 0),
+        ("build-min", 20),
+        ("state", 0),
+        ("left-min", 100),
+        ("restored-min", 0),
+        ("ended-min", 0),
+        ("ended-state", 0),
+    ] {
+        assert_eq!(report.get(key), Some(&value), "{key}: {report:?}");
+    }
+}
