@@ -20,6 +20,7 @@
 pub mod ahead;
 mod cgroup;
 pub mod demand;
+pub mod doctor;
 mod error;
 mod handle;
 pub mod holder;

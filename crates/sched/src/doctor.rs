@@ -24,6 +24,8 @@ pub enum Need {
     Scheduler,
     /// `andante lab run` in the virtual machine cannot do without it.
     Laboratory,
+    /// `andante reserve --memory` cannot do without it, or does less.
+    Memory,
     /// `andante net attach` cannot do without it, or needs to be told.
     Network,
 }

@@ -29,6 +29,10 @@ impl Doctor {
         report
             .checks
             .extend(andante_net::doctor::examine().into_iter().map(of_network));
+        if let Ok(root) = andante_sched::class::cgroup_root() {
+            let found = andante_memory::doctor::examine(&root);
+            report.checks.extend(found.into_iter().map(of_memory));
+        }
         if self.json {
             output::print_json(&report)?;
         } else {
@@ -51,11 +55,24 @@ fn of_network(finding: andante_net::doctor::Finding) -> Check {
     }
 }
 
+/// It stands in the way of nothing but `andante reserve --memory`, which says so itself.
+fn of_memory(finding: andante_memory::doctor::Finding) -> Check {
+    Check {
+        title: finding.title,
+        need: Need::Memory,
+        found: finding.found,
+        detail: finding.detail,
+        mend: finding.mend,
+        obstacle: None,
+    }
+}
+
 fn render(report: &Report) -> String {
     let mut text = format!("{} {}\n", paint(DIM, "kernel"), paint(BOLD, &report.kernel));
     for (need, title) in [
         (Need::Scheduler, "scheduler"),
         (Need::Laboratory, "laboratory"),
+        (Need::Memory, "memory"),
         (Need::Network, "network"),
     ] {
         text += &format!("\n{}\n", paint(BOLD, title));

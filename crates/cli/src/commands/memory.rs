@@ -10,8 +10,11 @@ use andante_daemon::{Holder, MemoryAsk, Reply, Request, USUALLY_LENT_PER_MILLE};
 use anyhow::Result;
 
 pub use keep::Keep;
-pub use render::{Row, notes, refused, reserved, rows, table};
+pub use render::{Row, json, lines, notes, refused, reserved, rows, table};
 pub use wake::Wake;
+
+#[cfg(test)]
+pub use render::tests as samples;
 
 use super::contracts;
 

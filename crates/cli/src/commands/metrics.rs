@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-use andante_daemon::{List, Listed, StatusSeen};
+use andante_daemon::{List, Listed, MemorySeen, StatusSeen};
 use andante_terminal::exit::Status;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -22,8 +22,8 @@ use crate::{live, output};
 /// Print figures for a monitoring system, as OpenMetrics (Prometheus reads it).
 ///
 /// Tells whether Andante is in charge; of every class its CPU time, weight, tasks and throttled time; of every
-/// contract that was promised its CPU time, jobs, late jobs and used-up budgets; how many learnt contracts there
-/// are; and what the scheduler has counted since it was loaded.
+/// contract that was promised its CPU time, jobs, late jobs and used-up budgets; of reserved memory what is used and how long
+/// was waited for it; how many learnt contracts there are; and what the scheduler has counted since it was loaded.
 #[derive(Args)]
 #[command(after_long_help = "\
 With --to it writes a file for node_exporter's textfile collector; the file is replaced as a whole, so that nobody
@@ -115,6 +115,9 @@ fn registry(seen: Option<&StatusSeen>, list: Option<&List>) -> Registry {
     }
     if let Some(list) = list {
         promised(&mut registry, &list.contracts);
+        if let Some(memory) = &list.memory {
+            reserved(&mut registry, memory);
+        }
     }
     registry
 }
@@ -190,6 +193,52 @@ fn promised(registry: &mut Registry, list: &[Listed]) {
         "contract_exhaustions",
         "Budgets of a promised contract that were used up",
         exhausted,
+    );
+}
+
+fn reserved(registry: &mut Registry, memory: &MemorySeen) {
+    let [reserved, used, swapped] = [Gauges::default(), Gauges::default(), Gauges::default()];
+    let [refaults, faults, waited] = [(); 3].map(|()| Counters::default());
+    for one in &memory.reservations {
+        let labels: Labels = vec![("class", one.class.clone())];
+        for (gauge, bytes) in [
+            (&reserved, one.bytes),
+            (&used, one.used),
+            (&swapped, one.swapped),
+        ] {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            gauge.get_or_create(&labels).set(bytes);
+        }
+        counted(&refaults, labels.clone(), one.refaults as f64);
+        counted(&faults, labels.clone(), one.major_faults as f64);
+        counted(&waited, labels, one.stalled_us as f64 / 1e6);
+    }
+    for (name, help, gauge) in [
+        ("memory_reserved", "Memory reserved for a class", reserved),
+        (
+            "memory_used",
+            "Memory that a class with a reservation uses",
+            used,
+        ),
+        ("memory_swapped", "Of it in the swap", swapped),
+    ] {
+        registry.register_with_unit(name, help, Unit::Bytes, gauge);
+    }
+    registry.register(
+        "memory_refaults",
+        "Pages of a class with a reservation that had been taken and were needed again",
+        refaults,
+    );
+    registry.register(
+        "memory_major_faults",
+        "Accesses of it that waited for a disk",
+        faults,
+    );
+    registry.register_with_unit(
+        "memory_waited",
+        "Time in which some program of it waited for memory",
+        Unit::Seconds,
+        waited,
     );
 }
 

@@ -15,7 +15,7 @@ use clap::Args;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use super::contracts;
+use super::{contracts, memory};
 use crate::network::{self, Look};
 use crate::shares::{self, Row};
 use crate::{live, tree};
@@ -32,6 +32,11 @@ const BAR_WIDTH: usize = 20;
 /// and USED are shares of one CPU. JOBS are those that ended, from waking to sleeping; MISSED those
 /// of them that were late; a dash stands where a task has run and never slept, and so has none; EXHAUSTED
 /// counts budgets that were used up.
+///
+/// Reserved memory (`andante reserve --memory`) has a table of its own: what a class USED of it; of that PRIVATE pages of
+/// files that it has read itself and ANON programs' own memory; SHARED are pages of files that others have read first,
+/// which are held for it; FREE is kept free for it, and LENT what others have of it at most. WAITED is the part of the
+/// time in which some program of it waited for memory.
 ///
 /// Contracts of the network (`andante net reserve`) are among the others, for root; what they USED is what was sent by
 /// them. Without `andante run` they are all that is shown.
@@ -84,6 +89,8 @@ struct Report<'a> {
     door: Option<DoorSeen>,
     /// Sessions of applications; none if nobody could be asked.
     sessions: Option<&'a [SessionSeen]>,
+    /// Memory, and what is reserved of it; none if nobody could be asked, or none can be.
+    memory: Option<serde_json::Value>,
     /// What the kernel's verifier made of the scheduler.
     programs: Vec<Program>,
 }
@@ -122,6 +129,15 @@ impl Status {
         let learnt = contracts::learnt_between(Some(learnt_before), (after.now_ns, &learnt_now));
         let door = later.as_ref().map(|later| later.door);
         let sessions = later.as_ref().map(|later| later.sessions.clone());
+        let memory = later.as_ref().and_then(|later| {
+            let seen = later.memory.clone()?;
+            let before = earlier.as_ref().and_then(|earlier| {
+                let ns = later.now_ns.saturating_sub(earlier.now_ns);
+                earlier.memory.as_ref().zip(Some(ns))
+            });
+            let rows = memory::rows(before, &seen);
+            Some((seen, rows))
+        });
         let contracts = later.map(|later| contracts::between(earlier.as_ref(), &later));
         let rows = shares::between(&before, &after);
         // On a busy machine we may wake later than asked.
@@ -141,6 +157,9 @@ impl Status {
                 network: &network,
                 door,
                 sessions: sessions.as_deref(),
+                memory: (memory.as_ref())
+                    .map(|(seen, rows)| memory::json(seen, rows))
+                    .transpose()?,
                 programs: andante_sched::programs(),
             };
             output::print_json(&report)?;
@@ -166,6 +185,10 @@ impl Status {
                 let more =
                     format!("and {more} more learnt ones, which used less (--all shows them)");
                 text += &format!("{}\n", paint(DIM, more));
+            }
+            if let Some((seen, rows)) = memory.filter(|(_, rows)| !rows.is_empty()) {
+                let table = memory::table(&rows, output::columns());
+                text += &format!("\n{table}{}", memory::notes(&seen));
             }
             if let Some(why) = network.unseen {
                 text += &format!("\n{why}\n");

@@ -20,7 +20,8 @@ use clap::{ArgGroup, Args};
 ///
 /// With --pid it tells when each thread of a running program wakes and how long it works then, and
 /// which contract Andante has taken for it because of that, or why none; and to root, for how long packets of its
-/// class have waited, where a network device is attached. A result has no packets.
+/// class have waited, where a network device is attached; and what is reserved of memory for its class, by whom. A result
+/// has neither.
 #[derive(Args)]
 #[command(group(ArgGroup::new("of").required(true).args(["result", "pid"])))]
 #[command(after_long_help = "\

@@ -455,6 +455,7 @@ pub mod tests {
             },
             contracts: vec![contract],
             door: DoorSeen::default(),
+            memory: None,
         }
     }
 

@@ -153,44 +153,56 @@ const TITLES: [&str; 10] = [
 
 /// The reservations, with a line of titles; nothing, where there are none.
 pub fn table(rows: &[Row], most: Option<usize>) -> String {
-    if rows.is_empty() {
+    let lines = lines(rows, most);
+    let Some((titles, lines)) = lines.split_first() else {
         return String::new();
+    };
+    let mut text = paint(DIM, titles) + "\n";
+    lines.iter().for_each(|line| text += &format!("{line}\n"));
+    text
+}
+
+/// The same without colours: the titles, and a line or two of each.
+pub fn lines(rows: &[Row], most: Option<usize>) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
     }
-    let lines: Vec<[String; TITLES.len()]> = rows.iter().map(cells).collect();
+    let all: Vec<[String; TITLES.len()]> = rows.iter().map(cells).collect();
     let mut widths = TITLES.map(UnicodeWidthStr::width);
-    for line in &lines {
+    for line in &all {
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = (*width).max(cell.width());
         }
     }
     // A long name stands above its figures.
     let figures: usize = widths[1..].iter().map(|width| width + 2).sum();
-    let name = most.map_or(widths[0], |most| {
-        widths[0]
-            .min(most.saturating_sub(figures))
-            .max(TITLES[0].len())
-    });
-    let row = |cells: &[String]| {
+    let room = most.map_or(usize::MAX, |most| most.saturating_sub(figures));
+    let name = widths[0].min(room.max(TITLES[0].len()));
+    let behind = |cells: &[String; TITLES.len()], name: &str, room: usize| {
         let figures: String = (cells[1..].iter().zip(&widths[1..]))
             .map(|(cell, width)| format!("  {}{cell}", " ".repeat(width - cell.width())))
             .collect();
-        let wide = cells[0].width();
-        match wide <= name {
-            true => (None, format!("{}{figures}", " ".repeat(name - wide))),
-            false => (Some("\n"), format!("{}{figures}", " ".repeat(name))),
-        }
+        format!("{name}{}{figures}", " ".repeat(room - name.width()))
     };
     let titles = TITLES.map(str::to_owned);
-    let mut text = paint(DIM, format!("{}{}", titles[0], row(&titles).1)) + "\n";
-    for line in &lines {
-        let (above, figures) = row(line);
-        text += &format!(
-            "{}{}{figures}\n",
-            paint(BOLD, &line[0]),
-            above.unwrap_or_default()
-        );
+    let mut lines = vec![behind(&titles, &titles[0], name)];
+    for cells in &all {
+        match cells[0].width() <= name {
+            true => lines.push(behind(cells, &cells[0], name)),
+            false => lines.extend([cells[0].clone(), behind(cells, "", name)]),
+        }
     }
-    text
+    lines
+}
+
+/// All of it for programs.
+///
+/// # Errors
+/// None: it is plain data.
+pub fn json(seen: &MemorySeen, rows: &[Row]) -> serde_json::Result<serde_json::Value> {
+    let mut json = serde_json::to_value(seen)?;
+    json["reservations"] = serde_json::to_value(rows)?;
+    Ok(json)
 }
 
 fn cells(row: &Row) -> [String; TITLES.len()] {
@@ -260,14 +272,14 @@ fn part(per_mille: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use andante_admission::memory::{Memory, MemoryHeld};
 
     use super::*;
 
     const MIB: u64 = 1 << 20;
 
-    fn listed(class: &str) -> MemoryListed {
+    pub fn listed(class: &str) -> MemoryListed {
         MemoryListed {
             class: class.into(),
             uid: 0,

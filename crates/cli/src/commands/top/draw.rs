@@ -7,7 +7,7 @@ use ratatui::style::{Color, Stylize};
 use ratatui::text::{Line, Span, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::super::contracts;
+use super::super::{contracts, memory};
 use super::state::{HISTORY, State};
 use crate::network;
 use crate::shares::{self, Row};
@@ -75,8 +75,26 @@ pub fn contract_lines(state: &State, width: u16) -> u16 {
     u16::try_from(contract_table(state, width).lines.len()).unwrap_or(u16::MAX)
 }
 
-/// The contracts, in their order: a title, and a line or more of each. Of those that are not shown is said how many.
+/// The contracts, and what is reserved of memory below them.
 fn contract_table(state: &State, width: u16) -> Text<'static> {
+    let mut text = contracts_alone(state, width);
+    let width = usize::from(width);
+    let lines = memory::lines(state.memory(), Some(width));
+    let room = (MAX_CONTRACT_LINES / 2).max(MAX_CONTRACT_LINES.saturating_sub(text.lines.len()));
+    let shown = lines.len().min(room);
+    for (at, line) in lines.iter().take(shown).enumerate() {
+        let line = Line::from(cut(line, width));
+        text.push_line(if at == 0 { line.dim() } else { line });
+    }
+    if lines.len() > shown {
+        let more = "and more reservations of memory, which `andante reserve --list` shows";
+        text.push_line(Line::from(cut(more, width)).dim());
+    }
+    text
+}
+
+/// The contracts, in their order: a title, and a line or more of each. Of those that are not shown is said how many.
+fn contracts_alone(state: &State, width: u16) -> Text<'static> {
     let (all, width) = (state.contracts(), usize::from(width));
     if all.is_empty() {
         return Text::default();

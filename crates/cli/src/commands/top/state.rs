@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use andante_daemon::List;
 use andante_sched::Snapshot;
 use andante_sched::class::{WEIGHT_MAX, WEIGHT_MIN};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::super::contracts;
+use super::super::{contracts, memory};
 use super::source::Seen;
 use crate::shares::{self, Row};
 
@@ -68,6 +69,8 @@ pub struct State {
     latest: Option<Seen>,
     rows: Vec<Row>,
     contracts: Vec<contracts::Line>,
+    /// Reserved memory, and what happened to it since the last look.
+    memory: Vec<memory::Row>,
     /// The rates at which classes send [bytes/s]; none: no device is seen to be attached.
     sent: Option<HashMap<Key, u64>>,
     history: HashMap<Key, VecDeque<f64>>,
@@ -89,6 +92,7 @@ impl State {
             latest: None,
             rows: Vec::new(),
             contracts: Vec::new(),
+            memory: Vec::new(),
             sent: None,
             history: HashMap::new(),
             selected: None,
@@ -114,6 +118,7 @@ impl State {
             Some(list) => contracts::lines(&contracts::between(earlier.as_ref(), list)),
             None => Vec::new(),
         };
+        self.memory = memory_rows(earlier.as_ref(), seen.contracts.as_ref());
         let of_network = network_lines(self.latest.as_ref(), &seen);
         self.contracts.extend(of_network);
         let learnt = contracts::learnt_between(
@@ -145,6 +150,11 @@ impl State {
     /// The contracts there are, promised ones first; of those that were learnt, first who uses most.
     pub fn contracts(&self) -> &[contracts::Line] {
         &self.contracts
+    }
+
+    /// Reserved memory.
+    pub fn memory(&self) -> &[memory::Row] {
+        &self.memory
     }
 
     /// Whether any device is seen to be attached.
@@ -300,6 +310,18 @@ impl State {
         rows.for_each(|row| row.class.weight = weight);
         Action::SetWeight { path, weight }
     }
+}
+
+/// What is reserved of memory, with what happened since the look before.
+fn memory_rows(before: Option<&List>, now: Option<&List>) -> Vec<memory::Row> {
+    let Some((list, seen)) = now.and_then(|list| Some((list, list.memory.as_ref()?))) else {
+        return Vec::new();
+    };
+    let before = before.and_then(|before| {
+        let ns = list.now_ns.saturating_sub(before.now_ns);
+        before.memory.as_ref().zip(Some(ns))
+    });
+    memory::rows(before, seen)
 }
 
 /// The contracts of the network; classes have the paths that the CPU's have.

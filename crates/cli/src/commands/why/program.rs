@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use andante_admission::Size;
+use andante_daemon::MemoryListed;
 use andante_net::{Delay, Promised, Seen};
-use andante_sched::class::Tree;
+use andante_sched::class::{ClassPath, Tree};
 use andante_sched::explained::{Explained, Under, time};
 use andante_sched::text::shown;
 use andante_terminal::exit::{Refusal, Status};
@@ -12,6 +14,7 @@ use andante_terminal::output::{self, BOLD, DIM, GOOD, paint};
 use anyhow::Result;
 use serde::Serialize;
 
+use super::super::contracts;
 use super::super::net::Budget;
 use crate::live;
 use crate::network::{Look, count, time_us};
@@ -43,8 +46,12 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
         let told: Result<Vec<_>> = told
             .iter()
             .map(|thread| {
-                let packets = packets(thread)?;
-                Ok(Told { thread, packets })
+                let (packets, memory) = (packets(thread)?, memory_of(pid));
+                Ok(Told {
+                    thread,
+                    packets,
+                    memory,
+                })
             })
             .collect();
         output::print_json(&told?)?;
@@ -58,6 +65,7 @@ pub(super) fn run(pid: i32, json: bool) -> Result<Status> {
     classes.sort_by(|a, b| (&a.class, &a.device).cmp(&(&b.class, &b.device)));
     classes.dedup();
     classes.iter().for_each(|of| text += &of.line());
+    text += &memory_of(pid).map_or_else(String::new, |of| of.line());
     output::print(&text)?;
     Ok(Status::Ok)
 }
@@ -70,6 +78,57 @@ struct Told<'a> {
     /// The traffic of sockets that are opened in its class, by each device that is attached; for root alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packets: Vec<Packets>,
+    /// What is reserved of memory for its class, or one above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
+}
+
+/// Memory of the class of a process.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Memory {
+    #[serde(flatten)]
+    reserved: MemoryListed,
+    /// What all that is learnt may have together [1/1000 of all].
+    learnt_per_mille: u32,
+}
+
+/// What is reserved for the class of a process, or for the nearest above it; none: nothing is, or nobody can be asked.
+fn memory_of(pid: i32) -> Option<Memory> {
+    let class = Tree::open().ok()?.class_of(pid)?;
+    let seen = contracts::list()?.memory?;
+    let mut above: Vec<_> = class.ancestry().collect();
+    above.reverse();
+    let all = &seen.reservations;
+    let of = |class: &ClassPath| all.iter().find(|one| one.class == class.to_text());
+    Some(Memory {
+        reserved: above.iter().find_map(of)?.clone(),
+        learnt_per_mille: seen.learnt_per_mille,
+    })
+}
+
+impl Memory {
+    fn line(&self) -> String {
+        let one = &self.reserved;
+        let class = shown(&one.class);
+        let why = match one.learnt {
+            Some(pid) => format!(
+                "learnt of process {pid}, which has behaved as a film, a game or a call does; all that is learnt may \
+                 have {:.0} % of memory",
+                f64::from(self.learnt_per_mille) / 10.0
+            ),
+            None => format!("asked for by user {}", one.uid),
+        };
+        format!(
+            "memory of {class}: {} reserved ({why}); it needs {} and has {}, {} held that others have read first, {} in \
+             the swap; it has waited {:.1} s for memory\n",
+            Size(one.bytes),
+            Size(one.needed),
+            Size(one.used),
+            Size(one.shared),
+            Size(one.swapped),
+            one.stalled_us as f64 / 1e6
+        )
+    }
 }
 
 /// Packets of a class, since its device was attached.
@@ -277,6 +336,24 @@ mod tests {
         );
         (of.delay, of.promised) = (None, None);
         assert_eq!(of.line(), "packets of /film by eth0: none was sent\n");
+    }
+
+    #[test]
+    fn learnt_memory_is_explained() {
+        let listed = super::super::super::memory::samples::listed("/film");
+        let mut of = Memory {
+            reserved: listed,
+            learnt_per_mille: 250,
+        };
+        let asked = of.line();
+        assert!(
+            asked.contains("200M reserved (asked for by user 0); it needs 75M"),
+            "{asked}"
+        );
+        of.reserved.learnt = Some(7);
+        let learnt = of.line();
+        assert!(learnt.contains("learnt of process 7"), "{learnt}");
+        assert!(learnt.contains("may have 25 % of memory"), "{learnt}");
     }
 
     #[test]
