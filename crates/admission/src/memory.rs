@@ -110,11 +110,6 @@ pub enum MemoryLimit {
         /// The limit [bytes].
         bytes: u64,
     },
-    /// What all that is learnt may have together.
-    Learnt {
-        /// How much that is [bytes].
-        bytes: u64,
-    },
 }
 
 /// Answers one that asks for so many bytes beside those that hold something already.

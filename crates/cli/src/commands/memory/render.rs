@@ -98,7 +98,6 @@ fn limit(answer: &MemoryRefusal) -> String {
         MemoryLimit::Most { name, bytes } => {
             format!("memory.max of {} is {}", shown(name), Size(*bytes))
         }
-        MemoryLimit::Learnt { bytes } => format!("all that is learnt may have {}", Size(*bytes)),
     }
 }
 
