@@ -12,14 +12,15 @@
 //! ```
 //!
 //! What is needed comes from those who use more than is reserved for them; others have no reservation, so all that they
-//! use is more. Inside a class that is over, what costs least to bring back goes first (PSAP: private, shared,
-//! anonymous):
+//! use is more. Who has most gives first, until all that give have the same: so all have the largest equal share that
+//! leaves what is needed (max-min fairness), and a small program loses nothing to those who want much.
+//!
+//! Inside a class that is over, what costs least to bring back goes first (PSAP: private, shared, anonymous):
 //! 1. pages of files that it alone has read: they are read again from where they are,
 //! 2. what is held for it of files that others have read first: others may have them in memory still,
 //! 3. programs' own memory, which has to be written before it is taken.
 //!
-//! The first is taken whole, for nothing that others have is cheaper; of the rest everybody who is over gives in
-//! proportion to what he has over.
+//! The first is taken whole, for nothing that others have is cheaper.
 
 use std::time::Duration;
 
@@ -78,8 +79,6 @@ pub struct Now {
     pub free: u64,
     /// Below so much the kernel itself takes some.
     pub floor: u64,
-    /// All of it.
-    pub total: u64,
     /// CPUs, each of which may fill memory.
     pub cpus: u32,
 }
@@ -100,53 +99,68 @@ pub struct Take {
 pub struct Plan {
     /// From each class, in their order.
     pub classes: Vec<Take>,
-    /// From everybody, as the kernel chooses among those who are over.
-    pub everybody: u64,
+    /// From those without a reservation, in their order.
+    pub others: Vec<u64>,
     /// When to look again.
     pub pause: Duration,
 }
 
-/// Decides.
-pub fn plan(now: Now, classes: &[Class]) -> Plan {
-    let kept_free: u64 = classes.iter().map(Class::kept_free).sum();
-    let goal = now.floor + kept_free;
-    // The kernel begins to take some at the floor, and as it chooses: what is cheap to give goes before that.
-    let tight = now.free < goal + now.floor;
+/// Decides. Others are those without a reservation, and what each uses [bytes].
+pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
+    let goal = goal(&now, classes);
     let mut takes = vec![Take::default(); classes.len()];
     let mut need = goal.saturating_sub(now.free);
-    if tight {
+    if is_tight(&now, classes) {
         for (take, class) in takes.iter_mut().zip(classes) {
             take.files = class.over().min(class.files);
             need = need.saturating_sub(take.files);
         }
     }
-    let still_over = |take: &Take, class: &Class| class.over() - take.files;
-    let reserved_over: u64 = takes
-        .iter()
-        .zip(classes)
-        .map(|(t, c)| still_over(t, c))
-        .sum();
-    let used: u64 = classes.iter().map(|class| class.used + class.held).sum();
-    let by_others = now.total.saturating_sub(now.free + used);
-    let over = reserved_over + by_others;
-    let mut from_classes = 0;
-    for (take, class) in takes.iter_mut().zip(classes) {
-        let own = in_proportion(need, still_over(take, class), over);
-        take.held = own.min(class.held);
-        take.anonymous = own - take.held;
-        from_classes += own;
+    let still = |(take, class): (&Take, &Class)| class.over() - take.files;
+    let mut over: Vec<u64> = takes.iter().zip(classes).map(still).collect();
+    over.extend(others);
+    let level = level(&over, need);
+    let gives = over.iter().map(|over| over.saturating_sub(level));
+    let mut gives: Vec<u64> = gives.collect();
+    let others = gives.split_off(classes.len());
+    for ((take, class), gives) in takes.iter_mut().zip(classes).zip(gives) {
+        take.held = gives.min(class.held);
+        take.anonymous = gives - take.held;
     }
     Plan {
         classes: takes,
-        everybody: need.saturating_sub(from_classes),
+        others,
         pause: pause(now, goal),
     }
 }
 
-/// Of an amount, the part of one that has so much of all.
-fn in_proportion(amount: u64, has: u64, all: u64) -> u64 {
-    let part = u128::from(amount) * u128::from(has) / u128::from(all.max(1));
-    u64::try_from(part).unwrap_or(u64::MAX).min(has)
+/// The free memory that there is to be.
+fn goal(now: &Now, classes: &[Class]) -> u64 {
+    now.floor + classes.iter().map(Class::kept_free).sum::<u64>()
+}
+
+/// Whether there is so little free memory that somebody may have to give some. The kernel begins to take some at the
+/// floor, and as it chooses: what is cheap to give goes before that.
+pub fn is_tight(now: &Now, classes: &[Class]) -> bool {
+    now.free < goal(now, classes) + now.floor
+}
+
+/// What each may have at most, so that all together give so much.
+fn level(has: &[u64], need: u64) -> u64 {
+    let mut sorted = has.to_vec();
+    sorted.sort_unstable_by(|one, other| other.cmp(one));
+    let mut given = 0;
+    for (at, has) in sorted.iter().enumerate() {
+        let next = sorted.get(at + 1).copied().unwrap_or(0);
+        let count = at as u64 + 1;
+        // All up to here come down to the next.
+        let step = (has - next).saturating_mul(count);
+        if given + step >= need {
+            return has - (need - given).div_ceil(count);
+        }
+        given += step;
+    }
+    0
 }
 
 /// Nobody has to look before what is free beyond the goal can be gone.
@@ -175,26 +189,47 @@ mod tests {
         Now {
             free: free * MIB,
             floor: 12 * MIB,
-            total: 512 * MIB,
             cpus: 1,
         }
     }
 
+    fn given(plan: &Plan) -> u64 {
+        plan.others.iter().sum::<u64>() / MIB
+    }
+
     #[test]
     fn what_is_not_lent_is_kept_free() {
+        let hogs = [200 * MIB];
         let none_lent = [class(100, 0, 20)];
-        let plan_ = plan(now(30), &none_lent);
-        assert_eq!(plan_.everybody, (12 + 80 - 30) * MIB);
+        let plan_ = plan(now(30), &none_lent, &hogs);
+        assert_eq!(given(&plan_), 12 + 80 - 30);
         assert_eq!(plan_.classes, [Take::default()], "never from a reservation");
         assert_eq!(plan_.pause, LEAST_PAUSE);
-        assert_eq!(plan(now(92), &none_lent).everybody, 0);
-        assert_eq!(plan(now(30), &[class(100, 1000, 20)]).everybody, 0);
-        assert_eq!(plan(now(30), &[class(100, 500, 20)]).everybody, 22 * MIB);
+        assert_eq!(given(&plan(now(92), &none_lent, &hogs)), 0);
+        assert_eq!(given(&plan(now(30), &[class(100, 1000, 20)], &hogs)), 0);
+        assert_eq!(given(&plan(now(30), &[class(100, 500, 20)], &hogs)), 22);
+    }
+
+    #[test]
+    fn whoever_has_most_gives_first() {
+        let none_lent = [class(100, 0, 0)];
+        let plan_ = plan(now(12), &none_lent, &[300 * MIB, 10 * MIB, 240 * MIB]);
+        assert_eq!(
+            plan_
+                .others
+                .iter()
+                .map(|bytes| bytes / MIB)
+                .collect::<Vec<_>>(),
+            [80, 0, 20]
+        );
+        assert_eq!(level(&[], 5), 0);
+        assert_eq!(level(&[3, 1], 100), 0, "all that there is");
+        assert_eq!(level(&[5, 5, 5], 3), 4);
     }
 
     #[test]
     fn what_is_used_needs_nothing_kept_free() {
-        assert_eq!(plan(now(12), &[class(100, 0, 100)]).everybody, 0);
+        assert_eq!(given(&plan(now(12), &[class(100, 0, 100)], &[MIB])), 0);
         assert_eq!(class(100, 0, 120).kept_free(), 0);
         let held = Class {
             held: 30 * MIB,
@@ -209,18 +244,17 @@ mod tests {
         let over = Class {
             files: 15 * MIB,
             held: 10 * MIB,
-            ..class(100, 1000, 130)
+            ..class(100, 1000, 230)
         };
         let waiting = class(60, 0, 0);
-        let plan_ = plan(now(12), &[over, waiting]);
+        let plan_ = plan(now(12), &[over, waiting], &[105 * MIB]);
         let [take, none] = plan_.classes[..] else {
             panic!("two classes");
         };
         assert_eq!(take.files, 15 * MIB, "all of what is cheap");
-        let all = take.files + take.held + take.anonymous + plan_.everybody;
-        assert_eq!(all, 60 * MIB);
-        // 25 of 385 MiB that are over are its own.
-        assert!(take.held > 0 && take.held <= 3 * MIB && take.anonymous == 0);
+        let all = take.files + take.held + take.anonymous;
+        assert_eq!(all + plan_.others[0], 60 * MIB);
+        assert_eq!((take.held, take.anonymous), (10 * MIB, 22 * MIB + MIB / 2));
         assert_eq!(none, Take::default());
     }
 
@@ -230,19 +264,16 @@ mod tests {
             files: 15 * MIB,
             ..class(100, 0, 130)
         };
-        let rich = Now {
-            total: 16384 * MIB,
-            ..now(12_000)
-        };
-        let plan_ = plan(rich, &[over]);
+        let rich = now(12_000);
+        let plan_ = plan(rich, &[over], &[3000 * MIB]);
         assert_eq!(plan_.classes, [Take::default()]);
-        assert_eq!((plan_.everybody, plan_.pause), (0, MOST_PAUSE));
-        let less = plan(Now { cpus: 8, ..rich }, &[over]).pause;
+        assert_eq!((given(&plan_), plan_.pause), (0, MOST_PAUSE));
+        let less = plan(Now { cpus: 8, ..rich }, &[over], &[]).pause;
         assert!(less > LEAST_PAUSE && less < MOST_PAUSE);
     }
 
     #[test]
-    fn whatever_there_is_no_more_is_taken_than_is_over() {
+    fn whatever_there_is_no_more_is_taken_than_is_over_or_needed() {
         // A small generator of its own, so that a failure can be looked at again.
         let mut seed = 1u64;
         let mut draw = |most: u64| {
@@ -260,14 +291,31 @@ mod tests {
                     held: draw(40) * MIB,
                 })
                 .collect();
+            let others: Vec<_> = (0..draw(5)).map(|_| draw(300) * MIB).collect();
             let now = now(draw(300));
-            let plan = plan(now, &classes);
+            let plan = plan(now, &classes, &others);
+            let mut left = 0;
             for (take, class) in plan.classes.iter().zip(&classes) {
-                assert!(take.files + take.held + take.anonymous <= class.over());
+                let taken = take.files + take.held + take.anonymous;
+                assert!(taken <= class.over());
                 assert!(take.files <= class.files && take.held <= class.held);
+                left += class.over() - taken;
+            }
+            for (given, has) in plan.others.iter().zip(&others) {
+                assert!(given <= has);
+                left += has - given;
             }
             let kept: u64 = classes.iter().map(Class::kept_free).sum();
-            assert!(plan.everybody <= (now.floor + kept).saturating_sub(now.free));
+            let need = (now.floor + kept).saturating_sub(now.free);
+            let taken = |take: &Take| take.files + take.held + take.anonymous;
+            let all = plan.classes.iter().map(taken).sum::<u64>() + plan.others.iter().sum::<u64>();
+            assert!(
+                all >= need || left == 0,
+                "as much as is needed, if there is so much"
+            );
+            let cheap: u64 = plan.classes.iter().map(|take| take.files).sum();
+            let givers = (classes.len() + others.len()) as u64;
+            assert!(all <= need.max(cheap) + givers, "and no more");
         }
     }
 }

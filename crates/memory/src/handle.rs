@@ -268,8 +268,8 @@ mod tests {
     #[test]
     fn one_that_ends_is_told_everything_again_but_not_at_once() {
         let mut handle = handle("exit 1");
-        handle.tell(&Order::Wake { pid: 1 }).unwrap();
         let begun = Instant::now();
+        handle.tell(&Order::Wake { pid: 1 }).unwrap();
         until(|| handle.look());
         assert!(begun.elapsed() >= AGAIN, "not at once");
         assert_eq!((handle.restarts, handle.runs()), (1, false));

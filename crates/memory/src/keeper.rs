@@ -41,7 +41,7 @@ struct Shared {
     tracked: Vec<Tracked>,
     holder: Holder,
     machine: Machine,
-    /// Taken from everybody [bytes].
+    /// Taken from those without a reservation [bytes].
     taken: u64,
     over: bool,
 }
@@ -75,10 +75,9 @@ pub fn run(
     unsafe { libc::prctl(libc::PR_SET_NAME, c"andante-memory".as_ptr()) };
     let state = State::default();
     locked(&state).machine = Machine::now()?;
-    let everybody = Cgroup::new(root);
     let taking = {
-        let state = Arc::clone(&state);
-        std::thread::spawn(move || taking::run(&state, &everybody))
+        let (state, root) = (Arc::clone(&state), root.to_owned());
+        std::thread::spawn(move || taking::run(&state, &root))
     };
     let mut keeper = Keeper {
         state: Arc::clone(&state),

@@ -56,7 +56,7 @@ pub struct Report {
     pub swap: u64,
     /// What is locked for reservations [bytes].
     pub held: u64,
-    /// Taken from everybody, so that what is not lent is free [bytes since the keeper began].
+    /// Taken from those without a reservation, so that what is not lent is free [bytes since the keeper began].
     pub taken: u64,
     /// Classes with a reservation.
     pub classes: Vec<ClassReport>,

@@ -61,7 +61,7 @@ pub struct MemorySeen {
     pub swap: u64,
     /// Pages that are locked for reservations, since others have read them first.
     pub held: u64,
-    /// What was taken from everybody, so that what is not lent is free.
+    /// What was taken from those without a reservation, so that what is not lent is free.
     pub taken: u64,
     /// Whether the process that looks after them runs. Without it `memory.min` alone protects them.
     pub looked_after: bool,

@@ -1,68 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The thread that keeps free what is not lent. It waits for the swap, if what it takes has to be written first.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::{Shared, State, locked};
 use crate::cgroup::Cgroup;
-use crate::demand::{self, Now, Plan, Take};
+use crate::demand::{self, Now, Take};
 use crate::machine;
 
-/// At once no more is taken than this [bytes], so that the next look is not late: some 250 pages of 4 KiB for every
-/// millisecond of a pause.
-const MOST_AT_ONCE: u64 = 64 << 20;
+/// At once no more is taken from one than this [bytes], so that the next look is not late.
+const MOST_AT_ONCE: u64 = 16 << 20;
 
-pub(super) fn run(state: &State, everybody: &Cgroup) {
+pub(super) fn run(state: &State, root: &Path) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cpus = u32::try_from(cpus).unwrap_or(1);
     loop {
-        let (plan, classes) = {
+        let (now, classes, reserved) = {
             let mut state = locked(state);
             if state.over {
                 return;
             }
-            let plan = look(&mut state, u32::try_from(cpus).unwrap_or(1));
-            for (take, number) in plan.classes.iter().zip(numbers(&state)) {
-                if take.held > 0 {
-                    state.holder.let_go_of(number, take.held);
-                }
-            }
-            let cgroups: Vec<_> = state.tracked.iter().map(|one| one.cgroup.clone()).collect();
-            (plan, cgroups)
+            let now = look(&mut state, cpus);
+            let reserved = state
+                .tracked
+                .iter()
+                .map(|one| (one.number, one.cgroup.clone()));
+            let reserved: Vec<_> = reserved.collect();
+            (now, state.seen(), reserved)
         };
-        for (index, (take, cgroup)) in plan.classes.iter().zip(&classes).enumerate() {
-            let taken = take_from(cgroup, take);
-            if taken > 0
-                && let Some(tracked) = locked(state).tracked.get_mut(index)
-                && tracked.cgroup == *cgroup
-            {
-                tracked.taken += taken;
-            }
+        // Without reservations there is nothing to do until there are.
+        if classes.is_empty() {
+            std::thread::park_timeout(demand::MOST_PAUSE);
+            continue;
         }
-        // The kernel leaves alone what is protected, and begins with what was used longest ago.
-        let most = plan.everybody.min(MOST_AT_ONCE);
-        let before = machine::free();
-        if most > 0 {
-            let _ = everybody.reclaim(most, None);
-            locked(state).taken += machine::free().saturating_sub(before).min(most);
+        let others = match demand::is_tight(&now, &classes) {
+            true => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
+            false => Vec::new(),
+        };
+        let used: Vec<_> = others.iter().map(|(_, used)| *used).collect();
+        let plan = demand::plan(now, &classes, &used);
+        for (take, (number, cgroup)) in plan.classes.iter().zip(&reserved) {
+            take_from_reserved(state, *number, cgroup, take);
         }
-        std::thread::park_timeout(pause(&plan));
+        for (bytes, (cgroup, _)) in plan.others.iter().zip(&others) {
+            let taken = take_from(cgroup, *bytes, None);
+            locked(state).taken += taken;
+        }
+        std::thread::park_timeout(plan.pause);
     }
 }
 
-fn numbers(state: &Shared) -> Vec<u64> {
-    state.tracked.iter().map(|one| one.number).collect()
-}
-
-/// Without reservations there is nothing to do until there are.
-fn pause(plan: &Plan) -> Duration {
-    if plan.classes.is_empty() {
-        demand::MOST_PAUSE
-    } else {
-        plan.pause
-    }
-}
-
-fn look(state: &mut Shared, cpus: u32) -> Plan {
+fn look(state: &mut Shared, cpus: u32) -> Now {
     let Shared {
         tracked,
         holder,
@@ -72,27 +62,113 @@ fn look(state: &mut Shared, cpus: u32) -> Plan {
     for one in tracked.iter_mut() {
         one.look(holder);
     }
-    let now = Now {
+    Now {
         free: machine::free(),
         floor: machine.floor,
-        total: machine.total,
         cpus,
-    };
-    demand::plan(now, &state.seen())
+    }
 }
 
-/// Takes from a class that is over, and says how much that was. The kernel may not have so much of a kind.
-fn take_from(cgroup: &Cgroup, take: &Take) -> u64 {
-    let orders = [(take.files, Some(0)), (take.anonymous, Some(u8::MAX))];
-    let mut taken = 0;
-    for (bytes, swappiness) in orders {
-        let bytes = bytes.min(MOST_AT_ONCE);
-        if bytes == 0 {
+/// Those without a reservation, as few as possible, and what each uses: beside every class with one, and every class
+/// above such a one, its siblings.
+fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgroup, u64)> {
+    let reserved: BTreeSet<&Path> = reserved.collect();
+    let above = |class: &&'a Path| {
+        class
+            .ancestors()
+            .skip(1)
+            .take_while(|at| at.starts_with(root))
+    };
+    let above: BTreeSet<PathBuf> = (reserved.iter())
+        .flat_map(above)
+        .map(Path::to_owned)
+        .collect();
+    let mut found = Vec::new();
+    for folder in &above {
+        // What is within a reservation is its own.
+        if folder.ancestors().any(|at| reserved.contains(at)) {
             continue;
         }
-        let before = cgroup.current().unwrap_or(0);
-        let _ = cgroup.reclaim(bytes, swappiness);
-        taken += before.saturating_sub(cgroup.current().unwrap_or(before));
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_other = !above.contains(&path) && !reserved.contains(path.as_path());
+            if is_other && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let cgroup = Cgroup::new(path);
+                // One whose memory is not counted apart cannot give any.
+                let used = cgroup.current().unwrap_or(0);
+                // What somebody has protected by hand is no more his to give.
+                let protected = cgroup.protected().unwrap_or(0);
+                found.push((cgroup, used.saturating_sub(protected)));
+            }
+        }
     }
-    taken
+    found
+}
+
+fn take_from_reserved(state: &State, number: u64, cgroup: &Cgroup, take: &Take) {
+    if take.held > 0 {
+        locked(state).holder.let_go_of(number, take.held);
+    }
+    let taken =
+        take_from(cgroup, take.files, Some(0)) + take_from(cgroup, take.anonymous, Some(u8::MAX));
+    if taken > 0
+        && let Some(tracked) = locked(state).named(number)
+    {
+        tracked.taken += taken;
+    }
+}
+
+/// Takes so much, and says how much that was. The kernel may not have so much of a kind.
+fn take_from(cgroup: &Cgroup, bytes: u64, swappiness: Option<u8>) -> u64 {
+    let bytes = bytes.min(MOST_AT_ONCE);
+    // Less than a page is none.
+    if bytes < machine::page() {
+        return 0;
+    }
+    let before = cgroup.current().unwrap_or(0);
+    let _ = cgroup.reclaim(bytes, swappiness);
+    before.saturating_sub(cgroup.current().unwrap_or(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_the_siblings_of_those_with_a_reservation_and_of_all_above() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for (class, mib) in [
+            ("a", 30),
+            ("a/film", 10),
+            ("a/film/below", 5),
+            ("a/hog", 20),
+            ("b", 7),
+            ("b/below", 7),
+            ("uncounted", 0),
+        ] {
+            let class = root.join(class);
+            fs::create_dir_all(&class).unwrap();
+            if mib > 0 {
+                fs::write(class.join("memory.current"), (mib << 20).to_string()).unwrap();
+            }
+        }
+        fs::write(root.join("b/memory.min"), (2 << 20).to_string()).unwrap();
+        let film = root.join("a/film");
+        let mut found: Vec<_> = others(root, [film.as_path()].into_iter())
+            .into_iter()
+            .map(|(cgroup, used)| {
+                (
+                    cgroup.folder().strip_prefix(root).unwrap().to_owned(),
+                    used >> 20,
+                )
+            })
+            .collect();
+        found.sort();
+        let expected = [("a/hog", 20), ("b", 5), ("uncounted", 0)];
+        assert_eq!(
+            found,
+            expected.map(|(class, mib)| (PathBuf::from(class), mib))
+        );
+    }
 }
