@@ -73,6 +73,10 @@ pub fn run(
     // By which people find it; it was started by a name that says nothing.
     // SAFETY: the kernel reads a string that ends.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"andante-memory".as_ptr()) };
+    // The daemon that starts it is above all others, for its answers. What is done here is no more urgent than what others
+    // do: as nice as that it kept the threads that write the swap from running, and waited for them, for eleven seconds.
+    // SAFETY: no pointers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
     let state = State::default();
     locked(&state).machine = Machine::now()?;
     let taking = {

@@ -12,12 +12,6 @@ use crate::machine;
 
 /// At once no more is taken from one than this [bytes], so that the next look is not late.
 const MOST_AT_ONCE: u64 = 16 << 20;
-/// Programs' own memory is written before it is taken, and who takes it waits for each few pages: several take at once,
-/// each so much [bytes], and so many at most. With 4 ms for a write one alone takes 30 MB in a second, and a dozen programs
-/// that wait for such writes bring in as much.
-const PART: u64 = 2 << 20;
-const MOST_PARTS: u64 = MOST_AT_ONCE / PART;
-
 pub(super) fn run(state: &State, root: &Path) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cpus = u32::try_from(cpus).unwrap_or(1);
@@ -131,13 +125,7 @@ fn take_from(cgroup: &Cgroup, bytes: u64, swappiness: Option<u8>) -> u64 {
         return 0;
     }
     let before = cgroup.current().unwrap_or(0);
-    let parts = bytes.div_ceil(PART).clamp(1, MOST_PARTS);
-    std::thread::scope(|scope| {
-        for _ in 1..parts {
-            scope.spawn(|| cgroup.reclaim(bytes / parts, swappiness));
-        }
-        let _ = cgroup.reclaim(bytes / parts, swappiness);
-    });
+    let _ = cgroup.reclaim(bytes, swappiness);
     before.saturating_sub(cgroup.current().unwrap_or(before))
 }
 
