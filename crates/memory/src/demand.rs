@@ -11,10 +11,6 @@
 //!     need  =  goal - free
 //! ```
 //!
-//! A class that takes what was lent comes back for more: what it has taken since the last look is kept free for it twice
-//! over, as far as its reservation goes. So it waits for a few looks at most, however much it takes, and no more is taken
-//! from others for nothing than it has taken itself.
-//!
 //! What is needed comes from those who use more than is reserved for them; others have no reservation, so all that they
 //! use is more. Who has most gives first, until all that give have the same: so all have the largest equal share that
 //! leaves what is needed (max-min fairness), and a small program loses nothing to those who want much.
@@ -28,8 +24,6 @@
 
 use std::time::Duration;
 
-use andante_admission::memory::part;
-
 /// Between two looks while there is not plenty of free memory. What is kept free must last until the next look, and a
 /// class that takes memory as fast as one CPU can clear pages under the virtual machine's clock, 0.5 MB in a
 /// millisecond, takes 25 MB in this time; half of it would cost twice the looks, twice of it would need twice as
@@ -37,9 +31,6 @@ use andante_admission::memory::part;
 pub const LEAST_PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at most: what is shown is no older.
 pub const MOST_PAUSE: Duration = Duration::from_secs(1);
-/// What a class has taken since the last look is kept free for it so many times over: with twice as much it has what it
-/// needs after a number of looks that is the logarithm of it.
-const AGAIN: u64 = 2;
 /// A CPU fills no more than so much memory in a millisecond [bytes]: 8 GB/s, what one writes to memory. It decides only
 /// how long nobody has to look.
 const FILLED_BY_CPU_A_MS: u64 = 8_000_000;
@@ -53,8 +44,6 @@ pub struct Class {
     pub lend_per_mille: u32,
     /// What it uses of its own.
     pub used: u64,
-    /// By how much that has grown since the last look.
-    pub grown: u64,
     /// Of that, pages of files that can be taken: not locked, no shared memory.
     pub files: u64,
     /// What is held for it of files that others have read.
@@ -64,9 +53,7 @@ pub struct Class {
 impl Class {
     /// What is kept free for it.
     pub fn kept_free(&self) -> u64 {
-        let not_lent = part(self.unused(), 1000 - self.lend_per_mille.min(1000));
-        let taking = self.grown.saturating_mul(AGAIN).min(self.unused());
-        not_lent.max(taking)
+        andante_admission::memory::part(self.unused(), 1000 - self.lend_per_mille.min(1000))
     }
 
     /// What it could still take of its reservation.
@@ -224,20 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_takes_what_was_lent_finds_more() {
-        let mut all_lent = class(100, 1000, 20);
-        all_lent.grown = 10 * MIB;
-        assert_eq!(all_lent.kept_free(), 20 * MIB);
-        all_lent.grown = 60 * MIB;
-        assert_eq!(
-            all_lent.kept_free(),
-            80 * MIB,
-            "as far as its reservation goes"
-        );
-        assert_eq!(all_lent.lent(), 0);
-    }
-
-    #[test]
     fn whoever_has_most_gives_first() {
         let none_lent = [class(100, 0, 0)];
         let plan_ = plan(now(12), &none_lent, &[300 * MIB, 10 * MIB, 240 * MIB]);
@@ -314,7 +287,6 @@ mod tests {
                     reserved: draw(200) * MIB,
                     lend_per_mille: draw(1000) as u32,
                     used: draw(200) * MIB,
-                    grown: draw(20) * MIB,
                     files: draw(60) * MIB,
                     held: draw(40) * MIB,
                 })

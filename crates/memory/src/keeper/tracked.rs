@@ -64,7 +64,6 @@ impl Tracked {
     pub fn look(&mut self, holder: &Holder) {
         let used = self.cgroup.current().unwrap_or(0);
         self.seen = Class {
-            grown: used.saturating_sub(self.seen.used),
             reserved: self.bytes,
             lend_per_mille: self.lend_per_mille,
             used,
@@ -114,15 +113,10 @@ impl Tracked {
         true
     }
 
-    /// As it is now; what it has taken since the last look is seen at the next.
     pub fn report(&mut self, holder: &Holder) -> ClassReport {
+        self.look(holder);
         self.stat = self.cgroup.stat().unwrap_or(self.stat);
-        let seen = Class {
-            used: self.cgroup.current().unwrap_or(self.seen.used),
-            held: holder.held_for(self.number),
-            ..self.seen
-        };
-        let stat = &self.stat;
+        let (seen, stat) = (&self.seen, &self.stat);
         ClassReport {
             number: self.number,
             used: seen.used,
