@@ -7,9 +7,12 @@
 //! of that need:
 //!
 //! ```text
-//!     goal  =  floor + sum of (1 - lend) (R - u)        free memory; below the floor the kernel itself takes some
-//!     need  =  goal - free
+//!     kept  =  sum of (1 - lend) (R - u)
+//!     need  =  kept + floor - free, if anything is kept
 //! ```
+//!
+//! Below the floor the kernel itself takes some, which is enough where all is lent: to do that as well made a class that
+//! takes what it had lent wait for 560 ms and not for 370, on a machine of one CPU, for both want it.
 //!
 //! What is needed comes from those who use more than is reserved for them; others have no reservation, so all that they
 //! use is more. Who has most gives first, until all that give have the same: so all have the largest equal share that
@@ -109,7 +112,10 @@ pub struct Plan {
 pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
     let goal = goal(&now, classes);
     let mut takes = vec![Take::default(); classes.len()];
-    let mut need = goal.saturating_sub(now.free);
+    let mut need = match goal == now.floor {
+        true => 0,
+        false => goal.saturating_sub(now.free),
+    };
     if is_tight(&now, classes) {
         for (take, class) in takes.iter_mut().zip(classes) {
             take.files = class.over().min(class.files);
@@ -306,7 +312,10 @@ mod tests {
                 left += has - given;
             }
             let kept: u64 = classes.iter().map(Class::kept_free).sum();
-            let need = (now.floor + kept).saturating_sub(now.free);
+            let need = match kept {
+                0 => 0,
+                _ => (now.floor + kept).saturating_sub(now.free),
+            };
             let taken = |take: &Take| take.files + take.held + take.anonymous;
             let all = plan.classes.iter().map(taken).sum::<u64>() + plan.others.iter().sum::<u64>();
             assert!(
