@@ -76,7 +76,7 @@ for_packages="dpkg-dev debhelper"
 # and for libandante's examples of that name.
 for_tests="nginx-light stress-ng jackd2 g++ python3 dbus gamemode iperf3 iputils-ping curl
 	mmdebstrap fakeroot $for_packages
-	iproute2 libavcodec-dev libavformat-dev libavutil-dev"
+	iproute2 dmsetup libavcodec-dev libavformat-dev libavutil-dev"
 if [ "${1:-run}" = list ]; then
 	echo $needs $for_tests
 	exit 0

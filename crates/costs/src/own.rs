@@ -92,6 +92,8 @@ fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
             session: None,
             url: None,
             peer: None,
+            library: None,
+            lock: false,
         };
         // SAFETY: this process has one thread; the child leaves by `_exit`.
         match unsafe { fork() }? {

@@ -20,6 +20,13 @@ pub fn run(
     if !Uid::effective().is_root() {
         return Err(LabError::NotRoot);
     }
+    if let Some(job) = jobs.iter().find(|job| job.case.workload.memory.is_some()) {
+        let what = format!(
+            "`{}` has `[memory]`, devices of a virtual machine",
+            job.name()
+        );
+        return Err(LabError::OnlyInVm { what });
+    }
     // What this machine lacks is said before a film is encoded in vain.
     andante_sched::class::Tree::open()?;
     let andante = andante_of(&options.lab)?;

@@ -48,6 +48,8 @@ pub struct Machine<'a> {
     qemu: Qemu,
     /// For cases with real programs; what it is made of.
     image: Option<(PathBuf, ImageSpec)>,
+    /// For cases that swap.
+    device_mapper: Option<PathBuf>,
     cache: Cache,
     /// The scenario and the files beside it that it reads.
     scenario_files: Vec<InitrdFile>,
@@ -182,6 +184,8 @@ pub fn prepare<'a>(
     for workload in workloads() {
         spec.programs.extend(assets::programs(workload)?);
     }
+    let swaps = workloads().any(|workload| workload.memory.is_some());
+    let device_mapper = swaps.then(assets::device_mapper).transpose()?;
     let cpus = workloads().map(|workload| workload.cpus).max().unwrap_or(1);
     let said = std::cell::RefCell::new(progress);
     let say = |what: &str| said.borrow_mut().preparing(what);
@@ -191,7 +195,7 @@ pub fn prepare<'a>(
     };
     let kernel = search.find(&cache, &say)?;
     let qemu = andante_vm::find_qemu_for(&cache, cpus, timing(options), &say)?;
-    let image = if workloads().any(|workload| workload.programs.iter().any(real)) {
+    let image = if swaps || workloads().any(|workload| workload.programs.iter().any(real)) {
         let folder = cache.folder("assets")?;
         for workload in workloads() {
             assets::make(workload, &folder, &mut |what| say(&what))?;
@@ -209,6 +213,7 @@ pub fn prepare<'a>(
         kernel,
         qemu,
         image,
+        device_mapper,
         cache,
         scenario_files: scenario_files(file, scenario)?,
         scenario,
@@ -366,6 +371,10 @@ impl Machine<'_> {
         let workload = &job.case.workload;
         let mut programs = given.programs;
         programs.splice(0..0, [self.andante.clone(), self.options.lab.clone()]);
+        let swap = workload.memory.as_ref();
+        // What is left must not depend on how large our own binaries are, which lie in the guest's memory.
+        let own_mib = swap.map_or(Ok(0), |_| length_mib(&programs))?;
+        programs.extend(swap.and(self.device_mapper.clone()));
         let order = serde_json::to_string(order).expect("orders are plain data");
         let command = [&in_guest(&self.options.lab), verb, &order];
         let virtual_s =
@@ -389,8 +398,9 @@ impl Machine<'_> {
                 cpus_of_cache: workload.topology.cpus_of_cache,
                 cpus_of_node: workload.topology.cpus_of_node,
             },
-            memory_mib: workload.memory_mib,
+            memory_mib: workload.memory_mib + own_mib,
             image: image.or(usual).map(PathBuf::as_path),
+            swap_mib: swap.map(|memory| memory.swap_mib),
             system: false,
             layout,
             initrd_files: Vec::new(),
@@ -428,6 +438,17 @@ fn cable_modules(cable: &Cable) -> Vec<&'static str> {
     [&["veth"], disciplines].concat()
 }
 
+/// The length of all these files [MiB].
+fn length_mib(files: &[PathBuf]) -> Result<u32, LabError> {
+    let length = |file: &PathBuf| {
+        let data = file.metadata();
+        data.map(|data| data.len())
+            .map_err(|e| LabError::file("read", file, e))
+    };
+    let bytes: u64 = files.iter().map(length).sum::<Result<_, _>>()?;
+    Ok((bytes >> 20) as u32)
+}
+
 /// Where a program of the host lies in the guest.
 fn in_guest(file: &Path) -> String {
     let name = file
@@ -435,4 +456,14 @@ fn in_guest(file: &Path) -> String {
         .expect("a binary has a name")
         .to_string_lossy();
     format!("{GUEST_BIN}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_runner_knows_the_devices_that_the_machine_makes() {
+        use andante_runner::memory::{DEVICES, SWAP_DEVICE};
+        assert_eq!(DEVICES, [andante_vm::ROOT_NAME, andante_vm::SWAP_NAME]);
+        assert_eq!(SWAP_DEVICE, andante_vm::SWAP_DEVICE);
+    }
 }

@@ -141,6 +141,12 @@ pub enum LabError {
     /// The scheduler that the simulator is to run in the place of the one built in is none.
     #[error(transparent)]
     Shell(#[from] andante_sim::ShellError),
+    /// This machine is asked for what only a virtual one has.
+    #[error("{what}, so that only one can run it: use `--on vm`")]
+    OnlyInVm {
+        /// A whole clause: what is asked for.
+        what: String,
+    },
     /// The simulator is asked for what only a kernel has.
     #[error("{what}, so that only a kernel can run it: use `--on vm`")]
     OnlyOnKernel {

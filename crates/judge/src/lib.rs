@@ -222,7 +222,9 @@ fn read_figure(figure: &Figure, run: &RunResult) -> Result<Vec<(String, f64)>, S
             let class = class.ok_or_else(missing)?;
             let value = match figure.at_s {
                 Some(at_s) => cpu_s_at(class, &scheduler.sample_ns, at_s).ok_or_else(missing)?,
-                None => find(CLASS, &figure.measure).ok_or_else(missing)?(class, scheduler, run),
+                None => find(CLASS, &figure.measure)
+                    .and_then(|read| read(class, scheduler, run))
+                    .ok_or_else(missing)?,
             };
             Ok(vec![(String::new(), value)])
         }

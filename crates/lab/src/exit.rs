@@ -25,6 +25,7 @@ fn status_of_lab(error: &LabError) -> Status {
         | LabError::NoReference { .. }
         | LabError::NotTuned { .. }
         | LabError::OnlyOnKernel { .. }
+        | LabError::OnlyInVm { .. }
         | LabError::OnlySimulated { .. }
         | LabError::OnlyServers { .. }
         | LabError::OneCpu { .. }

@@ -64,9 +64,13 @@ fn complete() -> Value {
     first.released_ms = vec![0.5];
     first.lateness_us = first.frame_ms;
     first.xruns = Some(1);
+    (first.major_faults, first.resume_ms) = (Some(7), Some(6034.0));
+    (first.first_touch_ms, first.first_read_ms) = (Some(63.0), Some(254.0));
     (first.deadlines, first.missed) = (Some(3), Some(2));
     (first.violations, first.exhaustions) = (Some(1), Some(1));
     (first.events, first.swaps) = (Some(4), Some(1));
+    let class = &mut result.schedulers[0].classes[0];
+    (class.swapped_in, class.refaults) = (Some(5), Some(6));
     let named = || vec!["film".to_owned()];
     result.schedulers[0].unclocked = Some(Box::new(Unclocked {
         complaints: named(),

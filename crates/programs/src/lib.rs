@@ -17,6 +17,7 @@ mod disk;
 mod display;
 mod endless;
 mod game;
+mod memory;
 mod pingpong;
 pub mod player;
 mod sender;
@@ -60,6 +61,10 @@ pub struct Order {
     pub url: Option<String>,
     /// Where a sender's receiver is.
     pub peer: Option<Peer>,
+    /// The file that it maps as its library.
+    pub library: Option<PathBuf>,
+    /// Whether its memory stays where it is.
+    pub lock: bool,
 }
 
 /// One end of the cable between two networks.
@@ -98,6 +103,10 @@ pub struct Samples {
     pub received_bytes: Option<u64>,
     /// Pieces that were sent, and never arrived.
     pub lost: Option<u64>,
+    /// How long it took to have memory of its own, whenever that was [ns].
+    pub first_touch_ns: Option<u64>,
+    /// How long it took to read its library first, whenever that was [ns].
+    pub first_read_ns: Option<u64>,
 }
 
 impl Samples {
@@ -193,6 +202,9 @@ pub fn program_main() -> i32 {
         })
         .and_then(|order: Order| {
             prepare(&order).map_err(|error| format!("cannot prepare: {error}"))?;
+            if order.lock {
+                memory::lock().map_err(|error| format!("cannot lock its memory: {error}"))?;
+            }
             let samples = run(&order)?;
             let json = serde_json::to_vec(&samples).expect("samples are plain data");
             std::fs::write(&order.out, json)
@@ -314,6 +326,14 @@ pub fn run(order: &Order) -> Result<Samples, String> {
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Disk { work_ms, wait_ms } => Ok(disk::run(order, work_ms, wait_ms)),
+        Kind::MemoryPlayer {
+            fps,
+            anonymous_bytes,
+            wait_s,
+            ..
+        } => memory::player(order, *fps, *anonymous_bytes, *wait_s).map_err(io_error),
+        Kind::MemoryHog { bytes } => memory::hog(order, *bytes).map_err(io_error),
+        Kind::MemoryReader { .. } => memory::reader(order).map_err(io_error),
         Kind::Batch { work_ms, .. } => batch::run(order, work_ms).map_err(os_error),
         Kind::Crowd { threads, yields } => crowd::run(order, *threads, *yields).map_err(io_error),
         Kind::Pingpong { window } => pingpong::run(order, *window).map_err(os_error),

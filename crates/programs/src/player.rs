@@ -15,6 +15,7 @@
 //! that does not wait for the answers has its frames shown when the server has done its part.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use andante_job::stop;
 use andante_scenario as scenario;
@@ -36,7 +37,6 @@ pub(super) struct Playing<'a> {
 pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::Result<Samples> {
     let &Playing { fps, drops, .. } = playing;
     let mut display = Display::open(order, playing.display)?;
-    let period_ns = NS_PER_S / fps;
     let decode = |frame: i64| {
         let at = frame.rem_euclid(playing.work_ms.len() as i64) as usize;
         let ms = playing.work_ms[at];
@@ -46,6 +46,58 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::
         }
     };
     let mut shown = Shown::new(order, fps);
+    let paced = pace(order, fps, drops, |frame, release_ns| {
+        speaks.begin(release_ns(frame + 1));
+        decode(frame);
+        let mut note = |released_ns, at_ns| shown.note(released_ns, at_ns);
+        match &mut display {
+            None => note(release_ns(frame), now_ns()),
+            Some(display) => {
+                if display.show(release_ns(frame), &mut note).is_err() {
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        speaks.end();
+        ControlFlow::Continue(())
+    });
+    if let Some(display) = display {
+        display.close(&mut |released_ns, at_ns| shown.note(released_ns, at_ns))?;
+    }
+    Ok(Samples {
+        due: Some(paced.due()),
+        dropped_ns: paced.dropped_ns,
+        ..shown.samples()
+    })
+}
+
+/// What became of the frames that were not shown.
+pub(super) struct Paced<'a> {
+    order: &'a Order,
+    fps: f64,
+    first: i64,
+    /// When those that were never shown were due [ns since the measurement began].
+    pub dropped_ns: Vec<u64>,
+}
+
+impl Paced<'_> {
+    /// Frames that had their whole time, up to now, in the measurement.
+    pub fn due(&self) -> u64 {
+        let order = self.order;
+        let until_ns = now_ns().min(order.end_ns).saturating_sub(order.begin_ns);
+        frames_due(self.first, self.fps, until_ns)
+    }
+}
+
+/// Has each frame from now on shown by `show` when its time has come, until SIGTERM or until that breaks off; the
+/// frame's number, and when a frame is released, are given to it.
+pub(super) fn pace<'a>(
+    order: &'a Order,
+    fps: f64,
+    drops: bool,
+    mut show: impl FnMut(i64, &dyn Fn(i64) -> u64) -> ControlFlow<()>,
+) -> Paced<'a> {
+    let period_ns = NS_PER_S / fps;
     let mut dropped_ns = preallocated(order.capacity(fps), u64::MAX);
     // Frames are numbered from the beginning of the measurement, negative in the warm-up, so that
     // frame 0 is always the same one.
@@ -65,32 +117,17 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::
             }
             frame += 1;
         }
-        if stop::requested() {
+        if stop::requested() || show(frame, &release_ns).is_break() {
             break;
         }
-        speaks.begin(release_ns(frame + 1));
-        decode(frame);
-        let mut note = |released_ns, at_ns| shown.note(released_ns, at_ns);
-        match &mut display {
-            None => note(release_ns(frame), now_ns()),
-            Some(display) => {
-                if display.show(release_ns(frame), &mut note).is_err() {
-                    break;
-                }
-            }
-        }
-        speaks.end();
         frame += 1;
     }
-    if let Some(display) = display {
-        display.close(&mut |released_ns, at_ns| shown.note(released_ns, at_ns))?;
-    }
-    let until_ns = now_ns().min(order.end_ns).saturating_sub(order.begin_ns);
-    Ok(Samples {
-        due: Some(frames_due(first, fps, until_ns)),
+    Paced {
+        order,
+        fps,
+        first,
         dropped_ns,
-        ..shown.samples()
-    })
+    }
 }
 
 /// Frames from `first` on, but not before the measurement began, whose deadline is at the latest at

@@ -33,6 +33,7 @@ fn programs_count_within_the_measurement() {
     measuring.sound();
     measuring.with_a_server();
     measuring.workers();
+    measuring.memory();
 }
 
 /// Runs this executable's test `name` in a machine with one CPU.
@@ -84,6 +85,8 @@ impl Measuring {
             session: None,
             url: None,
             peer: None,
+            library: None,
+            lock: false,
         };
         stop::set(false);
         let stop_ns = order.end_ns + WARMUP_NS;
@@ -105,6 +108,27 @@ impl Measuring {
         work::compute((20.0 * self.steps_per_ms) as u64);
         let took_ms = (clock::now_ns() - start_ns) as f64 / 1e6;
         assert!((19.5..20.5).contains(&took_ms), "{took_ms} ms");
+    }
+
+    /// Programs that only touch their memory, where there is enough of it.
+    fn memory(&self) {
+        let player = self.measure(&Kind::MemoryPlayer {
+            fps: 100.0,
+            anonymous_bytes: 3 << 20,
+            library_bytes: 0,
+            wait_s: 0.01,
+        });
+        assert_eq!((player.due, player.late), (Some(25), Some(0)));
+        assert_eq!(player.shown_ns.len(), 25);
+        assert!(player.first_touch_ns > Some(0) && player.first_read_ns.is_none());
+        let hog = self.measure(&Kind::MemoryHog { bytes: 1 << 20 });
+        // Sixteen touches take some microseconds, and then it sleeps for 200.
+        let turns = LENGTH_NS / 200_000;
+        let touches = hog.iterations.unwrap() / 16;
+        assert!(
+            (turns * 8 / 10..=turns).contains(&touches),
+            "{touches} of {turns}"
+        );
     }
 
     fn players(&self) {

@@ -353,6 +353,7 @@ mod tests {
             "name": "x", "number": 0, "kind": "Loop", "begin_ns": 10_000_000_000_u64,
             "end_ns": 12_000_000_000_u64, "steps_per_ms": 1.0, "out": "", "server": null,
             "session": null, "url": null, "peer": null,
+            "library": null, "lock": false,
         });
         serde_json::from_value(order).unwrap()
     }

@@ -134,6 +134,8 @@ pub const MEASURES: &[Measure] = measures! {
         "Of the frames due, the part that was late, dropped, or never come to.";
     "longest freeze" "ms" Brief Lower Largest 1 |p| p.longest_freeze_ms,
         "The longest time the picture stood still: between two frames shown one after the other.";
+    "going on after a pause" "ms" Brief Lower Largest 1 |p| p.resume_ms,
+        "From the last frame before its user's pause to the first one after it, the pause included.";
     "gaps over 100 ms" "" Full Lower Sum 0 |p| p.gaps_over_100ms.map(|n| n as f64),
         "How often the picture stood still for more than 100 ms, which everybody sees.";
     "frame rate" "/s" Brief Higher Smallest 2 frame_rate,
@@ -172,6 +174,12 @@ pub const MEASURES: &[Measure] = measures! {
         "Of all that arrived for those of its network, the part that is its own.";
     "datagrams lost" "" Brief Lower Sum 0 |p| p.lost.map(|n| n as f64),
         "Sent in the measurement, and never arrived.";
+    "first touch of its memory" "ms" Brief Lower Largest 1 |p| p.first_touch_ms,
+        "What it took to have all memory of its own for the first time.";
+    "first reading of its library" "ms" Full Lower Largest 1 |p| p.first_read_ms,
+        "What it took to read all of the file that it maps as a library for the first time.";
+    "major page faults" "" Brief Lower Sum 0 |p| p.major_faults.map(|n| n as f64),
+        "Page faults for which something had to be read from a device.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
         "Units of work finished: loops, Dhrystones, jobs, round trips, objects built.";
     "CPU time" "s" Full Neither Sum 3 |p| Some(p.cpu_ns as f64 / 1e9),
@@ -217,6 +225,15 @@ pub fn blocks(result: &RunResult, schedulers: &[String], detail: Detail) -> Vec<
         .collect();
     let mut blocks = program_blocks(&columns, detail);
     blocks.push(class_block(&columns));
+    let counted: [(_, InClass); 2] = [
+        ("read from swap", |class| class.swapped_in),
+        ("that came back", |class| class.refaults),
+    ];
+    let counted = counted.iter().take(match detail {
+        Detail::Brief => 1,
+        Detail::Full => 2,
+    });
+    blocks.extend(counted.map(|(note, of)| page_block(&columns, note, *of)));
     blocks.push(machine_block(&columns, result, detail));
     blocks.retain(|block| !block.rows.is_empty());
     blocks
@@ -335,6 +352,31 @@ fn class_block(columns: &[Option<&SchedulerResult>]) -> Block {
         title: "share of the CPUs".into(),
         note: "received".into(),
         rows,
+    }
+}
+
+/// What is counted of a class's memory.
+type InClass = fn(&ClassResult) -> Option<u64>;
+
+/// Pages of each class.
+fn page_block(columns: &[Option<&SchedulerResult>], note: &str, of: InClass) -> Block {
+    let classes = columns.iter().flatten().next();
+    let paths = classes.map_or(&[][..], |s| &s.classes).iter();
+    let row = |class: &ClassResult| {
+        let same = |s: &SchedulerResult| {
+            let mut classes = s.classes.iter();
+            of(classes.find(|other| other.path == class.path)?)
+        };
+        let values: Vec<_> = columns
+            .iter()
+            .map(|s| s.and_then(same).map(|pages| pages as f64))
+            .collect();
+        figure_row(&class.path, "", Better::Lower, 0, &values)
+    };
+    Block {
+        title: "pages".into(),
+        note: note.into(),
+        rows: paths.filter_map(row).collect(),
     }
 }
 
@@ -538,6 +580,35 @@ mod tests {
         assert_eq!(significant(12_345.6), "12,346");
         assert_eq!(significant(360.0), "360");
         assert_eq!(significant(0.0), "0");
+    }
+
+    #[test]
+    fn pages_are_shown_where_they_are_counted() {
+        let result = |swapped_in| RunResult {
+            schedulers: vec![SchedulerResult {
+                name: "stock".into(),
+                classes: vec![ClassResult {
+                    path: "/film".into(),
+                    swapped_in,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let pages = |swapped_in, detail| {
+            let blocks = blocks(&result(swapped_in), &["stock".into()], detail);
+            let pages = blocks.into_iter().find(|block| block.title == "pages");
+            pages.map(|block| {
+                (
+                    block.rows[0].label.clone(),
+                    block.rows[0].cells[0].text.clone(),
+                )
+            })
+        };
+        let row = ("/film".to_owned(), "5,217".to_owned());
+        assert_eq!(pages(Some(5217), Detail::Brief), Some(row));
+        assert_eq!(pages(None, Detail::Full), None);
     }
 
     #[test]

@@ -196,6 +196,14 @@ pub struct ClassResult {
     pub cpu_ns: u64,
     /// The same at every instant of `sample_ns`, cumulative [ns].
     pub samples: Vec<u64>,
+    /// Pages that were read from swap for it and its descendants in the measurement, those that the kernel read ahead
+    /// included (on a kernel that tells, where the scenario has `[memory]`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub swapped_in: Option<u64>,
+    /// Pages, of its memory and of files, that were brought back in the measurement after they had been taken from it
+    /// (likewise).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refaults: Option<u64>,
 }
 
 impl ClassResult {
@@ -213,7 +221,7 @@ pub struct ProgramResult {
     /// Path of its class.
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
-    /// `waker`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`, `iperf3`,
+    /// `waker`, `memory-player`, `memory-hog`, `memory-reader`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`, `iperf3`,
     /// `ping`, `curl`, `film-player`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
@@ -257,6 +265,18 @@ pub struct ProgramResult {
     /// Datagrams that were sent in the measurement and never arrived (sender, iperf3); of ping, answers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost: Option<u64>,
+    /// Page faults in the measurement for which something had to be read (where the scenario has `[memory]`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub major_faults: Option<u64>,
+    /// What it took to have all memory of its own for the first time, whenever that was (memory-player) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_touch_ms: Option<f64>,
+    /// What it took to read its library first, whenever that was (memory-player, memory-reader) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_read_ms: Option<f64>,
+    /// From the last frame before its user's pause to the first one after it (mpv) [ms].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub resume_ms: Option<f64>,
     /// CPU time of the program and the children it waited for [ns].
     pub cpu_ns: u64,
     /// Under a contract: jobs that ended, or periods that counted; absent of a task that never slept, and so

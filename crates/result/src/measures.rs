@@ -15,7 +15,7 @@ pub enum MeasureKind {
 }
 
 type MachineMeasure = fn(&SchedulerResult, &RunResult) -> Option<f64>;
-type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> f64;
+type ClassMeasure = fn(&ClassResult, &SchedulerResult, &RunResult) -> Option<f64>;
 type ProgramMeasure = fn(&ProgramResult) -> Option<f64>;
 type InClassMeasure = fn(&ProgramResult, &ClassResult) -> Option<f64>;
 type SpreadOf = fn(&ProgramResult) -> Option<Spread>;
@@ -34,18 +34,24 @@ pub const ONLY_ON_KERNEL: &[&str] = &["load_ms"];
 pub const COUNTED: &[&str] = &["frames", "iterations", "deadlines", "events"];
 /// Measures of a class.
 pub const CLASS: &[(&str, ClassMeasure)] = &[
-    ("share_received", |class, _, _| class.share_received),
+    ("share_received", |class, _, _| Some(class.share_received)),
     ("share_over_asked", |class, _, _| {
-        class.share_received / class.share_asked
+        Some(class.share_received / class.share_asked)
     }),
-    ("share_of_rest", share_of_rest),
-    ("class_cpu_s", |class, _, _| class.cpu_ns as f64 / 1e9),
+    ("share_of_rest", |class, scheduler, run| {
+        Some(share_of_rest(class, scheduler, run))
+    }),
+    ("class_cpu_s", |class, _, _| Some(class.cpu_ns as f64 / 1e9)),
     ("least_in_a_second", |class, scheduler, _| {
-        in_seconds(class, scheduler).fold(f64::INFINITY, f64::min)
+        Some(in_seconds(class, scheduler).fold(f64::INFINITY, f64::min))
     }),
     ("most_in_a_second", |class, scheduler, _| {
-        in_seconds(class, scheduler).fold(0.0, f64::max)
+        Some(in_seconds(class, scheduler).fold(0.0, f64::max))
     }),
+    ("swapped_in", |class, _, _| {
+        class.swapped_in.map(|n| n as f64)
+    }),
+    ("refaults", |class, _, _| class.refaults.map(|n| n as f64)),
 ];
 /// Measures of a program.
 pub const PROGRAM: &[(&str, ProgramMeasure)] = &[
@@ -68,6 +74,12 @@ pub const PROGRAM: &[(&str, ProgramMeasure)] = &[
         let cpu_s = program.cpu_ns as f64 / 1e9;
         (cpu_s > 0.0).then_some(program.iterations? as f64 / cpu_s)
     }),
+    ("major_faults", |program| {
+        program.major_faults.map(|n| n as f64)
+    }),
+    ("first_touch_ms", |program| program.first_touch_ms),
+    ("first_read_ms", |program| program.first_read_ms),
+    ("resume_ms", |program| program.resume_ms),
     ("deadlines", |program| program.deadlines.map(|n| n as f64)),
     ("missed", |program| program.missed.map(|n| n as f64)),
     ("violations", |program| program.violations.map(|n| n as f64)),

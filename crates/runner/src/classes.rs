@@ -11,6 +11,8 @@ use andante_scenario::{Bandwidth, Program, Workload};
 use andante_sched::LeafPolicy;
 use andante_sched::class::{ClassError, ClassPath, NewClass, Tree};
 
+use super::memory::{self, Counted};
+
 /// How long killed processes may take to leave their classes.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -72,6 +74,9 @@ impl Classes {
             if let Some(first) = &class.limits.first {
                 classes.limit(&class.path, first)?;
             }
+        }
+        if workload.needs_memory_controller() {
+            classes.set_memory(workload)?;
         }
         if *choice == Choice::ByHand(ByHand::Weight) {
             for program in workload.programs.iter().filter(|p| p.count > 0) {
@@ -173,6 +178,31 @@ impl Classes {
         write("cpu.max.burst", "0".to_owned())?;
         write("cpu.max", bandwidth.cpu_max())?;
         write("cpu.max.burst", bandwidth.burst_us.to_string())
+    }
+
+    /// Has every class count its memory, and gives each what it is to have. That is no scheduler's, and holds under all.
+    fn set_memory(&self, workload: &Workload) -> Result<(), LabError> {
+        let ancestors = self.base.ancestry().take(self.base.depth());
+        ancestors
+            .map(|above| self.tree.directory(&above))
+            .try_for_each(|directory| memory::hand_down(&directory))?;
+        let inner = |path: &str| workload.classes.iter().any(|other| other.parent() == path);
+        let paths = workload.classes.iter().map(|class| class.path.as_str());
+        for path in std::iter::once("/").chain(paths).filter(|path| inner(path)) {
+            memory::hand_down(&self.tree.directory(&self.absolute(path)))?;
+        }
+        for (path, file, bytes) in memory::settings(workload) {
+            let file = self.tree.directory(&self.absolute(path)).join(file);
+            fs::write(&file, bytes.to_string()).map_err(|e| LabError::file("write", &file, e))?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel has counted of the memory of the class and its descendants.
+    pub fn memory(&self, path: &str) -> Counted {
+        let directory = self.tree.directory(&self.absolute(path));
+        let stat = fs::read_to_string(directory.join("memory.stat"));
+        stat.map_or_else(|_| Counted::default(), |stat| Counted::read(&stat))
     }
 
     /// Kills everything that is still in the classes.

@@ -7,8 +7,9 @@ use andante_result::{ClassResult, ProgramResult, Spread, Unclocked};
 use andante_scenario::{Kind, Workload};
 
 use super::instance::Instance;
+use super::memory::Counted;
 use super::process::{Process, last_line};
-use super::real::{moments_file, stats_file};
+use super::real::{Command, moments_file, stats_file};
 use super::timeline::Measured;
 use crate::mpv;
 
@@ -19,8 +20,12 @@ const GAP_MS: f64 = 100.0;
 pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResult> {
     let machine_ns = measured.length_ns as f64 * online_cpus() as f64;
     let classes = workload.classes.iter().zip(&measured.class_cpu_ns);
+    // Where memory is not looked at there is nothing of it.
+    let memory = measured.class_memory.iter().copied();
+    let memory = memory.chain(std::iter::repeat(Counted::default()));
     classes
-        .map(|(class, samples)| {
+        .zip(memory)
+        .map(|((class, samples), memory)| {
             let cpu_ns = samples.last().copied().unwrap_or(0);
             ClassResult {
                 path: class.path.clone(),
@@ -30,6 +35,8 @@ pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResu
                 share_received: cpu_ns as f64 / machine_ns,
                 cpu_ns,
                 samples: samples.clone(),
+                swapped_in: memory.swapped_in,
+                refaults: memory.refaults,
             }
         })
         .collect()
@@ -44,12 +51,18 @@ pub fn online_cpus() -> u32 {
 }
 
 /// The figures of one instance.
-pub(super) fn program(instance: &Instance<'_>, measured: &Measured) -> ProgramResult {
+pub(super) fn program(
+    workload: &Workload,
+    instance: &mut Instance<'_>,
+    measured: &Measured,
+) -> ProgramResult {
+    let [before, after] = instance.major_faults;
     let mut result = ProgramResult {
         name: instance.name.clone(),
         class: instance.program.class.clone(),
         kind: instance.program.kind.name().to_owned(),
         cpu_ns: instance.cpu_ns[1].saturating_sub(instance.cpu_ns[0]),
+        major_faults: workload.memory.map(|_| after.saturating_sub(before)),
         failed: failure(instance, measured),
         ..ProgramResult::default()
     };
@@ -152,12 +165,15 @@ pub fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) 
     result.xruns = samples.xruns;
     result.received_bytes = samples.received_bytes;
     result.lost = samples.lost;
+    result.first_touch_ms = samples.first_touch_ns.map(|ns| ns as f64 / 1e6);
+    result.first_read_ms = samples.first_read_ns.map(|ns| ns as f64 / 1e6);
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
     result.latency_us = Spread::of(&latency_us);
     let iteration_ms: Vec<f64> = samples.iteration_ns.iter().map(|ns| ns / 1e6).collect();
     result.iteration_ms = Spread::of(&iteration_ms);
     if let Kind::Player { fps, .. }
     | Kind::Game { fps, .. }
+    | Kind::MemoryPlayer { fps, .. }
     | Kind::Sink {
         events_per_s: fps, ..
     } = kind
@@ -197,7 +213,7 @@ pub fn share_arrivals(workload: &Workload, programs: &mut [ProgramResult]) {
     }
 }
 
-fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut ProgramResult) {
+fn read_frame_log(instance: &mut Instance<'_>, measured: &Measured, result: &mut ProgramResult) {
     let Ok(stats) = fs::read_to_string(stats_file(&instance.folder)) else {
         result
             .failed
@@ -219,7 +235,15 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
         shown_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
         dropped_ms.retain(|at_ms| (0.0..length_ms).contains(at_ms));
     }
-    take_frames(shown_ms, dropped_ms, result);
+    // When its user had it go on elsewhere, or after a pause.
+    let mut told_ms = |wanted| {
+        let told = instance.told.iter_mut().find(|told| told.command == wanted);
+        let at_us = told?.at_us()?;
+        Some(start_ms + log.since_start_us(at_us) as f64 / 1e3)
+    };
+    let resumed_ms = told_ms(Command::GoOn);
+    let sought_ms = told_ms(Command::Seek);
+    take_frames_around(shown_ms, dropped_ms, resumed_ms, result);
     if let Kind::Mpv {
         clip,
         stream,
@@ -228,18 +252,55 @@ fn read_frame_log(instance: &Instance<'_>, measured: &Measured, result: &mut Pro
     } = &instance.program.kind
     {
         let period_ms = 1e3 / f64::from(clip.fps);
-        result.late = Some(late_frames(result, period_ms, stream.is_some()));
-        result.due = Some(match stream {
-            None => clip.frames(),
-            // From the first one to the last; when it was told to end its own clock does not say.
-            Some(_) => {
-                let all = || result.shown_ms.iter().chain(&result.dropped_ms).copied();
-                let first_ms = all().fold(f64::INFINITY, f64::min);
-                let periods = (all().fold(0.0, f64::max) - first_ms) * f64::from(clip.fps) / 1e3;
-                periods.round().max(0.0) as u64 + u64::from(first_ms.is_finite())
-            }
+        let parts = parts(result, [resumed_ms, sought_ms]);
+        let late = |part: &Part| late_frames(part, period_ms, stream.is_some());
+        result.late = Some(parts.iter().map(late).sum());
+        // Of a stream from the first one to the last, since when it was told to end its own clock does not say; and
+        // of a film that its user goes elsewhere in, those of each part likewise.
+        let whole = stream.is_none() && sought_ms.is_none();
+        result.due = Some(match whole {
+            true => clip.frames(),
+            false => parts.iter().map(|part| part.due(period_ms)).sum(),
         });
     }
+}
+
+/// Frames of a film from one interruption by its user to the next.
+#[derive(Debug, Default)]
+struct Part {
+    shown_ms: Vec<f64>,
+    dropped_ms: Vec<f64>,
+}
+
+impl Part {
+    /// Frames from the first one to the last.
+    fn due(&self, period_ms: f64) -> u64 {
+        let all = || self.shown_ms.iter().chain(&self.dropped_ms).copied();
+        let first_ms = all().fold(f64::INFINITY, f64::min);
+        let periods = (all().fold(0.0, f64::max) - first_ms) / period_ms;
+        periods.round().max(0.0) as u64 + u64::from(first_ms.is_finite())
+    }
+}
+
+/// The parts of a film that was interrupted at these instants.
+fn parts(result: &ProgramResult, at_ms: [Option<f64>; 2]) -> Vec<Part> {
+    let mut ends_ms: Vec<f64> = at_ms.into_iter().flatten().collect();
+    ends_ms.sort_by(f64::total_cmp);
+    ends_ms.push(f64::INFINITY);
+    let mut begin_ms = f64::NEG_INFINITY;
+    let part = |end_ms: f64| {
+        let within = |list: &[f64]| {
+            let list = list.iter().copied();
+            list.filter(|ms| (begin_ms..end_ms).contains(ms)).collect()
+        };
+        let part = Part {
+            shown_ms: within(&result.shown_ms),
+            dropped_ms: within(&result.dropped_ms),
+        };
+        begin_ms = end_ms;
+        part
+    };
+    ends_ms.into_iter().map(part).collect()
 }
 
 /// What a film player noted: a line for each picture, when it was due, decoded, and shown (or 0: it was
@@ -285,10 +346,10 @@ fn parse_moment(line: &str) -> Option<[f64; 3]> {
 /// frames later. That is a freeze, and no reason to call all frames after it late. Of a stream frames
 /// may be missing, which nobody has seen: whole periods by which all frames are later from one on are their
 /// places.
-fn late_frames(result: &ProgramResult, period_ms: f64, may_miss: bool) -> u64 {
-    let shown = result.shown_ms.iter().map(|ms| (*ms, true));
+fn late_frames(part: &Part, period_ms: f64, may_miss: bool) -> u64 {
+    let shown = part.shown_ms.iter().map(|ms| (*ms, true));
     let mut frames: Vec<_> = shown
-        .chain(result.dropped_ms.iter().map(|ms| (*ms, false)))
+        .chain(part.dropped_ms.iter().map(|ms| (*ms, false)))
         .collect();
     frames.sort_by(|a, b| a.0.total_cmp(&b.0));
     // When each says that the rhythm began.
@@ -314,7 +375,21 @@ fn late_frames(result: &ProgramResult, period_ms: f64, may_miss: bool) -> u64 {
 }
 
 fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramResult) {
-    let gaps_ms: Vec<f64> = shown_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    take_frames_around(shown_ms, dropped_ms, None, result);
+}
+
+/// The same of a film that its user had go on at this instant: what was not shown in the pause nobody missed.
+fn take_frames_around(
+    shown_ms: Vec<f64>,
+    dropped_ms: Vec<f64>,
+    resumed_ms: Option<f64>,
+    result: &mut ProgramResult,
+) {
+    let paused = |pair: &[f64]| resumed_ms.is_some_and(|at_ms| pair[0] <= at_ms && at_ms < pair[1]);
+    let (pauses, pairs): (Vec<&[f64]>, Vec<_>) = shown_ms.windows(2).partition(|pair| paused(pair));
+    let gap_ms = |pair: &&[f64]| pair[1] - pair[0];
+    let gaps_ms: Vec<f64> = pairs.iter().map(gap_ms).collect();
+    result.resume_ms = pauses.first().map(gap_ms);
     result.frames = Some(shown_ms.len() as u64);
     result.dropped = Some(dropped_ms.len() as u64);
     result.frame_ms = Spread::of(&gaps_ms);
@@ -331,13 +406,47 @@ fn take_frames(shown_ms: Vec<f64>, dropped_ms: Vec<f64>, result: &mut ProgramRes
 mod tests {
     use super::*;
 
+    fn whole(result: &ProgramResult) -> Part {
+        parts(result, [None, None]).remove(0)
+    }
+
+    #[test]
+    fn a_pause_is_no_freeze_and_the_rhythm_begins_anew_after_it() {
+        let mut result = ProgramResult::default();
+        // Every 10 ms; a pause of 500 ms, after which the first frame is shown 3 ms too late, and one is dropped.
+        let before_ms = (0..120).map(|place| f64::from(place) * 10.0);
+        let after_ms = (0..20)
+            .filter(|place| *place != 4)
+            .map(|place| 1703.0 + f64::from(place) * 10.0);
+        let shown_ms = before_ms.chain(after_ms).collect();
+        take_frames_around(shown_ms, vec![1743.0], Some(1700.0), &mut result);
+        assert_eq!((result.frames, result.dropped), (Some(139), Some(1)));
+        assert_eq!(
+            (result.resume_ms, result.longest_freeze_ms),
+            (Some(513.0), Some(20.0))
+        );
+        assert_eq!(result.gaps_over_100ms, Some(0));
+        assert_eq!(
+            late_frames(&whole(&result), 10.0, false),
+            19,
+            "off the rhythm before it"
+        );
+        let parts = parts(&result, [Some(1700.0), None]);
+        let late: Vec<u64> = parts
+            .iter()
+            .map(|part| late_frames(part, 10.0, false))
+            .collect();
+        let due: Vec<u64> = parts.iter().map(|part| part.due(10.0)).collect();
+        assert_eq!((late, due), (vec![0, 0], vec![120, 20]));
+    }
+
     #[test]
     fn late_frames_are_those_off_the_rhythm() {
         let mut result = ProgramResult::default();
         // Every 10 ms after the first; the third is dropped, the fourth comes 8 ms late, the last
         // is in time.
         take_frames(vec![-2.0, 15.0, 43.0, 46.0, 55.0], vec![25.0], &mut result);
-        assert_eq!(late_frames(&result, 10.0, false), 1);
+        assert_eq!(late_frames(&whole(&result), 10.0, false), 1);
         assert_eq!((result.frames, result.dropped), (Some(5), Some(1)));
         assert_eq!(result.longest_freeze_ms, Some(28.0));
         assert_eq!(result.gaps_over_100ms, Some(0));
@@ -351,7 +460,7 @@ mod tests {
         let place_ms = |place: u32| f64::from(place) * 10.0 + if place == 22 { 8.0 } else { 0.0 };
         let shown_ms = (0..25).filter(|place| *place != 20).map(place_ms).collect();
         take_frames(shown_ms, vec![], &mut result);
-        let late = |may_miss| late_frames(&result, 10.0, may_miss);
+        let late = |may_miss| late_frames(&whole(&result), 10.0, may_miss);
         assert_eq!((late(true), late(false)), (1, 4));
     }
 

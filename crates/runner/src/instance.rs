@@ -35,6 +35,10 @@ pub(super) struct Instance<'a> {
     /// Objects built, or xruns that a sound server told of, when the measurement began and when it
     /// ended.
     pub counted: [u64; 2],
+    /// Page faults for which something had to be read, likewise, where memory is looked at.
+    pub major_faults: [u64; 2],
+    /// What a film has been told to do.
+    pub told: Vec<real::Told>,
 }
 
 impl<'a> Instance<'a> {
@@ -61,6 +65,8 @@ impl<'a> Instance<'a> {
                 cpu_ns: [0; 2],
                 asleep: false,
                 counted: [0; 2],
+                major_faults: [0; 2],
+                told: Vec::new(),
             })
             .collect()
     }
@@ -126,6 +132,9 @@ impl<'a> Instance<'a> {
                 _ => None,
             },
             peer: prepared.networks.peer_of(self.program),
+            library: (self.program.kind.library_bytes())
+                .map(|bytes| assets::library_file(&prepared.setup.assets, bytes)),
+            lock: self.program.lock,
         };
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";
         self.started_ns = clock::now_ns();
@@ -136,6 +145,20 @@ impl<'a> Instance<'a> {
                 name: self.name.clone(),
                 reason: format!("ended before it was told what to do: {error}"),
             })
+    }
+
+    /// Has the film do what its user wants.
+    ///
+    /// # Errors
+    /// If it is not there yet, or not any more.
+    pub fn tell(&mut self, command: real::Command) -> Result<(), LabError> {
+        let told = real::Told::give(command, &self.program.kind, &self.folder);
+        let told = told.map_err(|error| LabError::ProgramFailed {
+            name: self.name.clone(),
+            reason: format!("takes no commands ({error}): pause or seek while it plays"),
+        });
+        self.told.push(told?);
+        Ok(())
     }
 
     /// Where a synthetic program leaves its samples.
@@ -164,6 +187,11 @@ impl<'a> Instance<'a> {
             (Kind::Jack { .. }, Some(process)) => real::count_xruns(&process.output),
             _ => 0,
         };
+    }
+
+    /// Notes the page faults at the beginning (0) or the end (1) of the measurement.
+    pub fn note_faults(&mut self, edge: usize) {
+        self.major_faults[edge] = self.process.as_ref().map_or(0, Process::major_faults);
     }
 }
 

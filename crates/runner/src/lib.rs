@@ -16,6 +16,7 @@ pub mod collect;
 mod contracts;
 mod instance;
 mod leaks;
+pub mod memory;
 mod mpv;
 mod network;
 mod prepared;
@@ -128,6 +129,9 @@ pub fn run_on(
 ) -> Result<SchedulerResult, LabError> {
     stop::on(&[Signal::SIGTERM, Signal::SIGINT]).map_err(|e| LabError::io("set up signals", e))?;
     let steps_per_ms = ready.steps_per_ms;
+    if let Some(memory) = &workload.memory {
+        memory::prepare(memory)?;
+    }
     let classes = Classes::make(workload, &setup.base_class, choice)?;
     // Made before it, they are there for longer than it is in charge.
     let mut in_charge = ready.in_charge;
@@ -164,12 +168,12 @@ pub fn run_on(
     let mut timeline = Timeline::new(&prepared, instances, begin_ns(workload))?;
     let measured = timeline.run(&mut in_charge, say)?;
     say(At::phase("collecting"));
-    let (instances, tracer, contracts) = timeline.stop();
+    let (mut instances, tracer, contracts) = timeline.stop();
     let found = setup.parallel.then(|| Box::new(collect::found(&instances)));
     let mut programs: Vec<_> = instances
-        .iter()
+        .iter_mut()
         .map(|i| {
-            let mut result = collect::program(i, &measured);
+            let mut result = collect::program(workload, i, &measured);
             contracts.add_to(&mut result);
             result
         })

@@ -25,6 +25,18 @@ pub(crate) struct FrameLog {
     pub shown_us: Vec<u64>,
     /// When frames were dropped [µs since mpv started].
     pub dropped_us: Vec<u64>,
+    /// Whether mpv's clock began at 0, as a newer one's does, and not at 10 s.
+    begins_at_0: bool,
+}
+
+impl FrameLog {
+    /// What mpv's clock says [µs], as it answers those who ask it, since mpv started.
+    pub fn since_start_us(&self, clock_us: u64) -> u64 {
+        match self.begins_at_0 {
+            true => clock_us,
+            false => clock_us.saturating_sub(START_US),
+        }
+    }
 }
 
 /// Reads the text of a stats file; a last line cut off by the end of the player is left out.
@@ -49,6 +61,7 @@ pub(crate) fn parse_stats(text: &str) -> FrameLog {
     FrameLog {
         shown_us: all("start video-flip"),
         dropped_us: all("drop-vo"),
+        begins_at_0: in_ns,
     }
 }
 
@@ -76,6 +89,7 @@ mod tests {
         let log = parse_stats(STATS);
         assert_eq!(log.shown_us, [82_038, 410_012]);
         assert_eq!(log.dropped_us, [306_466, 339_775]);
+        assert_eq!(log.since_start_us(10_306_466), 306_466);
     }
 
     /// Lines of a file that mpv 0.40.0 wrote.
@@ -93,6 +107,7 @@ mod tests {
         let log = parse_stats(STATS_NS);
         assert_eq!(log.shown_us, [797_881]);
         assert_eq!(log.dropped_us, [841_739]);
+        assert_eq!(log.since_start_us(841_739), 841_739);
     }
 
     #[test]

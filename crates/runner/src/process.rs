@@ -60,6 +60,8 @@ pub(super) struct Ended {
     pub how: String,
     /// CPU time of its whole life, children it waited for included [ns].
     pub cpu_ns: u64,
+    /// Page faults in that time for which something had to be read.
+    pub major_faults: u64,
 }
 
 /// A started process, the leader of a process group of its own.
@@ -210,6 +212,16 @@ impl Process {
             * TICK_NS
     }
 
+    /// Page faults so far for which something had to be read, of all threads and of children waited for.
+    pub fn major_faults(&self) -> u64 {
+        if let Some(ended) = &self.ended {
+            return ended.major_faults;
+        }
+        // majflt and cmajflt are fields 12 and 13.
+        let fields = self.stat().into_iter().skip(9).take(2);
+        fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+    }
+
     /// Whether its main thread sleeps, and can be woken: one that waits for its children does. One that the
     /// scheduler has lost does not, for it wants to run.
     pub fn is_asleep(&self) -> bool {
@@ -242,6 +254,7 @@ fn describe(status: libc::c_int, usage: &libc::rusage) -> Ended {
             format!("by signal {}", libc::WTERMSIG(status))
         },
         cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+        major_faults: usage.ru_majflt as u64,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Real programs: their command lines, and what must happen before they are measured.
 
 use std::fs;
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use andante_job::LabError;
 use andante_programs::assets;
 use andante_scenario::choice::Choice;
 use andante_scenario::{Clip, Kind, Program, Screen, Workload};
+use serde_json::{Value, json};
 
 use super::prepared::Prepared;
 use super::process::{CommandLine, Process, last_line};
@@ -308,6 +310,77 @@ pub(super) fn stats_file(folder: &Path) -> PathBuf {
     folder.join("stats")
 }
 
+/// Where an mpv that works in the folder takes commands of its user.
+fn commands_socket(folder: &Path) -> PathBuf {
+    folder.join("commands")
+}
+
+/// What the user of a film does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Command {
+    Pause,
+    GoOn,
+    /// To the place in the film that the scenario names.
+    Seek,
+}
+
+/// A command that was given to an mpv, and the connection by which it answers. That is kept, since mpv may not have
+/// read it yet.
+pub(super) struct Told {
+    pub command: Command,
+    socket: UnixStream,
+}
+
+impl Told {
+    /// Gives a command to the mpv that works in the folder.
+    pub fn give(command: Command, kind: &Kind, folder: &Path) -> io::Result<Self> {
+        let mut socket = UnixStream::connect(commands_socket(folder))?;
+        socket.write_all(command.lines(kind).as_bytes())?;
+        Ok(Self { command, socket })
+    }
+
+    /// What mpv's clock said when it took the command [µs]; none: it has not answered. It has ended, or nobody waits
+    /// for it any more.
+    pub fn at_us(&mut self) -> Option<u64> {
+        self.socket.set_nonblocking(true).ok()?;
+        let mut said = Vec::new();
+        // What was read before there is no more is there all the same.
+        let _ = self.socket.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        said.lines().find_map(clock_us)
+    }
+}
+
+/// The answer to the question for the clock; other lines are about the command, or say what mpv does.
+fn clock_us(line: &str) -> Option<u64> {
+    serde_json::from_str::<Value>(line)
+        .ok()?
+        .get("data")?
+        .as_u64()
+}
+
+impl Command {
+    /// As mpv's own protocol has it: JSON, a line each. First it is asked for its clock, by which its frame log goes.
+    fn lines(self, kind: &Kind) -> String {
+        let command = match (self, kind) {
+            (Self::Pause, _) => json!(["set_property", "pause", true]),
+            (
+                Self::Seek,
+                Kind::Mpv {
+                    seek: Some(seek), ..
+                },
+            ) => {
+                json!(["seek", seek.to_s, "absolute", "exact"])
+            }
+            (Self::GoOn | Self::Seek, _) => json!(["set_property", "pause", false]),
+        };
+        let lines = [json!(["get_time_us"]), command];
+        lines
+            .map(|command| format!("{}\n", json!({ "command": command })))
+            .concat()
+    }
+}
+
 /// The command line of an instance of a real program that works in the folder; none of a synthetic one.
 pub(super) fn command(
     prepared: &Prepared<'_>,
@@ -316,9 +389,13 @@ pub(super) fn command(
     folder: &Path,
 ) -> Option<CommandLine> {
     Some(match &program.kind {
-        Kind::Mpv { .. } => {
-            let stats = format!("--dump-stats={}", stats_file(folder).display());
-            mpv(prepared, program, &[stats])
+        Kind::Mpv { pause, seek, .. } => {
+            let mut more = vec![format!("--dump-stats={}", stats_file(folder).display())];
+            if pause.is_some() || seek.is_some() {
+                let socket = commands_socket(folder);
+                more.push(format!("--input-ipc-server={}", socket.display()));
+            }
+            mpv(prepared, program, &more)
         }
         Kind::Xvfb { screen } => xvfb(prepared.workload, &program.name, *screen),
         Kind::Jack { frames, rate_hz } => jack(prepared.choice, program, [*rate_hz, *frames]),
@@ -353,6 +430,42 @@ mod tests {
         fs::write(file.path(), said).unwrap();
         assert_eq!(count_xruns(file.path()), 2);
         assert_eq!(count_xruns(Path::new("/nowhere")), 0);
+    }
+
+    #[test]
+    fn a_film_is_told_what_to_do_in_the_words_of_mpv() {
+        let text = "title = 'x'\nduration_s = 1\n[programs.film]\nclass = '/'\nkind = 'mpv'\n\
+                    seek_at_s = 2\nseek_to_s = 4.5\n";
+        let scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+        let kind = &scenario.cases[0].workload.programs[0].kind;
+        let told = |command: Command| {
+            let lines = command.lines(kind);
+            let lines: Vec<_> = lines.lines().map(str::to_owned).collect();
+            assert_eq!(lines[0], "{\"command\":[\"get_time_us\"]}");
+            lines[1].clone()
+        };
+        assert_eq!(
+            told(Command::Pause),
+            "{\"command\":[\"set_property\",\"pause\",true]}"
+        );
+        assert_eq!(
+            told(Command::GoOn),
+            "{\"command\":[\"set_property\",\"pause\",false]}"
+        );
+        assert_eq!(
+            told(Command::Seek),
+            "{\"command\":[\"seek\",4.5,\"absolute\",\"exact\"]}"
+        );
+    }
+
+    #[test]
+    fn mpv_says_what_its_clock_is_among_other_things() {
+        let said = [
+            "{\"event\":\"pause\"}",
+            "{\"data\":3021345,\"request_id\":0,\"error\":\"success\"}",
+            "{\"request_id\":0,\"error\":\"success\"}",
+        ];
+        assert_eq!(said.map(clock_us), [None, Some(3_021_345), None]);
     }
 
     #[test]

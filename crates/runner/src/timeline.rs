@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use andante_job::LabError;
 use andante_job::progress::At;
+use andante_scenario::Kind;
 use andante_scenario::choice::Choice;
 use nix::sys::signal::Signal;
 
 use super::contracts::Contracts;
 use super::instance::Instance;
+use super::memory::Counted;
 use super::prepared::Prepared;
 use super::scheduler::InCharge;
 use super::tracer::Tracer;
-use super::{clock, stop};
+use super::{clock, real, stop};
 
 /// How long programs may take to write their samples after SIGTERM [s].
 const STOP_TIMEOUT_S: f64 = 10.0;
@@ -39,6 +41,10 @@ enum Event {
     Suspend(usize),
     Resume(usize),
     Stop(usize),
+    /// A film, and what its user does: goes elsewhere in it, goes on with it, pauses it.
+    Seek(usize),
+    GoOn(usize),
+    Pause(usize),
     Say,
 }
 
@@ -53,6 +59,8 @@ pub(super) struct Measured {
     pub sample_ns: Vec<u64>,
     /// Per class of the workload: CPU time at the samples [ns since it began].
     pub class_cpu_ns: Vec<Vec<u64>>,
+    /// Per class of the workload: what the kernel counted of its memory, where that is looked at.
+    pub class_memory: Vec<Counted>,
     /// Time that CPUs idled [ns].
     pub idle_ns: u64,
     /// Why the scheduler left, if it did.
@@ -97,6 +105,19 @@ impl<'a> Timeline<'a> {
                     .iter()
                     .filter_map(|(s, event)| s.map(|s| (at(s), *event))),
             );
+            if let Kind::Mpv { pause, seek, .. } = &program.kind {
+                // The film is later by as much.
+                let at = |s: f64| at(s + instance.later_s());
+                events.extend(seek.map(|seek| (at(seek.at_s), Event::Seek(index))));
+                let pauses = pause.iter().flat_map(|pause| {
+                    let goes_on_s = pause.at_s + pause.for_s;
+                    [
+                        (at(pause.at_s), Event::Pause(index)),
+                        (at(goes_on_s), Event::GoOn(index)),
+                    ]
+                });
+                events.extend(pauses);
+            }
         }
         for (index, class) in workload.classes.iter().enumerate() {
             let later = class.limits.later.iter().enumerate();
@@ -180,6 +201,9 @@ impl<'a> Timeline<'a> {
                 Event::Suspend(index) => self.signal(index, Signal::SIGSTOP),
                 Event::Resume(index) => self.signal(index, Signal::SIGCONT),
                 Event::Stop(index) => self.signal(index, Signal::SIGTERM),
+                Event::Pause(index) => self.instances[index].tell(real::Command::Pause)?,
+                Event::GoOn(index) => self.instances[index].tell(real::Command::GoOn)?,
+                Event::Seek(index) => self.instances[index].tell(real::Command::Seek)?,
                 Event::Say => say(self.progress()),
             }
         }
@@ -246,8 +270,34 @@ impl<'a> Timeline<'a> {
             self.instances
                 .iter_mut()
                 .for_each(|instance| instance.note(usize::from(last)));
+            self.note_memory(usize::from(last), measured);
         }
         Ok(())
+    }
+
+    /// Notes what is counted of memory at the beginning (0) or the end (1) of the measurement, if it is looked at.
+    fn note_memory(&mut self, edge: usize, measured: &mut Measured) {
+        let workload = self.prepared.workload;
+        if workload.memory.is_none() {
+            return;
+        }
+        let classes = workload.classes.iter();
+        let now: Vec<_> = classes
+            .map(|class| self.prepared.classes.memory(&class.path))
+            .collect();
+        measured.class_memory = match edge {
+            0 => now,
+            _ => {
+                let before = measured.class_memory.iter();
+                now.iter()
+                    .zip(before)
+                    .map(|(now, before)| now.since(*before))
+                    .collect()
+            }
+        };
+        self.instances
+            .iter_mut()
+            .for_each(|instance| instance.note_faults(edge));
     }
 
     /// Lets films that still play come to their end, up to the workload's overtime.

@@ -141,6 +141,27 @@ pub enum Kind {
         /// Time between the instants [µs].
         interval_us: f64,
     },
+    /// Shows frames periodically, for each of which it touches another part of its memory.
+    MemoryPlayer {
+        /// Frames per second.
+        fps: f64,
+        /// Memory of its own [bytes].
+        anonymous_bytes: u64,
+        /// A file that it maps, as a library [bytes]; 0: none.
+        library_bytes: u64,
+        /// Between having touched all of it and the first frame [s].
+        wait_s: f64,
+    },
+    /// Touches its memory at random, without end.
+    MemoryHog {
+        /// Memory of its own [bytes].
+        bytes: u64,
+    },
+    /// Maps the file that a player maps as its library, reads it once, and stays.
+    MemoryReader {
+        /// Of the file [bytes].
+        library_bytes: u64,
+    },
     /// Unmodified mpv plays a clip, once if nothing else is said.
     Mpv {
         /// What it plays.
@@ -154,6 +175,10 @@ pub enum Kind {
         stream: Option<String>,
         /// As fast as it can, without sound, over and over until the measurement ends.
         untimed: bool,
+        /// When it is paused by its user.
+        pause: Option<Pause>,
+        /// When its user goes elsewhere in the film.
+        seek: Option<Seek>,
     },
     /// A real X server whose screen is memory.
     Xvfb {
@@ -260,7 +285,10 @@ impl Kind {
             | Self::Loop
             | Self::Disk { .. }
             | Self::Dhrystone
-            | Self::Waker { .. } => Some(1),
+            | Self::Waker { .. }
+            | Self::MemoryPlayer { .. }
+            | Self::MemoryHog { .. }
+            | Self::MemoryReader { .. } => Some(1),
             // Two that take turns, mostly.
             Self::Sender { .. }
             | Self::Game { .. }
@@ -304,6 +332,24 @@ pub struct Cycle {
     pub budget_s: Option<f64>,
 }
 
+/// A pause that the user of a film makes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    /// When [s since the measurement began].
+    pub at_s: f64,
+    /// For how long [s].
+    pub for_s: f64,
+}
+
+/// What the user of a film has it go on with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Seek {
+    /// When [s since the measurement began].
+    pub at_s: f64,
+    /// Where the film goes on [s since its beginning].
+    pub to_s: f64,
+}
+
 /// The screen of an X server [pixels].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Screen {
@@ -342,7 +388,9 @@ impl Kind {
     /// The time between two things that it does at even distances [s], if it does.
     pub fn beat_s(&self) -> Option<f64> {
         match self {
-            Self::Player { fps, .. } | Self::Game { fps, .. } => Some(1.0 / fps),
+            Self::Player { fps, .. } | Self::Game { fps, .. } | Self::MemoryPlayer { fps, .. } => {
+                Some(1.0 / fps)
+            }
             Self::FilmPlayer { fps, .. } => Some(1.0 / f64::from(*fps)),
             Self::Audio {
                 frames, rate_hz, ..
@@ -415,6 +463,9 @@ impl Kind {
             Self::Dhrystone => "dhrystone",
             Self::Pingpong { .. } => "pingpong",
             Self::Waker { .. } => "waker",
+            Self::MemoryPlayer { .. } => "memory-player",
+            Self::MemoryHog { .. } => "memory-hog",
+            Self::MemoryReader { .. } => "memory-reader",
             Self::Mpv { .. } => "mpv",
             Self::Xvfb { .. } => "xvfb",
             Self::Jack { .. } => "jack",
@@ -429,6 +480,16 @@ impl Kind {
             Self::FilmPlayer { .. } => "film-player",
             Self::Make { .. } => "make",
             Self::Command { .. } => "command",
+        }
+    }
+
+    /// The length of the file that it maps as a library [bytes], if it maps one.
+    pub fn library_bytes(&self) -> Option<u64> {
+        match self {
+            Self::MemoryPlayer { library_bytes, .. } | Self::MemoryReader { library_bytes } => {
+                Some(*library_bytes).filter(|bytes| *bytes > 0)
+            }
+            _ => None,
         }
     }
 
@@ -483,6 +544,9 @@ impl Kind {
                 | Self::Crowd { .. }
                 | Self::Dhrystone
                 | Self::Waker { .. }
+                | Self::MemoryPlayer { .. }
+                | Self::MemoryHog { .. }
+                | Self::MemoryReader { .. }
                 | Self::FilmServer { .. }
                 | Self::RtpServer { .. }
                 | Self::WebServer { .. }
@@ -559,6 +623,9 @@ impl Kind {
             | Self::Dhrystone
             | Self::Pingpong { .. }
             | Self::Waker { .. }
+            | Self::MemoryPlayer { .. }
+            | Self::MemoryHog { .. }
+            | Self::MemoryReader { .. }
             | Self::Mpv { .. }
             | Self::Xvfb { .. }
             | Self::Jack { .. }
@@ -582,6 +649,9 @@ impl Kind {
             || matches!(
                 self,
                 Self::Crowd { .. }
+                    | Self::MemoryPlayer { .. }
+                    | Self::MemoryHog { .. }
+                    | Self::MemoryReader { .. }
                     | Self::WebClient { .. }
                     | Self::Iperf3 { .. }
                     | Self::Ping { .. }

@@ -41,6 +41,7 @@ mod draw;
 pub mod expectation;
 mod instances;
 mod kind;
+mod memory;
 mod network;
 pub mod perturb;
 mod program;
@@ -63,7 +64,8 @@ pub use contract::Contract;
 pub use draw::DrawId;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
-pub use kind::{Clip, Cycle, Display, Kind, Screen};
+pub use kind::{Clip, Cycle, Display, Kind, Pause, Screen, Seek};
+pub use memory::{ClassMemory, Memory};
 pub use network::{Cable, Discipline, NetContract, networks, players_of};
 pub use program::Program;
 pub use simulator::{InterruptSource, Simulator};
@@ -109,6 +111,8 @@ pub struct Workload {
     pub cpus: u32,
     /// Memory of the virtual machine [MiB].
     pub memory_mib: u32,
+    /// What it swaps to; none: it does not.
+    pub memory: Option<Memory>,
     /// Length of the measurement [s].
     pub duration_s: f64,
     /// Programs that name no start run this long before the measurement begins [s].
@@ -151,6 +155,8 @@ pub struct Class {
     pub fixed: Option<u32>,
     /// What it may use.
     pub limits: Limits,
+    /// What it has of the memory.
+    pub memory: ClassMemory,
     /// Whether it gets what nobody else wants (`cpu.idle`).
     pub idle: bool,
     /// How its own tasks are ordered under Andante, if not as every class's are.
@@ -165,6 +171,7 @@ impl Class {
             weight: DEFAULT_WEIGHT,
             fixed: None,
             limits: Limits::default(),
+            memory: ClassMemory::default(),
             idle: false,
             policy: None,
         }
@@ -180,6 +187,11 @@ impl Class {
 }
 
 impl Workload {
+    /// Whether it says or measures what classes have of the memory.
+    pub fn needs_memory_controller(&self) -> bool {
+        self.memory.is_some() || self.classes.iter().any(|class| class.memory.any())
+    }
+
     /// The program of each instance, in the order of the scenario and of results.
     pub fn instances(&self) -> impl Iterator<Item = &Program> {
         let programs = self.programs.iter();
@@ -349,6 +361,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         let message = format!("{memory_mib} is out of range: give 128 to 65536");
         return Err(root.error("memory_mib", message));
     }
+    let memory = memory::read(root.node("memory"))?;
     root.need::<f64>("duration_s")?;
     let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
     let classes = read_classes(root.node("classes"))?;
@@ -368,6 +381,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     Ok(Workload {
         cpus,
         memory_mib,
+        memory,
         duration_s,
         warmup_s: root.number("warmup_s", 1.0, 0.0..=600.0)?,
         overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
@@ -508,8 +522,8 @@ fn check_policies_are_of_leaves(node: &Node, classes: &[Class]) -> Result<(), Do
     Ok(())
 }
 
-/// Reads a class, whose path is not yet known: its weight, or a table of `weight`, `fixed_percent`, and
-/// what it may use.
+/// Reads a class, whose path is not yet known: its weight, or a table of `weight`, `fixed_percent`,
+/// what it may use, and what it has of the memory.
 fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
@@ -538,6 +552,7 @@ fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
         }
     };
     let limits = Limits::read(&mut section)?;
+    let memory = ClassMemory::read(&mut section)?;
     let idle = section.get("idle")?.unwrap_or(false);
     let policy = match section.node("policy") {
         None => None,
@@ -555,6 +570,7 @@ fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
         weight,
         fixed,
         limits,
+        memory,
         idle,
         policy,
         ..Class::usual()

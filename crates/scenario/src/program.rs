@@ -37,6 +37,8 @@ pub struct Program {
     pub affinity: Option<Vec<u32>>,
     /// What it is to the policies of other systems (simulator).
     pub priority: Priority,
+    /// Whether all of its memory stays where it is (`mlockall`).
+    pub lock: bool,
     /// The network that it is in, one of two that a cable joins; none: the machine's own.
     pub network: Option<String>,
     /// What is done for it by hand under the schedulers `eevdf-…`; none: nothing.
@@ -59,9 +61,10 @@ impl Program {
         later_s.copied().unwrap_or(0.0)
     }
 
-    /// Whether it needs programs and files of a whole system: of its own, or to lay its cable.
+    /// Whether it needs programs and files of a whole system: of its own, to map, or to lay its cable.
     pub fn needs_system(&self) -> bool {
-        self.kind.is_real() || self.network.is_some()
+        let kind = &self.kind;
+        kind.is_real() || kind.library_bytes().is_some() || self.network.is_some()
     }
 
     /// Whether it was niced, or put under SCHED_IDLE: it is to have what others leave.
@@ -101,6 +104,7 @@ pub(super) fn read(
         session: session || sinks,
         contract: contract.or(asked),
         tuned,
+        lock: section.get("lock")?.unwrap_or(false),
         network: section.get("network")?,
         class,
         count,
@@ -121,6 +125,10 @@ pub(super) fn read(
         later_s: Vec::new(),
     };
     check_times(&program, &section)?;
+    if program.lock && program.kind.is_real() {
+        let message = "a real program locks its memory itself, or does not: only programs of the laboratory can be told to";
+        return Err(section.error("lock", message));
+    }
     check_affinity(&program, cpus, &section)?;
     section.finish()?;
     Ok(program)

@@ -59,6 +59,15 @@ pub fn version() -> String {
 
 /// Refuses what only a kernel has.
 pub fn check(job: &Job) -> Result<(), LabError> {
+    let workload = &job.case.workload;
+    let mut running = workload.programs.iter().filter(|program| program.count > 0);
+    if workload.needs_memory_controller() || running.any(|program| program.lock) {
+        let what = "a simulated machine has no memory, and the scenario has `[memory]`, classes with `memory_min` and the \
+                    like, or programs with `lock`";
+        return Err(LabError::OnlyOnKernel {
+            what: what.to_owned(),
+        });
+    }
     let unknown = |program: &&Program| {
         let sends = matches!(program.kind, Kind::Sender { .. });
         let networked = program.network.is_some() && !sends;

@@ -64,6 +64,8 @@ impl Measured {
                 / ((self.end_ns - self.begin_ns) * Ns::from(workload.cpus)) as f64,
             cpu_ns,
             samples,
+            swapped_in: None,
+            refaults: None,
         }
     }
 

@@ -201,3 +201,32 @@ fn a_router_has_flows_take_turns() {
     assert!(flood_us >= 400_000.0, "{flood_us}");
     assert_eq!(of(2).lost, Some(0));
 }
+
+/// Nothing of it is simulated, so that nobody is to take its figures for those of a machine with little memory.
+#[test]
+fn what_is_about_memory_is_refused() {
+    let refused = |keys: &str| {
+        let text = format!(
+            "title = 'x'\nduration_s = 1\n{keys}\n[programs.x]\nclass = '/'\nkind = 'loop'\n"
+        );
+        let mut scenario = Scenario::parse("x.toml", &text, &[]).unwrap();
+        let job = Job {
+            case: scenario.cases.remove(0),
+            choice: Choice::Andante,
+            perturbation: None,
+        };
+        check(&job).map_err(|error| error.to_string())
+    };
+    assert_eq!(refused(""), Ok(()));
+    for keys in [
+        "[memory]\nswap = '1G'",
+        "[classes]\n'/a' = { memory_high = '9M' }",
+        "[programs.y]\nclass = '/'\nkind = 'loop'\nlock = true",
+    ] {
+        let error = refused(keys).unwrap_err();
+        assert!(
+            error.contains("has no memory") && error.contains("--on vm"),
+            "{error}"
+        );
+    }
+}

@@ -52,6 +52,13 @@ impl Default for Topology {
     }
 }
 
+/// What device mapper calls the device that the image is below, if there is swap.
+pub const ROOT_NAME: &str = "andante-root";
+/// And that of the swap, if there is any.
+pub const SWAP_NAME: &str = "andante-swap";
+/// The file of the latter in the guest: the second device that `/init` has device mapper make.
+pub const SWAP_DEVICE: &str = "/dev/dm-1";
+
 /// What makes time pass in the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Timing {
@@ -95,6 +102,10 @@ pub struct Boot<'a> {
     /// The root file system; without one the RAM disk is the root. What the guest writes there
     /// is thrown away.
     pub image: Option<&'a Path>,
+    /// A device of so many MiB to swap to, a multiple of 2 ([`SWAP_DEVICE`]). It and the image are then each
+    /// below a device whose requests can be made to take longer (dm-delay: [`SWAP_NAME`], [`ROOT_NAME`]).
+    /// They take no time at first. Needs an image that is not a system, and `dmsetup` among the programs.
+    pub swap_mib: Option<u32>,
     /// The image is a whole system ([`crate::build_system`]): its own first process starts it, and the
     /// command runs as a service of it, when all others have been started.
     pub system: bool,
@@ -243,6 +254,7 @@ impl<'a> Boot<'a> {
             cards: false,
             memory_mib: 512,
             image: None,
+            swap_mib: None,
             system: false,
             layout: None,
             initrd_files: Vec::new(),

@@ -26,6 +26,7 @@
 //!     programs                                      the root if there is one,
 //!   fw_cfg: files, the command                 →    and runs the command
 //!   image (ext4)  → NVDIMM, mapped privately   →  /dev/pmem0; writes end with the machine
+//!   (memory)      → NVDIMM, if there is swap   →  /dev/pmem1; both below dm-delay then
 //!   console log   ← serial line                ←  kernel messages, the command's output
 //!   progress      ← port andante.progress      ←  lines shown while it runs
 //!   output        ← port andante.out           ←  the data
@@ -86,7 +87,10 @@ mod tree;
 mod vmlinux;
 
 pub use apt::AptError;
-pub use boot::{Boot, BootError, Event, InitrdFile, Order, Outcome, Timing, Topology};
+pub use boot::{
+    Boot, BootError, Event, InitrdFile, Order, Outcome, ROOT_NAME, SWAP_DEVICE, SWAP_NAME, Timing,
+    Topology,
+};
 pub use cache::{Cache, CacheError};
 pub use image::{ImageError, ImageSpec, PassingImage, build_image, build_passing_image};
 pub use kernel::{Kernel, KernelError, KernelSearch, Kind as KernelKind, find_kernel};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use andante_vm::{
     Boot, BootError, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, Outcome, Qemu,
-    build_image, find_kernel, find_qemu,
+    ROOT_NAME, SWAP_DEVICE, SWAP_NAME, build_image, find_kernel, find_qemu,
 };
 
 struct Machine {
@@ -74,6 +74,47 @@ fn two_runs_are_identical(cpus: u32) {
         lines
     };
     assert_eq!(sorted(lines), sorted(again));
+}
+
+/// Devices for swap and for the image, whose requests take no time until they are told to: then sixteen pages that are
+/// read one after the other take as many ticks of the kernel.
+#[test]
+#[ignore = "boots the virtual machine"]
+fn a_machine_may_swap_to_a_device_that_takes_time() {
+    let machine = Machine::with_cpus(1);
+    let cache = Cache::open().unwrap();
+    let spec = ImageSpec {
+        programs: vec!["/bin/sh".into()],
+        free_mib: 16,
+        ..ImageSpec::default()
+    };
+    let image = build_image(&cache, &spec, &|_| {}).unwrap();
+    let script = format!(
+        "PATH=$PATH:/andante/bin
+         read_pages() {{ for page in $(busybox seq 16); do
+             busybox dd if={SWAP_DEVICE} of=/dev/null bs=4096 count=1 skip=$((page * 1000)) 2>&1; done; }}
+         uptime_cs() {{ read -r up _ < /proc/uptime; echo ${{up%.*}}${{up#*.}}; }}
+         took() {{ begun=$(uptime_cs); read_pages > /dev/null; echo $(($(uptime_cs) - begun)); }}
+         at_once=$(took)
+         table=$(dmsetup table {SWAP_NAME})
+         dmsetup load {SWAP_NAME} --table \"${{table% *}} 40\"
+         dmsetup suspend --noudevsync {SWAP_NAME}; dmsetup resume --noudevsync {SWAP_NAME}
+         echo $at_once $(took) $(dmsetup table {ROOT_NAME}) > /dev/virtio-ports/andante.out"
+    );
+    let boot = Boot {
+        image: Some(&image),
+        swap_mib: Some(64),
+        programs: vec!["/usr/sbin/dmsetup".into()],
+        ..machine.boot(&script)
+    };
+    let outcome = run(&boot).0.unwrap();
+    let said = String::from_utf8_lossy(&outcome.output).into_owned();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let [at_once_cs, slow_cs] = [0, 1].map(|at| words[at].parse::<i64>().unwrap());
+    // Sixteen times 40 ms, less a tick for each that began within one; dd itself takes time as well, in both.
+    let waited_cs = slow_cs - at_once_cs;
+    assert!((54..=70).contains(&waited_cs), "{said}");
+    assert!(words[2..].contains(&"delay"), "{said}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! What real programs work on: film clips to play, C sources to compile.
+//! What programs work on: film clips to play, C sources to compile, files to map.
 //!
-//! Both are made on the machine that runs the laboratory and lie in one folder: `clips/` and
-//! `sources/`.
+//! All are made on the machine that runs the laboratory and lie in one folder: `clips/`, `sources/` and
+//! `libraries/`.
 
 mod clip;
+mod library;
 mod sources;
 mod streamed;
 
@@ -13,6 +14,7 @@ use andante_job::LabError;
 use andante_scenario::{Kind, Workload};
 
 pub use clip::{SDP_PORTS, clip_file, sdp_file, to_rtp};
+pub use library::library_file;
 pub use sources::{count_objects, make_command};
 pub use streamed::{PLAYER, SERVER, folder as streamed_folder};
 
@@ -91,6 +93,9 @@ pub fn needed(workload: &Workload, folder: &Path) -> Result<Vec<(PathBuf, PathBu
     let guest = Path::new(IN_GUEST);
     let mut files = Vec::new();
     for program in workload.programs.iter().filter(|program| program.count > 0) {
+        if let Some(bytes) = program.kind.library_bytes() {
+            files.push((library_file(folder, bytes), library_file(guest, bytes)));
+        }
         match &program.kind {
             Kind::RtpServer { clip } => {
                 for file in [clip_file, sdp_file] {
@@ -149,8 +154,19 @@ pub fn make(
             Kind::Make { .. } => sources::write(folder)?,
             _ => {}
         }
+        if let Some(bytes) = program.kind.library_bytes() {
+            library::make(bytes, folder)?;
+        }
     }
     Ok(())
+}
+
+/// What sets up devices whose requests take time, for a machine that swaps.
+///
+/// # Errors
+/// If it is not installed.
+pub fn device_mapper() -> Result<PathBuf, LabError> {
+    tool("dmsetup", "for a swap device that takes time", "dmsetup")
 }
 
 /// The path of one of the programs by which people measure links.

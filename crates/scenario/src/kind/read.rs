@@ -4,7 +4,8 @@ use std::path::Path;
 
 use andante_document::{DocumentError, FromNode, Section, Value, suggest};
 
-use super::{Clip, Display, Kind, MAX_AHEAD, Screen, WORK_MS};
+use super::{Clip, Display, Kind, MAX_AHEAD, Pause, Screen, Seek, WORK_MS};
+use crate::memory::read_bytes;
 use crate::time::time;
 
 /// The room in Ethernet's 1500 bytes beside the headers of IPv4 and UDP [bytes].
@@ -13,7 +14,10 @@ const LARGEST_DATAGRAM: u32 = 1472;
 /// The most connections that iperf3 takes (`MAX_STREAMS`).
 const MOST_STREAMS: f64 = 128.0;
 
-pub const KINDS: [&str; 29] = [
+/// What a program of the laboratory can have of memory [bytes]: a page at least.
+const MEMORY_BYTES: std::ops::RangeInclusive<u64> = 4096..=16 << 30;
+
+pub const KINDS: [&str; 32] = [
     "player",
     "typist",
     "game",
@@ -29,6 +33,9 @@ pub const KINDS: [&str; 29] = [
     "dhrystone",
     "pingpong",
     "waker",
+    "memory-player",
+    "memory-hog",
+    "memory-reader",
     "mpv",
     "xvfb",
     "jack",
@@ -110,13 +117,22 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
         "waker" => Kind::Waker {
             interval_us: section.number("interval_us", 1e4, 10.0..=1e8)?,
         },
-        "mpv" => Kind::Mpv {
-            clip: read_clip(section)?,
-            warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
-            display: section.get("display")?,
-            stream: section.get("stream")?,
-            untimed: section.get("untimed")?.unwrap_or(false),
+        "memory-player" => Kind::MemoryPlayer {
+            fps: section.number("fps", 30.0, 0.1..=1000.0)?,
+            anonymous_bytes: read_memory(section, "anonymous", Some(60 << 20))?,
+            library_bytes: match section.node("library") {
+                None => 0,
+                Some(_) => read_memory(section, "library", None)?,
+            },
+            wait_s: section.number("wait_s", 0.0, 0.0..=600.0)?,
         },
+        "memory-hog" => Kind::MemoryHog {
+            bytes: read_memory(section, "size", Some(40 << 20))?,
+        },
+        "memory-reader" => Kind::MemoryReader {
+            library_bytes: read_memory(section, "library", None)?,
+        },
+        "mpv" => read_mpv(section)?,
         "xvfb" => {
             let (width, height) = read_size(section)?.unwrap_or((1280, 720));
             let screen = Screen { width, height };
@@ -173,6 +189,70 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             let hint = suggest(wrong, KINDS.into_iter());
             return Err(section.error("kind", format!("unknown kind `{wrong}`{hint}")));
         }
+    })
+}
+
+/// Memory that is touched: at least a page. Without a usual length it must be given.
+fn read_memory(
+    section: &mut Section<'_>,
+    key: &'static str,
+    usual: Option<u64>,
+) -> Result<u64, DocumentError> {
+    let given = read_bytes(section, key)?;
+    match given.or(usual) {
+        Some(bytes) if MEMORY_BYTES.contains(&bytes) => Ok(bytes),
+        Some(_) => Err(section.error(key, "give 4K to 16G")),
+        None => {
+            let message = format!("`{key}` is missing: give a length of memory, as in \"15M\"");
+            Err(section.error("", message))
+        }
+    }
+}
+
+fn read_mpv(section: &mut Section<'_>) -> Result<Kind, DocumentError> {
+    let stream: Option<String> = section.get("stream")?;
+    let untimed = section.get("untimed")?.unwrap_or(false);
+    let pause = match section.node("pause_at_s") {
+        None => None,
+        Some(_) => {
+            section.need::<f64>("pause_for_s")?;
+            Some(Pause {
+                at_s: section.number("pause_at_s", 0.0, 0.0..=3600.0)?,
+                for_s: section.number("pause_for_s", 0.0, 0.1..=3600.0)?,
+            })
+        }
+    };
+    if pause.is_none() && section.node("pause_for_s").is_some() {
+        let message = "nothing pauses: `pause_at_s` is missing";
+        return Err(section.error("pause_for_s", message));
+    }
+    let seek = match section.node("seek_at_s") {
+        None => None,
+        Some(_) => {
+            section.need::<f64>("seek_to_s")?;
+            Some(Seek {
+                at_s: section.number("seek_at_s", 0.0, 0.0..=3600.0)?,
+                to_s: section.number("seek_to_s", 0.0, 0.0..=3600.0)?,
+            })
+        }
+    };
+    if seek.is_none() && section.node("seek_to_s").is_some() {
+        let message = "nobody seeks: `seek_at_s` is missing";
+        return Err(section.error("seek_to_s", message));
+    }
+    if (untimed || stream.is_some()) && (pause.is_some() || seek.is_some()) {
+        let message =
+            "a film that comes as a stream, or that is not timed, has no user who pauses or seeks";
+        return Err(section.error("", message));
+    }
+    Ok(Kind::Mpv {
+        clip: read_clip(section)?,
+        warm_up_s: section.number("warm_up_s", 1.0, 0.0..=60.0)?,
+        display: section.get("display")?,
+        stream,
+        untimed,
+        pause,
+        seek,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Boot, BootError, InitrdFile};
+use super::{Boot, BootError, InitrdFile, ROOT_NAME, SWAP_NAME};
 use crate::elf;
 use crate::initrd;
 use crate::modules;
@@ -37,6 +37,9 @@ const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 const GIVEN_MODULES: [&str; 1] = ["qemu_fw_cfg"];
 /// Drivers of the root image.
 const IMAGE_MODULES: [&str; 4] = ["ext4", "nd_btt", "nfit", "nd_pmem"];
+
+/// Drivers of devices that can be made slower, if there is swap.
+const SLOW_MODULES: [&str; 2] = ["dm_mod", "dm_delay"];
 
 /// The archive for one run.
 pub(super) fn initrd(boot: &Boot) -> Result<Vec<u8>, BootError> {
@@ -121,6 +124,14 @@ fn own_files(tree: &mut Tree, boot: &Boot) -> Result<(), BootError> {
     if boot.image.is_some() {
         put("image", Vec::new(), 0o644);
         wanted.extend(IMAGE_MODULES);
+    }
+    if boot.swap_mib.is_some() {
+        put(
+            "swap",
+            format!("{ROOT_NAME} {SWAP_NAME}\n").into_bytes(),
+            0o644,
+        );
+        wanted.extend(SLOW_MODULES);
     }
     if boot.system {
         put("system", Vec::new(), 0o644);

@@ -171,7 +171,9 @@ pub(super) fn command(
         Some(image) => {
             let size_bytes = image.metadata().map_err(io_error(image))?.len();
             qemu.args(["-M", "pc,nvdimm=on", "-m"]);
-            let largest_mib = u64::from(memory_mib) + (size_bytes >> 20) + 1024;
+            let swap_mib = boot.swap_mib.unwrap_or(0);
+            // A slot may begin at a multiple of a gigabyte.
+            let largest_mib = u64::from(memory_mib + swap_mib) + (size_bytes >> 20) + 2048;
             qemu.arg(format!("{memory_mib}M,slots=2,maxmem={largest_mib}M"));
             // share=off: what the guest writes stays in QEMU's memory and ends with it.
             qemu.arg("-object").arg(format!(
@@ -179,6 +181,13 @@ pub(super) fn command(
                 escaped(image)
             ));
             qemu.args(["-device", "nvdimm,id=nvdimm,memdev=image"]);
+            if swap_mib > 0 {
+                qemu.args([
+                    "-object",
+                    &format!("memory-backend-ram,id=swap,size={swap_mib}M"),
+                ]);
+                qemu.args(["-device", "nvdimm,id=nvdimm-swap,memdev=swap"]);
+            }
         }
     }
     Ok(qemu)
