@@ -133,6 +133,7 @@ pub fn run_on(
         memory::prepare(memory)?;
     }
     let classes = Classes::make(workload, &setup.base_class, choice)?;
+    memory::reserve(workload, &classes, choice)?;
     // Made before it, they are there for longer than it is in charge.
     let mut in_charge = ready.in_charge;
     let load_ms = in_charge.as_ref().map(|scheduler| scheduler.load_ms);

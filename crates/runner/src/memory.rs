@@ -14,8 +14,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::process::Command;
 
+use andante_daemon::{
+    Client, Holder, MemoryAsk, Reply, Request, USUALLY_LENT_PER_MILLE, socket_path,
+};
 use andante_job::LabError;
+use andante_scenario::choice::Choice;
 use andante_scenario::{ClassMemory, Memory, Workload};
+
+use super::classes::Classes;
 
 /// What `/init` of the virtual machine has device mapper call them, and the device of the second; `andante_vm` has
 /// the same (there is a test of it in `crates/experiment`).
@@ -121,6 +127,48 @@ pub(super) fn settings(workload: &Workload) -> Vec<(&str, &'static str, u64)> {
         settings.extend(high);
     }
     settings
+}
+
+/// Has Andante reserve what classes are to have; under other schedulers nothing is reserved.
+///
+/// # Errors
+/// It is refused, or nobody can be asked.
+pub(super) fn reserve(
+    workload: &Workload,
+    classes: &Classes,
+    choice: &Choice,
+) -> Result<(), LabError> {
+    if *choice != Choice::Andante {
+        return Ok(());
+    }
+    for class in &workload.classes {
+        let Some(wanted) = class.memory.reserved else {
+            continue;
+        };
+        let ask = Request::ReserveMemory(MemoryAsk {
+            holder: Holder::Class(classes.path_of(&class.path)),
+            bytes: wanted.bytes,
+            lend_per_mille: wanted.lend_per_mille.unwrap_or(USUALLY_LENT_PER_MILLE),
+            until: None,
+        });
+        let reply = Client::connect(&socket_path()).and_then(|mut client| client.request(&ask));
+        let fail = |why: String| {
+            LabError::io(
+                &format!("reserve memory for {}", class.path),
+                io::Error::other(why),
+            )
+        };
+        match reply {
+            Ok(Reply::MemoryReserved(_)) => {}
+            Ok(Reply::MemoryRefused(refusal)) => {
+                let most = refusal.most.unwrap_or(0) >> 20;
+                return Err(fail(format!("it is refused; {most}M would do")));
+            }
+            Ok(_) => return Err(fail("Andante answered something else".to_owned())),
+            Err(error) => return Err(fail(error.to_string())),
+        }
+    }
+    Ok(())
 }
 
 /// What is kept for the class, or for those below it together if that is more.

@@ -27,6 +27,7 @@ const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Loading {
     learn_percent: Option<u32>,
+    learn_memory_percent: Option<u32>,
     domain_cpus: Option<u32>,
     binding: bool,
     leave_percent: Option<u32>,
@@ -39,6 +40,7 @@ impl Loading {
     pub fn of(workload: &Workload) -> Self {
         Self {
             learn_percent: workload.learn_percent,
+            learn_memory_percent: workload.learn_memory_percent,
             domain_cpus: workload.domain_cpus,
             binding: workload.binding,
             leave_percent: workload.contracts.leave_percent,
@@ -82,6 +84,9 @@ impl InCharge {
                 command.args(["run", "--quiet"]);
                 if let Some(percent) = loading.learn_percent {
                     command.arg(format!("--learn={percent}"));
+                }
+                if let Some(percent) = loading.learn_memory_percent {
+                    command.arg(format!("--learn-memory={percent}"));
                 }
                 if let Some(cpus) = loading.domain_cpus {
                     command.args(["--domain-cpus", &cpus.to_string()]);

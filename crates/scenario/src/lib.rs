@@ -123,6 +123,8 @@ pub struct Workload {
     pub sample_ms: f64,
     /// What learnt contracts may use of each CPU [%]; none: Andante's default.
     pub learn_percent: Option<u32>,
+    /// Of memory, for what is learnt [%]; none: the scheduler's own.
+    pub learn_memory_percent: Option<u32>,
     /// Whether a server works with the share of the client it serves.
     pub binding: bool,
     /// CPUs of each of Andante's domains; none: as it divides them by itself.
@@ -373,6 +375,10 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     let cable = network::read(root.node("network"), &programs, &classes)?;
     scale_work(&mut programs, root)?;
     // Where weights say who gets what, they are what is looked at.
+    let learn_memory_percent = match root.node("learn_memory_percent") {
+        Some(_) => Some(root.number("learn_memory_percent", 0.0, 0.0..=90.0)? as u32),
+        None => None,
+    };
     let learn_percent = match root.node("learn_percent") {
         Some(_) => Some(root.number("learn_percent", 0.0, 0.0..=90.0)? as u32),
         None if classes.is_empty() => None,
@@ -387,6 +393,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
         sample_ms: root.number("sample_ms", 500.0, 10.0..=60_000.0)?,
         learn_percent,
+        learn_memory_percent,
         binding: root.get("binding")?.unwrap_or(true),
         domain_cpus: read_domain_cpus(root, cpus)?,
         topology: topology::read(root, cpus)?,

@@ -9,7 +9,8 @@
 //! page_ms = 4                                     # how long a request to that takes, and one for a file
 //!
 //! [classes]
-//! "/film" = { weight = 300, memory_min = "100M" } # memory_low, memory_high
+//! "/film" = { weight = 300, memory_min = "100M" } # memory_low, memory_high: by hand
+//! "/game" = { reserve_memory = "100M", lend_percent = 20 } # under Andante
 //! ```
 
 use andante_document::{DocumentError, Node, Section, Value};
@@ -39,12 +40,27 @@ pub struct ClassMemory {
     pub low: Option<u64>,
     /// Beyond this it gives memory back before it gets more (`memory.high`).
     pub high: Option<u64>,
+    /// What is reserved for it by Andante; under other schedulers nothing is.
+    pub reserved: Option<Reservation>,
+}
+
+/// A reservation of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// How much [bytes].
+    pub bytes: u64,
+    /// Of what the class does not use, the part that is lent [1/1000]; none: Andante's own.
+    pub lend_per_mille: Option<u32>,
 }
 
 impl ClassMemory {
-    /// Whether anything is set.
+    /// Whether the kernel is told anything by hand.
     pub fn any(&self) -> bool {
-        *self != Self::default()
+        let by_hand = Self {
+            reserved: None,
+            ..*self
+        };
+        by_hand != Self::default()
     }
 
     /// Reads it from the table of a class.
@@ -53,7 +69,26 @@ impl ClassMemory {
             min: read_bytes(section, "memory_min")?,
             low: read_bytes(section, "memory_low")?,
             high: read_bytes(section, "memory_high")?,
+            reserved: reservation(section)?,
         })
+    }
+}
+
+fn reservation(section: &mut Section<'_>) -> Result<Option<Reservation>, DocumentError> {
+    let bytes = read_bytes(section, "reserve_memory")?;
+    let percent = match section.node("lend_percent") {
+        Some(_) => Some(section.number("lend_percent", 0.0, 0.0..=100.0)?),
+        None => None,
+    };
+    match (bytes, percent) {
+        (None, Some(_)) => {
+            Err(section.error("lend_percent", "nothing is reserved: give `reserve_memory`"))
+        }
+        (None, None) => Ok(None),
+        (Some(bytes), percent) => Ok(Some(Reservation {
+            bytes,
+            lend_per_mille: percent.map(|percent| (percent * 10.0).round() as u32),
+        })),
     }
 }
 
