@@ -154,7 +154,7 @@ pub(super) fn reserve(
         let reply = Client::connect(&socket_path()).and_then(|mut client| client.request(&ask));
         let fail = |why: String| {
             LabError::io(
-                &format!("reserve memory for {}", class.path),
+                format!("reserve memory for {}", class.path),
                 io::Error::other(why),
             )
         };

@@ -209,7 +209,7 @@ impl Reservations {
                 let top = self
                     .top()
                     .into_iter()
-                    .filter(|held| held.class != asked.class && !is_below(&&held));
+                    .filter(|held| held.class != asked.class && !is_below(&held));
                 beside = top.map(Held::as_holder).collect();
                 let Ok(protection) = &self.protection else {
                     unreachable!("asked before");
