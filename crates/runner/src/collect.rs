@@ -255,12 +255,12 @@ fn read_frame_log(instance: &mut Instance<'_>, measured: &Measured, result: &mut
         let parts = parts(result, [resumed_ms, sought_ms]);
         let late = |part: &Part| late_frames(part, period_ms, stream.is_some());
         result.late = Some(parts.iter().map(late).sum());
-        // Of a stream from the first one to the last, since when it was told to end its own clock does not say; and
-        // of a film that its user goes elsewhere in, those of each part likewise.
-        let whole = stream.is_none() && sought_ms.is_none();
-        result.due = Some(match whole {
-            true => clip.frames(),
-            false => parts.iter().map(|part| part.due(period_ms)).sum(),
+        result.due = Some(match (stream, sought_ms) {
+            (None, None) => clip.frames(),
+            // How many it was still to show nobody knows: those that it did show, or gave up.
+            (None, Some(_)) => (result.shown_ms.len() + result.dropped_ms.len()) as u64,
+            // From the first one to the last; when it was told to end its own clock does not say.
+            (Some(_), _) => parts.iter().map(|part| part.due(period_ms)).sum(),
         });
     }
 }
