@@ -62,7 +62,38 @@ impl std::str::FromStr for Rate {
     }
 }
 
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}ns/{}ns", self.budget_ns, self.period_ns)
+    }
+}
+
 impl Extras {
+    /// The same, as options have them.
+    pub fn options(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        };
+        option(
+            "--deadline",
+            self.deadline.map(|Duration(ns)| format!("{ns}ns")),
+        );
+        option(
+            "--tolerate",
+            self.tolerate.map(|tolerate| tolerate.to_string()),
+        );
+        option("--name", self.name.clone());
+        let flags = [(self.flexible, "--flexible"), (self.soft, "--soft")];
+        words.extend(
+            flags
+                .into_iter()
+                .filter(|(given, _)| *given)
+                .map(|(_, name)| name.to_owned()),
+        );
+        words
+    }
+
     /// Whether there is any.
     pub fn is_given(&self) -> bool {
         self.deadline.is_some()
@@ -115,6 +146,7 @@ mod rates {
     fn rates_are_read_with_their_units() {
         let rate: Rate = "9ms/33.3ms".parse().unwrap();
         assert_eq!((rate.budget_ns, rate.period_ns), (9_000_000, 33_300_000));
+        assert_eq!(rate.to_string().parse(), Ok(rate));
         let error = |text: &str| text.parse::<Rate>().unwrap_err();
         assert!(error("9ms").contains("9ms/33ms"));
         assert!(error("9/33ms").contains("`9` is not understood"));

@@ -90,6 +90,9 @@ pub struct Exec {
     lend: Option<Lend>,
     #[command(flatten)]
     extras: Extras,
+    /// The class is the one that this process is in: we have called ourselves, in a scope.
+    #[arg(long, hide = true, conflicts_with_all = ["class", "reserve_net", "as_root"])]
+    here: bool,
     /// Called through sudo: run the program as root, not as the user who called.
     #[arg(long)]
     as_root: bool,
@@ -118,6 +121,10 @@ impl Exec {
             size,
             lend: self.lend.unwrap_or_default(),
         });
+        if self.here {
+            let (tree, class) = memory::this_class()?;
+            return self.start_and_wait(&self.command, Some((&tree, &class)), terms, None, memory);
+        }
         let own = memory
             .map(|_| memory::own_class(&self.command[0]))
             .transpose()?;
@@ -130,7 +137,12 @@ impl Exec {
         let made = match self.make_class(&tree, class) {
             Ok(made) => made,
             Err(error) => {
-                let words = scope::instead(error, class, self.weight, &self.command)?;
+                // Memory is a class's, and only in the scope is known which that is.
+                let (inside, terms) = match memory {
+                    Some(wanted) => (self.inside(wanted)?, None),
+                    None => (self.command.clone(), terms),
+                };
+                let words = scope::instead(error, class, self.weight, &inside)?;
                 return self.start_and_wait(&words, None, terms, None, None);
             }
         };
@@ -149,6 +161,22 @@ impl Exec {
             }
         }
         outcome
+    }
+
+    /// The command that does in a scope what is asked for, where that is the class.
+    fn inside(&self, wanted: Wanted) -> Result<Vec<String>> {
+        let own = std::env::current_exe()?.to_string_lossy().into_owned();
+        let mut words = vec![own, "exec".into(), "--here".into()];
+        words.extend(memory::options(wanted));
+        words.extend(
+            self.reserve
+                .iter()
+                .flat_map(|rate| ["--reserve".to_owned(), rate.to_string()]),
+        );
+        words.extend(self.extras.options());
+        words.push("--".into());
+        words.extend_from_slice(&self.command);
+        Ok(words)
     }
 
     /// Sees to it that there is the class; returns those that had to be made.

@@ -39,6 +39,27 @@ pub fn own_class(program: &str) -> Result<ClassPath> {
     Ok(beside.unwrap_or_else(ClassPath::root).child(&name))
 }
 
+/// The class that this process is in.
+///
+/// # Errors
+/// There are no classes here.
+pub fn this_class() -> Result<(Tree, ClassPath)> {
+    let tree = Tree::open()?;
+    let own = i32::try_from(std::process::id())?;
+    let class = tree.class_of(own).unwrap_or_else(ClassPath::root);
+    Ok((tree, class))
+}
+
+/// What is wanted, as options have it.
+pub fn options(wanted: Wanted) -> [String; 4] {
+    [
+        "--reserve-memory".into(),
+        wanted.size.0.to_string(),
+        "--lend".into(),
+        format!("{}%", f64::from(wanted.lend.per_mille) / 10.0),
+    ]
+}
+
 /// Reserves it for the class until this process ends. None: it is refused, which has been told.
 ///
 /// # Errors
