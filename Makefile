@@ -33,7 +33,7 @@ ONLY    :=
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
-             film-loops distributed desktop-films link router link-tools stream qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+             film-loops distributed desktop-films link router link-tools stream memory memory-mpv qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
@@ -45,6 +45,8 @@ with_link-tools      := --case own
 with_router          := --case udp,tcp
 with_qlinux-4-web    := --case link-2-1
 with_stream          := --case beside
+with_memory          := --case reserved-read-first
+with_memory-mpv      := --case reserved,learnt
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task
 with_domains         := --case two-of-two,bound
@@ -206,7 +208,7 @@ unit-test:
 # of a part of it all would be compiled anew.
 MACHINES := 2
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test receive --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
+	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test memory --test receive --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
 
 # What make deb has made, installed in a whole system in the virtual machine.
 package-test: deb
