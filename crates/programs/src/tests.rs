@@ -32,8 +32,8 @@ fn programs_count_within_the_measurement() {
     measuring.sleepers();
     measuring.sound();
     measuring.with_a_server();
-    measuring.workers();
     measuring.memory();
+    measuring.workers();
 }
 
 /// Runs this executable's test `name` in a machine with one CPU.
@@ -122,11 +122,11 @@ impl Measuring {
         assert_eq!(player.shown_ns.len(), 25);
         assert!(player.first_touch_ns > Some(0) && player.first_read_ns.is_none());
         let hog = self.measure(&Kind::MemoryHog { bytes: 1 << 20 });
-        // Sixteen touches take some microseconds, and then it sleeps for 200.
+        // It sleeps for 200 µs after sixteen touches; those take up to 60 where nothing was optimised.
         let turns = LENGTH_NS / 200_000;
         let touches = hog.iterations.unwrap() / 16;
         assert!(
-            (turns * 8 / 10..=turns).contains(&touches),
+            (turns * 7 / 10..=turns).contains(&touches),
             "{touches} of {turns}"
         );
     }
