@@ -294,6 +294,13 @@ mod tests {
             },
         };
         assert_eq!(choices.net, [("eth0".to_owned(), eth0)].into());
-        assert_eq!(keys.len(), 8 + 3 + 5);
+        let of_memory = choices.memory();
+        assert_eq!(
+            of_memory,
+            MemorySettings::default(),
+            "and so are those of memory"
+        );
+        assert_eq!(choices.learn_memory_percent, Some(25));
+        assert_eq!(keys.len(), 9 + 3 + 5);
     }
 }
