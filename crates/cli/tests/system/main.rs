@@ -156,6 +156,8 @@ fn the_unit_lives_as_it_says() {
             ("killed", "disabled"),
             ("after_kill", "active enabled andante"),
             ("restarts_after_kill", "1"),
+            ("reserved_min", "20971520"),
+            ("killed_min", "0"),
             ("bad_config", "failed disabled 27"),
             ("bad_config_restarts", "0"),
             ("mended", "active enabled andante"),
@@ -260,6 +262,17 @@ fn a_user_starts_programs_as_herself() {
     let said = "is a scope of your own systemd instance";
     assert!(own.starts_with("0 ") && own.contains(said), "{own}");
     assert!(last(&report, "own_both").ends_with(" ann"), "{report:?}");
+    let min = format!(" ann {}", 16 << 20);
+    for key in ["own_memory", "own_memory_and_cpu", "sudo_memory"] {
+        let said = last(&report, key);
+        assert!(
+            said.starts_with("0 ") && said.ends_with(&min),
+            "{key}: {said}"
+        );
+    }
+    let refused = last(&report, "own_memory_too_much");
+    assert!(refused.starts_with("23 "), "{refused}");
+    assert!(refused.contains("a user may reserve"), "{refused}");
     assert!(last(&report, "own_failing").starts_with("5 "), "{report:?}");
     // A twentieth of a second to watch, and what users get of the daemon's time does not make her wait.
     let took_s: f64 = last(&report, "looks_took_s").parse().expect("a time");

@@ -14,6 +14,11 @@ unit stopped
 systemctl start andante
 unit started
 
+# Reserved memory is the kernel's as before when the process is gone.
+mkdir -p /sys/fs/cgroup/film
+andante reserve /film --memory 20M
+echo "REPORT reserved_min $(cat /sys/fs/cgroup/film/memory.min)"
+
 # The kernel's scheduler is back when the process is gone, long before systemd starts it again.
 restarts=$(systemctl show -P NRestarts andante)
 kill -KILL "$(systemctl show -P MainPID andante)"
@@ -21,6 +26,7 @@ until_true is activating
 echo "REPORT killed $(charge)"
 until_true is active
 unit after_kill
+echo "REPORT killed_min $(cat /sys/fs/cgroup/film/memory.min) $(ls /run/andante/memory.json 2>/dev/null)"
 echo "REPORT restarts_after_kill $(($(systemctl show -P NRestarts andante) - restarts))"
 
 # A mistake in the configuration.
