@@ -272,7 +272,7 @@ fn a_user_starts_programs_as_herself() {
     }
     let refused = last(&report, "own_memory_too_much");
     assert!(refused.starts_with("23 "), "{refused}");
-    assert!(refused.contains("a user may reserve"), "{refused}");
+    assert!(refused.contains("would do"), "{refused}");
     assert!(last(&report, "own_failing").starts_with("5 "), "{report:?}");
     // A twentieth of a second to watch, and what users get of the daemon's time does not make her wait.
     let took_s: f64 = last(&report, "looks_took_s").parse().expect("a time");
