@@ -132,6 +132,8 @@ pub struct Reservations {
     learnt: Learnt,
     numbers: u64,
     killed: BTreeMap<u64, u64>,
+    /// What there was at the last look, and the swap: many may ask, and to read it takes as long as an answer.
+    looked: Option<(Memory, u64)>,
     events: Vec<MemoryEvent>,
     /// For as long as this lives, and its keeper.
     _right: Option<Right>,
@@ -187,6 +189,7 @@ impl Reservations {
             learnt: Learnt::default(),
             numbers: 0,
             killed: BTreeMap::new(),
+            looked: None,
             events: Vec::new(),
             _right: right,
         }
@@ -203,6 +206,7 @@ impl Reservations {
             learnt: Learnt::default(),
             numbers: 0,
             killed: BTreeMap::new(),
+            looked: None,
             events: Vec::new(),
             _right: None,
         }
@@ -248,6 +252,7 @@ impl Reservations {
         if self.protection.is_err() {
             return;
         }
+        self.looked = self.facts();
         let before = self.held.len();
         self.held.retain(|held| held.stands(host));
         let mut changed = self.held.len() != before;
@@ -292,8 +297,7 @@ impl Reservations {
 
     /// What there is and what is reserved of it; none: nothing can be.
     pub fn seen(&self) -> Option<MemorySeen> {
-        let protection = self.protection.as_ref().ok()?;
-        let memory = self.memory(protection).ok()?;
+        let (memory, swap) = self.looked.or_else(|| self.facts())?;
         let report = self.keeper.report();
         let top = self.top();
         Some(MemorySeen {
@@ -303,7 +307,7 @@ impl Reservations {
             user_quota_per_mille: self.settings.user_quota_per_mille,
             learnt_per_mille: self.settings.learnt_per_mille,
             free: machine::free(),
-            swap: (self.machine)().map_or(0, |machine| machine.swap),
+            swap,
             held: report.held,
             taken: report.taken,
             looked_after: self.keeper.runs(),
@@ -343,6 +347,13 @@ impl Reservations {
             stalled_us: seen.stalled_us,
             killed: seen.killed,
         }
+    }
+
+    /// What there is, and the swap; none: nothing can be reserved.
+    fn facts(&self) -> Option<(Memory, u64)> {
+        let memory = self.memory(self.protection.as_ref().ok()?).ok()?;
+        let swap = (self.machine)().map_or(0, |machine| machine.swap);
+        Some((memory, swap))
     }
 
     /// What admission finds.
