@@ -47,6 +47,7 @@ mod offer;
 mod partition;
 mod placement;
 mod policy;
+mod quantity;
 mod rate;
 mod sensitivity;
 mod size;

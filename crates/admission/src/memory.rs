@@ -3,7 +3,7 @@
 //! fit into the machine.
 //!
 //! Memory has no periods: a reservation is so many bytes that the kernel takes from nobody who is
-//! within them. What is reserved and not used is lent, and comes back when it is needed, so the sum
+//! within them. The unused part of it is lent, and comes back when it is needed, so the sum
 //! must fit even if all of it is used at once:
 //!
 //! ```text
@@ -17,26 +17,26 @@ use serde::{Deserialize, Serialize};
 /// The least that can be reserved [bytes]: what a small program takes, so that a slip (200 for 200M) is told.
 pub const LEAST_RESERVATION: u64 = 1 << 20;
 
-/// What memory there is.
+/// The memory of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// All of it that the kernel manages [bytes].
     pub total: u64,
-    /// What nobody can be given: the kernel's own, what is locked, and what is kept free [bytes].
+    /// Nobody can be given this: the kernel's own, what is locked, and what is kept free [bytes].
     pub kept_by_kernel: u64,
-    /// What others protect by hand, or systemd for its units, outside of all reservations [bytes].
+    /// Protected by others by hand, or systemd for its units, outside of all reservations [bytes].
     pub protected_by_others: u64,
     /// The part that everybody else keeps [1/1000 of `total`], 0 to 999.
     pub left_for_others_per_mille: u32,
 }
 
 impl Memory {
-    /// What everybody else keeps [bytes].
+    /// The part that everybody else keeps [bytes].
     pub fn left_for_others(&self) -> u64 {
         part(self.total, self.left_for_others_per_mille)
     }
 
-    /// What all reservations may have together [bytes].
+    /// The most that all reservations may have together [bytes].
     pub fn reservable(&self) -> u64 {
         let taken = self.kept_by_kernel + self.protected_by_others + self.left_for_others();
         self.total.saturating_sub(taken)
@@ -52,7 +52,7 @@ pub fn part(bytes: u64, per_mille: u32) -> u64 {
 /// A reservation in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryHeld {
-    /// Who holds it.
+    /// The name of its holder.
     pub name: String,
     /// How much [bytes].
     pub bytes: u64,
@@ -71,7 +71,7 @@ pub enum MemoryAnswer {
 /// Why it is not admitted, and what would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryRefusal {
-    /// What is asked for [bytes].
+    /// The amount that is asked for [bytes].
     pub asked: u64,
     /// The most that would be admitted [bytes], if anything.
     pub most: Option<u64>,
@@ -96,14 +96,14 @@ pub enum MemoryLimit {
     },
     /// Reservations of classes below need more than this one.
     Below,
-    /// What a user without privilege may reserve, or all of them together.
+    /// The quota of a user without privilege, or all of them together.
     Quota {
         /// Whether it is that of all of them.
         all_users: bool,
         /// How much that is [bytes].
         bytes: u64,
     },
-    /// What a class may have at all (`memory.max`).
+    /// The most that a class may have at all (`memory.max`).
     Most {
         /// The class with that limit.
         name: String,

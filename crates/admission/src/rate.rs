@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantity;
+
 /// What a link sends, at most [bytes/s].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -51,19 +53,10 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let unit = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(unit);
         let wrong =
             || format!("`{text}` is no rate: give bits per second, such as 10mbit or 2.5gbit");
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let unit = unit.trim().to_ascii_lowercase();
-        let (_, factor) = UNITS
-            .into_iter()
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(wrong)?;
-        let bits = number * factor as f64;
+        let (number, unit) = quantity::read(text).ok_or_else(wrong)?;
+        let bits = number * quantity::factor(&UNITS, &unit).ok_or_else(wrong)?;
         if bits > MOST_BITS {
             return Err(format!("{text} is out of range: 10tbit is the most"));
         }

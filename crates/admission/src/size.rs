@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantity;
+
 /// So much memory [bytes].
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -30,24 +32,15 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let unit = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(unit);
         let wrong = || {
             format!("`{text}` is no amount of memory: give bytes with a unit, such as 200M or 1.5G")
         };
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let unit = unit.trim().to_ascii_uppercase();
+        let (number, unit) = quantity::read(text).ok_or_else(wrong)?;
         let unit = unit
-            .strip_suffix("IB")
-            .or(unit.strip_suffix('B'))
+            .strip_suffix("ib")
+            .or(unit.strip_suffix('b'))
             .unwrap_or(&unit);
-        let (_, factor) = UNITS
-            .into_iter()
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(wrong)?;
-        let bytes = number * factor as f64;
+        let bytes = number * quantity::factor(&UNITS, unit).ok_or_else(wrong)?;
         if bytes > MOST {
             return Err(format!("{text} is more memory than any machine has"));
         }

@@ -90,7 +90,7 @@ impl Choices {
         self.user_quota_percent.unwrap_or(USER_QUOTA)
     }
 
-    /// What may be reserved of memory: the parts that hold for a CPU hold for it as well.
+    /// The bounds of reserved memory: the parts that hold for a CPU hold for it as well.
     pub fn memory(&self) -> MemorySettings {
         let default = MemorySettings::default();
         let left = self.leave_percent.map(|percent| percent * 10);

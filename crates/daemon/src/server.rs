@@ -121,7 +121,7 @@ impl<H: Host> Daemon<H> {
         self
     }
 
-    /// What happened to reserved memory since this was last called.
+    /// All that happened to reserved memory since this was last called.
     pub fn take_memory_events(&mut self) -> Vec<MemoryEvent> {
         self.memory.take_events()
     }
@@ -387,7 +387,7 @@ impl<H: Host> Daemon<H> {
     }
 }
 
-/// What is asked for an answer.
+/// All that is asked for an answer.
 struct Asked<'a> {
     books: &'a mut Books,
     memory: &'a mut Reservations,

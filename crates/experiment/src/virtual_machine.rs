@@ -372,7 +372,7 @@ impl Machine<'_> {
         let mut programs = given.programs;
         programs.splice(0..0, [self.andante.clone(), self.options.lab.clone()]);
         let swap = workload.memory.as_ref();
-        // What is left must not depend on how large our own binaries are, which lie in the guest's memory.
+        // The memory that is left must not depend on how large our own binaries are, which lie in the guest's memory.
         let own_mib = swap.map_or(Ok(0), |_| length_mib(&programs))?;
         programs.extend(swap.and(self.device_mapper.clone()));
         let order = serde_json::to_string(order).expect("orders are plain data");

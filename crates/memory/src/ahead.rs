@@ -15,15 +15,15 @@ const ACTIVE_PART: f64 = 0.5;
 /// Idle for shorter than this it has lost nothing: the kernel takes what was not used for generations of pages, and a
 /// generation under pressure is a second and more (`lru_gen_min_ttl` has that as its usual value).
 const IDLE_FOR: Duration = Duration::from_secs(1);
-/// What it used is a mean over so long: some frames of the slowest film, 24 a second.
+/// Its usual use is a mean over so long: some frames of the slowest film, 24 a second.
 const MEAN_OVER: Duration = Duration::from_millis(500);
 
-/// What is known of a class's rhythm.
+/// A class's rhythm, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rhythm {
     /// When it was last looked at, and its CPU time then.
     last: Option<(Duration, Duration)>,
-    /// What it uses while it is active [CPUs].
+    /// Its use while it is active [CPUs].
     usual: f64,
     /// Since when it is idle.
     idle_since: Option<Duration>,

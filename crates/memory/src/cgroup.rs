@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the kernel says of the memory of a class, and what it can be told. All amounts are in bytes.
+//! The kernel's files on the memory of a class, read and written. All amounts are in bytes.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cgroup(PathBuf);
 
-/// What a class uses, and what it costs it to get it. Counters are since the class was made.
+/// The memory that a class uses, and the price at which it gets it. Counters are since the class was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
     /// Memory of programs' own: heaps and stacks.
@@ -46,7 +46,7 @@ impl Cgroup {
         self.file("memory.min").exists()
     }
 
-    /// What it uses now, all classes below it included.
+    /// Its memory now, all classes below it included.
     ///
     /// # Errors
     /// It is gone, or its memory is not counted.
@@ -54,7 +54,7 @@ impl Cgroup {
         self.number("memory.current")
     }
 
-    /// What of it is in the swap.
+    /// The part of it in the swap.
     ///
     /// # Errors
     /// As above, or the kernel has no swap.
@@ -62,7 +62,7 @@ impl Cgroup {
         self.number("memory.swap.current")
     }
 
-    /// What the kernel takes from it in no case.
+    /// The amount that the kernel takes from it in no case.
     ///
     /// # Errors
     /// As above.
@@ -70,7 +70,7 @@ impl Cgroup {
         self.number("memory.min")
     }
 
-    /// What it may have at all; `u64::MAX` without a limit.
+    /// The most that it may have at all; `u64::MAX` without a limit.
     ///
     /// # Errors
     /// As above.
@@ -78,7 +78,7 @@ impl Cgroup {
         self.number("memory.max")
     }
 
-    /// What it may have without being slowed down; `u64::MAX` without a limit.
+    /// The most that it may have without being slowed down; `u64::MAX` without a limit.
     ///
     /// # Errors
     /// As above.
@@ -94,7 +94,7 @@ impl Cgroup {
         fs::write(self.file("memory.min"), bytes.to_string())
     }
 
-    /// What it uses, by kinds.
+    /// Its memory, by kinds.
     ///
     /// # Errors
     /// As above.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is to be taken from whom, so that what is reserved is there when it is needed. Decisions alone: nothing here
+//! How much is to be taken from which class, so that reserved memory is there when it is needed. Decisions alone: nothing here
 //! knows a file.
 //!
 //! A reservation of R bytes of which u are used lends R - u to everybody. The kernel gives it back on demand, but makes
@@ -14,8 +14,8 @@
 //! Below the floor the kernel itself takes some, which is enough where all is lent: to do that as well made a class that
 //! takes what it had lent wait for 560 ms and not for 370, on a machine of one CPU, for both want it.
 //!
-//! What is needed comes from those who use more than is reserved for them; others have no reservation, so all that they
-//! use is more. Who has most gives first, until all that give have the same: so all have the largest equal share that
+//! It comes from those who use more than is reserved for them; others have no reservation, so all that they
+//! use is more. The one with most gives first, until all that give have the same: so all have the largest equal share that
 //! leaves what is needed (max-min fairness), and a small program loses nothing to those who want much.
 //!
 //! Inside a class that is over, what costs least to bring back goes first (PSAP: private, shared, anonymous):
@@ -27,7 +27,7 @@
 
 use std::time::Duration;
 
-/// Between two looks while there is not plenty of free memory. What is kept free must last until the next look, and a
+/// Between two looks while there is not plenty of free memory. Memory that is kept free must last until the next look, and a
 /// class that takes memory as fast as one CPU can clear pages under the virtual machine's clock, 0.5 MB in a
 /// millisecond, takes 25 MB in this time; half of it would cost twice the looks, twice of it would need twice as
 /// much kept free.
@@ -41,35 +41,35 @@ const FILLED_BY_CPU_A_MS: u64 = 8_000_000;
 /// A class with a reservation. All amounts are in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Class {
-    /// What is reserved.
+    /// The reservation.
     pub reserved: u64,
     /// Of what is reserved and unused, the part that is lent [1/1000].
     pub lend_per_mille: u32,
-    /// What it uses of its own.
+    /// Its own memory, in use.
     pub used: u64,
     /// Of that, pages of files that can be taken: not locked, no shared memory.
     pub files: u64,
-    /// What is held for it of files that others have read.
+    /// Pages of files that others have read, held for it.
     pub held: u64,
 }
 
 impl Class {
-    /// What is kept free for it.
+    /// The amount that is kept free for it.
     pub fn kept_free(&self) -> u64 {
         andante_admission::memory::part(self.unused(), 1000 - self.lend_per_mille.min(1000))
     }
 
-    /// What it could still take of its reservation.
+    /// The rest of its reservation, which it could still take.
     pub fn unused(&self) -> u64 {
         self.reserved.saturating_sub(self.used + self.held)
     }
 
-    /// What others use of its reservation at most.
+    /// The most that others use of its reservation.
     pub fn lent(&self) -> u64 {
         self.unused() - self.kept_free()
     }
 
-    /// What it has beyond its reservation.
+    /// The amount that it has beyond its reservation.
     pub fn over(&self) -> u64 {
         (self.used + self.held).saturating_sub(self.reserved)
     }
@@ -86,18 +86,18 @@ pub struct Now {
     pub cpus: u32,
 }
 
-/// What is to be taken from a class that is over.
+/// The amounts to take from a class that is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Take {
     /// Pages of files that it alone has read.
     pub files: u64,
-    /// What is held for it.
+    /// Pages that are held for it.
     pub held: u64,
     /// Programs' own memory.
     pub anonymous: u64,
 }
 
-/// What is to be done now.
+/// The work that is to be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// From each class, in their order.
@@ -151,7 +151,7 @@ pub fn is_tight(now: &Now, classes: &[Class]) -> bool {
     now.free < goal(now, classes) + now.floor
 }
 
-/// What each may have at most, so that all together give so much.
+/// The most that each may have, so that all together give so much.
 fn level(has: &[u64], need: u64) -> u64 {
     let mut sorted = has.to_vec();
     sorted.sort_unstable_by(|one, other| other.cmp(one));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What this machine has for memory to be reserved.
+//! This machine's means of reserving memory.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::machine::{Machine, has_controller};
 /// One thing that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Its name.
     pub title: &'static str,
     /// Whether it is there.
     pub found: bool,
-    /// What exactly was seen.
+    /// Exactly that which was seen.
     pub detail: String,
-    /// What to do about it; none if it was found.
+    /// The mend; none if it was found.
     pub mend: Option<String>,
 }
 

@@ -49,7 +49,7 @@ impl Handle {
         }
     }
 
-    /// What it said last.
+    /// Its last report.
     pub fn report(&self) -> &Report {
         &self.report
     }

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
 use std::ptr;
 
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
@@ -41,7 +40,7 @@ struct Held {
 unsafe impl Send for Held {}
 
 impl Holder {
-    /// What is held for a class [bytes]: of a file that several use, each has its part.
+    /// The bytes that are held for a class: of a file that several use, each has its part.
     pub fn held_for(&self, class: Class) -> u64 {
         let files = self
             .files
@@ -52,7 +51,7 @@ impl Holder {
             .sum()
     }
 
-    /// What is held [bytes].
+    /// The bytes that are held in all.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|held| held.bytes).sum()
     }
@@ -137,8 +136,7 @@ impl Held {
         let file = File::open(&one.path)?;
         let facts = file.metadata()?;
         let is_memory = fstatfs(&file).is_ok_and(|fs| fs.filesystem_type() == TMPFS_MAGIC);
-        let kind = facts.file_type();
-        if !kind.is_file() || kind.is_block_device() || is_memory {
+        if !facts.is_file() || is_memory {
             return Ok(None);
         }
         let length = usize::try_from(facts.len()).map_err(io::Error::other)?;

@@ -35,7 +35,7 @@ use crate::{Cgroup, demand};
 /// How often the daemon is told, and watched classes are looked at.
 const TELL: Duration = Duration::from_secs(1);
 
-/// What both threads know.
+/// The state that both threads know.
 #[derive(Debug, Default)]
 struct Shared {
     tracked: Vec<Tracked>,
@@ -73,7 +73,7 @@ pub fn run(
     // By which people find it; it was started by a name that says nothing.
     // SAFETY: the kernel reads a string that ends.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"andante-memory".as_ptr()) };
-    // The daemon that starts it is above all others, for its answers. What is done here is no more urgent than what others
+    // The daemon that starts it is above all others, for its answers. The work here is no more urgent than that which others
     // do: as nice as that it kept the threads that write the swap from running, and waited for them, for eleven seconds.
     // SAFETY: no pointers.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
@@ -129,7 +129,7 @@ impl<W: Write> Keeper<W> {
             }
             while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = text.drain(..=end).collect();
-                // What a newer daemon says, and we do not know, is passed over.
+                // Words of a newer daemon that we do not know are passed over.
                 if let Ok(order) = serde_json::from_slice(&line) {
                     self.order(order);
                 }
@@ -234,8 +234,8 @@ impl<W: Write> Keeper<W> {
 
     fn tell(&mut self) -> io::Result<()> {
         for (cgroup, estimate) in self.watched.values_mut() {
-            if let (Ok(stat), stalled) = (cgroup.stat(), cgroup.stalled_us()) {
-                estimate.look(&stat, stalled.unwrap_or(0));
+            if let Ok(stat) = cgroup.stat() {
+                estimate.look(&stat, cgroup.stalled_us().unwrap_or(0));
             }
         }
         let needed = self

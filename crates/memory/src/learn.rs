@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What a program that nobody has reserved memory for needs of it: seen while there is no pressure, for later it
+//! The need of a program that nobody has reserved memory for: seen while there is no pressure, for later it
 //! is too late. Decisions alone.
 //!
 //! A program needs its own memory, what it shares, what it has mapped of files, and what the kernel keeps for it. Files
@@ -19,7 +19,7 @@ pub struct Estimate {
     last: Option<(u64, u64)>,
 }
 
-/// What a class needs of what it has now [bytes].
+/// The need of a class, of all that it has now [bytes].
 pub fn needed(stat: &Stat) -> u64 {
     // Shared memory that is mapped is counted as both by the kernel.
     let files = stat.mapped.max(stat.shared_memory);
@@ -42,13 +42,13 @@ impl Estimate {
         }
     }
 
-    /// What it needs [bytes]; 0 before it was looked at.
+    /// Its need [bytes]; 0 before it was looked at.
     pub fn bytes(&self) -> u64 {
         self.seen.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// What each gets of a bound for all of them, in the order in which they came: all of what it needs, as long as that
+/// The part of each in a bound for all of them, in the order in which they came: all of what it needs, as long as that
 /// fits. A part of it would protect no frame.
 pub fn within(bound: u64, needed: &[u64]) -> Vec<Option<u64>> {
     let mut left = bound;

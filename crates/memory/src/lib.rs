@@ -28,6 +28,7 @@ pub mod keeper;
 pub mod learn;
 pub mod machine;
 pub mod pages;
+pub mod process;
 pub mod protect;
 pub mod words;
 

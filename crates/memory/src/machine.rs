@@ -10,7 +10,7 @@ use andante_admission::memory::Memory;
 use crate::cgroup::{Cgroup, value};
 use crate::error::{MemoryError, file};
 
-/// What reservations find.
+/// The machine as reservations find it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Machine {
     /// All memory that the kernel manages.
@@ -18,7 +18,7 @@ pub struct Machine {
     /// Below so much free memory the kernel takes some from programs, and those who want more may have to wait: the
     /// high watermarks of all zones, and what zones keep for those who can use no other.
     pub floor: u64,
-    /// What the kernel has for itself and cannot give back.
+    /// Memory that the kernel has for itself and cannot give back.
     pub kernel: u64,
     /// Pages of programs that are locked.
     pub locked: u64,
@@ -37,7 +37,7 @@ impl Machine {
         Ok(found)
     }
 
-    /// What admission is told, with so much locked by ourselves, which is within reservations.
+    /// The same for admission, with so much locked by ourselves, which is within reservations.
     pub fn for_admission(
         &self,
         held: u64,
@@ -80,7 +80,7 @@ pub fn has_controller(root: &Path) -> Result<(), MemoryError> {
     found.then_some(()).ok_or(MemoryError::NoController)
 }
 
-/// What is protected in the classes directly below the root.
+/// The sum that is protected in the classes directly below the root.
 pub fn protected(root: &Path) -> u64 {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

@@ -40,7 +40,7 @@ impl Mapping {
     }
 }
 
-/// What a process has mapped, without what only the kernel can use.
+/// The mappings of a process, without those that only the kernel can use.
 pub fn mappings(pid: i32) -> Vec<Mapping> {
     let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     parse_maps(&String::from_utf8_lossy(&text))
@@ -171,7 +171,7 @@ pub fn elsewhere(pid: i32, own: &[u64]) -> io::Result<Vec<Elsewhere>> {
     Ok(found)
 }
 
-/// What several processes use, each file once.
+/// The files of several processes, each once.
 pub fn of_all(used: Vec<Elsewhere>) -> Vec<Elsewhere> {
     let mut found: Vec<Elsewhere> = Vec::new();
     for one in used {

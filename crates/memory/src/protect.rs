@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the kernel takes from a class in no case (`memory.min`): set for the class and for every class above it, and put
+//! The amount that the kernel takes from a class in no case (`memory.min`): set for the class and for every class above it, and put
 //! back as it was.
 //!
 //! The kernel grants a class no more than what the classes above it have. So each of them has what it had, and what
@@ -9,7 +9,7 @@
 //!     set(class) = max(reservation, former + sum over classes directly below of (set - former))
 //! ```
 //!
-//! What was there before is written down in a file before anything is changed, so that it can be put back whatever
+//! The former amount is written down in a file before anything is changed, so that it can be put back whatever
 //! becomes of this process. Somebody else may change `memory.min` meanwhile, as systemd does for its units. Then what
 //! that one has set is what was there before, ours is put on top of it again, and it is said.
 
@@ -31,13 +31,13 @@ pub type Relative = PathBuf;
 struct Former {
     /// The inode of its folder: another class of that name has another.
     inode: u64,
-    /// What it had [bytes].
+    /// The amount that it had [bytes].
     min: u64,
-    /// What we have set [bytes].
+    /// The amount that we have set [bytes].
     set: u64,
 }
 
-/// What was changed, and is to be put back.
+/// All that was changed, and is to be put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     classes: BTreeMap<Relative, Former>,
@@ -50,9 +50,9 @@ struct Kept {
 pub struct Changed {
     /// The class.
     pub class: Relative,
-    /// What we had set [bytes].
+    /// The amount that we had set [bytes].
     pub set: u64,
-    /// What was found [bytes].
+    /// The amount that was found [bytes].
     pub found: u64,
 }
 
@@ -86,7 +86,7 @@ impl Protection {
         &self.root
     }
 
-    /// What is protected in the classes directly below the root without ours [bytes].
+    /// The sum that is protected in the classes directly below the root, without ours [bytes].
     pub fn protected_by_others(&self) -> u64 {
         let all = crate::machine::protected(&self.root);
         let directly =
@@ -98,7 +98,7 @@ impl Protection {
     /// Protects exactly these from now on, so many bytes each; classes that are gone are left out.
     ///
     /// # Errors
-    /// What there was before cannot be written down, or a class cannot be protected: then the others are, and those
+    /// The former amounts cannot be written down, or a class cannot be protected: then the others are, and those
     /// that were before.
     pub fn set(&mut self, mut wanted: BTreeMap<Relative, u64>) -> Result<(), MemoryError> {
         self.forget_those_gone();
@@ -269,7 +269,7 @@ pub fn restore(root: &Path, file: &Path) -> Result<(), MemoryError> {
     Protection::open(root, file).map(drop)
 }
 
-/// What each class is to have: those with a reservation, and those above them.
+/// The amount that each class is to have: those with a reservation, and those above them.
 fn targets(
     wanted: &BTreeMap<Relative, u64>,
     former: &dyn Fn(&Path) -> u64,

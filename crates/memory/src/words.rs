@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is said between those who keep the books and the keeper: a line of JSON each.
+//! The words between those who keep the books and the keeper: a line of JSON each.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What the keeper is told.
+/// An order to the keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -45,7 +45,7 @@ pub struct Watched {
     pub folder: PathBuf,
 }
 
-/// What the keeper says, once a second.
+/// The keeper's report, once a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Memory that nobody uses [bytes].
@@ -54,22 +54,30 @@ pub struct Report {
     pub floor: u64,
     /// Room in the swap [bytes].
     pub swap: u64,
-    /// What is locked for reservations [bytes].
+    /// Pages that are locked for reservations [bytes].
     pub held: u64,
     /// Taken from those without a reservation, so that what is not lent is free [bytes since the keeper began].
     pub taken: u64,
     /// Classes with a reservation.
     pub classes: Vec<ClassReport>,
-    /// What watched classes need, by their numbers [bytes].
+    /// The needs of watched classes, by their numbers [bytes].
     pub needed: Vec<(u64, u64)>,
 }
 
-/// A class with a reservation. Amounts are in bytes; counters are since the class was made.
+/// A class with a reservation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassReport {
     /// Its number.
     pub number: u64,
-    /// What it uses of its own.
+    /// How it is with its memory.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+/// How a class with a reservation is with its memory. Amounts are in bytes; counters are since the class was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Its own memory, in use.
     pub used: u64,
     /// Pages of files that it has read (private).
     pub private: u64,
@@ -79,11 +87,11 @@ pub struct ClassReport {
     pub anonymous: u64,
     /// Of it in the swap.
     pub swapped: u64,
-    /// What is kept free for it.
+    /// The amount that is kept free for it.
     pub kept_free: u64,
-    /// What others use of its reservation at most.
+    /// The most that others use of its reservation.
     pub lent: u64,
-    /// What it needs, by what is known of its programs.
+    /// Its need, by all that is known of its programs.
     pub needed: u64,
     /// Taken from it, for it was over [bytes since the keeper began].
     pub taken: u64,

@@ -71,7 +71,7 @@ pub(super) fn run(order: &Order, playing: &Playing<'_>, speaks: &Speaks) -> io::
     })
 }
 
-/// What became of the frames that were not shown.
+/// The frames that were not shown.
 pub(super) struct Paced<'a> {
     order: &'a Order,
     fps: f64,

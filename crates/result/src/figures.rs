@@ -175,9 +175,9 @@ pub const MEASURES: &[Measure] = measures! {
     "datagrams lost" "" Brief Lower Sum 0 |p| p.lost.map(|n| n as f64),
         "Sent in the measurement, and never arrived.";
     "first touch of its memory" "ms" Brief Lower Largest 1 |p| p.first_touch_ms,
-        "What it took to have all memory of its own for the first time.";
+        "The time until it had all memory of its own.";
     "first reading of its library" "ms" Full Lower Largest 1 |p| p.first_read_ms,
-        "What it took to read all of the file that it maps as a library for the first time.";
+        "The time until it had read all of the file that it maps as a library.";
     "major page faults" "" Brief Lower Sum 0 |p| p.major_faults.map(|n| n as f64),
         "Page faults for which something had to be read from a device.";
     "iterations" "" Brief Neither Sum 0 |p| p.iterations.map(|n| n as f64),
@@ -355,7 +355,7 @@ fn class_block(columns: &[Option<&SchedulerResult>]) -> Block {
     }
 }
 
-/// What is counted of a class's memory.
+/// The kernel's counts of a class's memory.
 type InClass = fn(&ClassResult) -> Option<u64>;
 
 /// Pages of each class.

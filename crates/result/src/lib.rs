@@ -268,10 +268,10 @@ pub struct ProgramResult {
     /// Page faults in the measurement for which something had to be read (where the scenario has `[memory]`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub major_faults: Option<u64>,
-    /// What it took to have all memory of its own for the first time, whenever that was (memory-player) [ms].
+    /// The time until it had all memory of its own, whenever that was (memory-player) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_touch_ms: Option<f64>,
-    /// What it took to read its library first, whenever that was (memory-player, memory-reader) [ms].
+    /// The time until it had read its library, whenever that was (memory-player, memory-reader) [ms].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_read_ms: Option<f64>,
     /// From the last frame before its user's pause to the first one after it (mpv) [ms].

@@ -198,7 +198,7 @@ impl Classes {
         Ok(())
     }
 
-    /// What the kernel has counted of the memory of the class and its descendants.
+    /// The kernel's counts of the memory of the class and its descendants.
     pub fn memory(&self, path: &str) -> Counted {
         let directory = self.tree.directory(&self.absolute(path));
         let stat = fs::read_to_string(directory.join("memory.stat"));

@@ -37,7 +37,7 @@ pub(super) struct Instance<'a> {
     pub counted: [u64; 2],
     /// Page faults for which something had to be read, likewise, where memory is looked at.
     pub major_faults: [u64; 2],
-    /// What a film has been told to do.
+    /// The commands that a film has been given.
     pub told: Vec<real::Told>,
 }
 

@@ -23,7 +23,7 @@ use andante_scenario::{ClassMemory, Memory, Workload};
 
 use super::classes::Classes;
 
-/// What `/init` of the virtual machine has device mapper call them, and the device of the second; `andante_vm` has
+/// The names that `/init` of the virtual machine has device mapper give them, and the device of the second; `andante_vm` has
 /// the same (there is a test of it in `crates/experiment`).
 pub const DEVICES: [&str; 2] = ["andante-root", "andante-swap"];
 /// See [`DEVICES`].
@@ -56,7 +56,7 @@ fn stay() -> Result<(), LabError> {
     }
 }
 
-/// What mkswap and swapon do: the format is the kernel's (`union swap_header`).
+/// Does as mkswap and swapon do: the format is the kernel's (`union swap_header`).
 fn swap_on(memory: &Memory) -> io::Result<()> {
     /// Of the header, after the room for a boot loader [bytes].
     const AT: usize = 1024;
@@ -109,7 +109,7 @@ fn device_mapper(arguments: &[&str]) -> Result<String, LabError> {
     Err(LabError::io("set up a device", io::Error::other(what)))
 }
 
-/// What is kept for a class, of what the scenario says of it [bytes].
+/// An amount that the scenario says of a class [bytes].
 type Kept = fn(&ClassMemory) -> Option<u64>;
 
 /// The files of a control group, and what each class of the workload is to have in them: what a class needs, all above
@@ -171,7 +171,7 @@ pub(super) fn reserve(
     Ok(())
 }
 
-/// What is kept for the class, or for those below it together if that is more.
+/// The amount that is kept for the class, or for those below it together if that is more.
 fn needed(workload: &Workload, path: &str, of: Kept) -> u64 {
     let classes = || workload.classes.iter();
     let own = classes().find(|class| class.path == path);
@@ -181,7 +181,7 @@ fn needed(workload: &Workload, path: &str, of: Kept) -> u64 {
     own.max(below)
 }
 
-/// What the kernel has counted of a class's memory so far; none: this kernel does not.
+/// The kernel's counts of a class's memory so far; none: this kernel does not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     /// Pages read from swap.
@@ -191,7 +191,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// From a class's `memory.stat`. What happened last is missing there, up to 64 events for each CPU, and comes
+    /// From a class's `memory.stat`. The last events are missing there, up to 64 events for each CPU, and comes
     /// within two seconds.
     pub fn read(stat: &str) -> Self {
         let of = |key: &str| {
@@ -205,7 +205,7 @@ impl Counted {
         }
     }
 
-    /// What has come since then.
+    /// The counts since then.
     pub fn since(self, before: Self) -> Self {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Self {

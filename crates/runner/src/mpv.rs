@@ -30,7 +30,7 @@ pub(crate) struct FrameLog {
 }
 
 impl FrameLog {
-    /// What mpv's clock says [µs], as it answers those who ask it, since mpv started.
+    /// The time by mpv's clock [µs], as it answers those who ask it, since mpv started.
     pub fn since_start_us(&self, clock_us: u64) -> u64 {
         match self.begins_at_0 {
             true => clock_us,

@@ -315,7 +315,7 @@ fn commands_socket(folder: &Path) -> PathBuf {
     folder.join("commands")
 }
 
-/// What the user of a film does.
+/// An act of the user of a film.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Command {
     Pause,
@@ -339,12 +339,12 @@ impl Told {
         Ok(Self { command, socket })
     }
 
-    /// What mpv's clock said when it took the command [µs]; none: it has not answered. It has ended, or nobody waits
+    /// The time by mpv's clock when it took the command [µs]; none: it has not answered. It has ended, or nobody waits
     /// for it any more.
     pub fn at_us(&mut self) -> Option<u64> {
         self.socket.set_nonblocking(true).ok()?;
         let mut said = Vec::new();
-        // What was read before there is no more is there all the same.
+        // All that was read until then is there.
         let _ = self.socket.read_to_end(&mut said);
         let said = String::from_utf8_lossy(&said);
         said.lines().find_map(clock_us)

@@ -341,7 +341,7 @@ pub struct Pause {
     pub for_s: f64,
 }
 
-/// What the user of a film has it go on with.
+/// The place from which the user of a film has it go on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Seek {
     /// When [s since the measurement began].

@@ -111,7 +111,7 @@ pub struct Workload {
     pub cpus: u32,
     /// Memory of the virtual machine [MiB].
     pub memory_mib: u32,
-    /// What it swaps to; none: it does not.
+    /// The device that it swaps to; none: it does not.
     pub memory: Option<Memory>,
     /// Length of the measurement [s].
     pub duration_s: f64,
@@ -157,7 +157,7 @@ pub struct Class {
     pub fixed: Option<u32>,
     /// What it may use.
     pub limits: Limits,
-    /// What it has of the memory.
+    /// Its part of the memory.
     pub memory: ClassMemory,
     /// Whether it gets what nobody else wants (`cpu.idle`).
     pub idle: bool,

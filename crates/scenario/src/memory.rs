@@ -22,7 +22,7 @@ const SWAP_STEP_MIB: u64 = 2;
 /// The most swap [MiB]: what is written there is in the memory of the host.
 const MOST_SWAP_MIB: u64 = 16_384;
 
-/// What there is beside the memory of a virtual machine.
+/// The devices beside the memory of a virtual machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
     /// Length of the device that it swaps to [MiB].
@@ -31,7 +31,7 @@ pub struct Memory {
     pub page_ms: u32,
 }
 
-/// What a class and all below it have of the memory, as the kernel's own files of a control group have it [bytes].
+/// The memory of a class and all below it, as the kernel's own files of a control group have it [bytes].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClassMemory {
     /// Never taken from it (`memory.min`).
@@ -40,7 +40,7 @@ pub struct ClassMemory {
     pub low: Option<u64>,
     /// Beyond this it gives memory back before it gets more (`memory.high`).
     pub high: Option<u64>,
-    /// What is reserved for it by Andante; under other schedulers nothing is.
+    /// The amount that Andante reserves for it; under other schedulers nothing is.
     pub reserved: Option<Reservation>,
 }
 

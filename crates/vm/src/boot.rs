@@ -52,7 +52,7 @@ impl Default for Topology {
     }
 }
 
-/// What device mapper calls the device that the image is below, if there is swap.
+/// Device mapper's name for the device that the image is below, if there is swap.
 pub const ROOT_NAME: &str = "andante-root";
 /// And that of the swap, if there is any.
 pub const SWAP_NAME: &str = "andante-swap";

@@ -49,12 +49,12 @@ impl std::str::FromStr for Lend {
     }
 }
 
-/// What memory is wanted.
+/// The memory that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// How much.
     pub size: Size,
-    /// What of it is lent.
+    /// The part of it that is lent.
     pub lend: Lend,
 }
 

@@ -203,15 +203,15 @@ fn reserved(registry: &mut Registry, memory: &MemorySeen) {
         let labels: Labels = vec![("class", one.class.clone())];
         for (gauge, bytes) in [
             (&reserved, one.bytes),
-            (&used, one.used),
-            (&swapped, one.swapped),
+            (&used, one.found.used),
+            (&swapped, one.found.swapped),
         ] {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             gauge.get_or_create(&labels).set(bytes);
         }
-        counted(&refaults, labels.clone(), one.refaults as f64);
-        counted(&faults, labels.clone(), one.major_faults as f64);
-        counted(&waited, labels, one.stalled_us as f64 / 1e6);
+        counted(&refaults, labels.clone(), one.found.refaults as f64);
+        counted(&faults, labels.clone(), one.found.major_faults as f64);
+        counted(&waited, labels, one.found.stalled_us as f64 / 1e6);
     }
     for (name, help, gauge) in [
         ("memory_reserved", "Memory reserved for a class", reserved),

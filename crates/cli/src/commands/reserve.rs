@@ -190,7 +190,7 @@ impl Reserve {
         if let Some(which) = &self.release {
             return self.release(which);
         }
-        // What makes no sense is told before anything is reserved.
+        // Nonsense is told before anything is reserved.
         let request = self.rate.map(|rate| self.request(rate)).transpose()?;
         let memory = match self.memory {
             Some(size) => {

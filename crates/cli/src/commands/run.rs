@@ -222,18 +222,10 @@ impl Run {
                 return Err(ejection(&exit).into());
             }
             for event in daemon.turn(&mut scheduler, LOOK) {
-                if event.is_bad() {
-                    output::warn(&event.to_string());
-                } else {
-                    self.say(&event.to_string())?;
-                }
+                self.tell(event.is_bad(), &event)?;
             }
             for event in daemon.take_memory_events() {
-                if event.is_bad() {
-                    output::warn(&event.to_string());
-                } else {
-                    self.say(&event.to_string())?;
-                }
+                self.tell(event.is_bad(), &event)?;
             }
         }
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
@@ -346,11 +338,20 @@ impl Run {
             session_quota_per_mille: choices.session_quota_percent.map(|percent| percent * 10),
             plain_dwcs: self.policy == Named::Dwcs,
         };
-        // What runs now, even if another version has been installed since.
+        // The program that runs now, even if another version has been installed since.
         let keeper = ["/proc/self/exe", "keep-memory"].map(Into::into);
         let memory = Reservations::new(choices.memory(), Place::here(keeper.to_vec())?);
         let daemon = Daemon::new(socket, settings, LinuxHost::open(contract_cpus)?)?;
         Ok(daemon.with_memory(memory))
+    }
+
+    /// Says what has happened; if it is bad, to those as well who asked to be left alone.
+    fn tell(&self, is_bad: bool, event: &dyn std::fmt::Display) -> Result<()> {
+        match is_bad {
+            true => output::warn(&event.to_string()),
+            false => self.say(&event.to_string())?,
+        }
+        Ok(())
     }
 
     fn say(&self, text: &str) -> Result<()> {

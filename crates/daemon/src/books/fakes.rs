@@ -25,6 +25,11 @@ use crate::server::{Daemon, Socket};
 use crate::terms::Terms;
 
 pub const MS: u64 = 1_000_000;
+pub const USER: Caller = Caller {
+    uid: 1000,
+    account: 1000,
+    privileged: false,
+};
 pub const ROOT: Caller = Caller {
     uid: 0,
     account: 0,

@@ -200,10 +200,7 @@ pub fn resolve_session(pid: i32, members: Vec<i32>, host: &dyn Host) -> Result<R
 }
 
 fn resolve_process(pid: i32, caller: Caller, host: &dyn Host) -> Result<Resolved, Fault> {
-    let Some(leader) = host.thread(pid).filter(|_| pid > 0) else {
-        let message = format!("there is no process {pid}: `ps -e` shows those there are");
-        return Err(Fault::new(FaultKind::NoProcess, message));
-    };
+    let leader = (host.thread(pid).filter(|_| pid > 0)).ok_or_else(|| no_process(pid))?;
     if leader.pid != pid {
         let message = format!(
             "{pid} is a thread of process {} ({}): reserve for that process, or for this thread \
@@ -321,6 +318,11 @@ fn resolve_class(
         members: Vec::new(),
         behind: false,
     })
+}
+
+pub(crate) fn no_process(pid: i32) -> Fault {
+    let message = format!("there is no process {pid}: `ps -e` shows those there are");
+    Fault::new(FaultKind::NoProcess, message)
 }
 
 /// Whether the caller may reserve for a thread.

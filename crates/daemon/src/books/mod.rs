@@ -41,7 +41,7 @@ use crate::terms::Terms;
 
 pub use self::enforce::{by_windows, promise};
 pub use self::holder::name_after;
-pub(crate) use self::holder::{check_thread, not_permitted};
+pub(crate) use self::holder::{check_thread, no_process, not_permitted};
 pub use self::refresh::Event;
 pub use self::sessions::{Firmness, Standing};
 

@@ -5,7 +5,7 @@
 use andante_sched::contracts::{Contract, Promise};
 use andante_sched::{Seen, StateError};
 
-use super::{Caller, kept};
+use super::{Caller, kept, no_process};
 use crate::host::{Host, Thread};
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, LearntSeen, Reply, StatusSeen};
@@ -93,10 +93,7 @@ pub(super) fn why(
     caller: Caller,
     pid: i32,
 ) -> Result<Reply, Fault> {
-    let none = || {
-        let message = format!("there is no process {pid}: `ps -e` shows those there are");
-        Fault::new(FaultKind::NoProcess, message)
-    };
+    let none = || no_process(pid);
     let thread = host.thread(pid).filter(|_| pid > 0).ok_or_else(none)?;
     if !may_see(&thread, caller) {
         let message = format!(

@@ -9,7 +9,7 @@ use andante_memory::Cgroup;
 use andante_sched::class::{ClassError, ClassPath};
 
 use super::{Held, Reservations};
-use crate::books::{Caller, check_thread, not_permitted};
+use crate::books::{Caller, check_thread, no_process, not_permitted};
 use crate::host::Host;
 use crate::protocol::{Fault, FaultKind, Holder, MemoryAsk, MemoryReserved, Reply};
 
@@ -163,7 +163,7 @@ impl Reservations {
             MemoryAnswer::Admitted => None,
             MemoryAnswer::Refused(refusal) => Some(refusal),
         };
-        // What it could not use.
+        // A reservation that it could not use.
         for path in asked.class.ancestry().skip(1) {
             let folder = above_by(&asked.folder, asked.class.depth() - path.depth());
             let most = Cgroup::new(folder).limit().unwrap_or(u64::MAX);
@@ -175,7 +175,7 @@ impl Reservations {
                 return Ok(judged(admit(asked.bytes, limit, most, &[])));
             }
         }
-        // What is nested in it has to fit, and it into what it is nested in.
+        // Nested ones have to fit into it, and it into the one around it.
         let is_below = |held: &&&Held| held.class.ancestry().any(|above| above == asked.class);
         let below: Vec<_> = (others.iter())
             .filter(is_below)
@@ -310,11 +310,6 @@ fn check_amounts(ask: &MemoryAsk) -> Result<(), Fault> {
         ));
     }
     Ok(())
-}
-
-fn no_process(pid: i32) -> Fault {
-    let message = format!("there is no process {pid}: `ps -e` shows those there are");
-    Fault::new(FaultKind::NoProcess, message)
 }
 
 fn class_of(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use andante_admission::memory::part;
-use andante_memory::{Cgroup, learn};
+use andante_memory::{Cgroup, learn, process};
 use andante_sched::class::ClassPath;
 
 use super::{Held, Reservations};
@@ -22,10 +22,10 @@ use crate::kernel::Kernel;
 /// A program that does not behave so any more is believed to be paused for so long: by then its user has left it, and
 /// what it has is everybody's. It costs others no more than what the program has anyway.
 const PAUSED: Duration = Duration::from_secs(600);
-/// What is reserved follows what is needed in steps of this part, so that `memory.min` is not written each second.
+/// A learnt reservation follows the need in steps of this part, so that `memory.min` is not written each second.
 const STEP: u64 = 8;
 
-/// What is watched.
+/// The classes that are watched.
 #[derive(Debug, Default)]
 pub(super) struct Learnt {
     classes: BTreeMap<ClassPath, Watching>,
@@ -127,7 +127,7 @@ impl Reservations {
             let bytes = found.map_or(0, |(_, bytes)| *bytes);
             bytes.next_multiple_of((bytes / STEP).max(1))
         };
-        // Whoever behaves so now comes first, then whoever did last.
+        // Those that behave so now come first, then those that did last.
         let mut all: Vec<_> = self.learnt.classes.iter().collect();
         all.sort_by_key(|(_, watching)| (watching.behaved.elapsed().as_secs(), watching.number));
         let bytes: Vec<_> = all
@@ -174,7 +174,7 @@ impl Reservations {
         };
         for held in wanted {
             let is_asked = self.held.iter().any(|other| other.class == held.class);
-            // What was asked for comes first, and there may be no room beside it.
+            // Reservations that were asked for come first, and there may be no room beside it.
             if !is_asked
                 && self
                     .refusal(&held, nobody)
@@ -199,18 +199,10 @@ fn key(held: &Held) -> (u64, u64) {
 
 /// Whether a process has most of the memory of its class that programs have there.
 fn is_most_of(pid: i32, folder: &Path) -> bool {
-    let status = std::fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
-    let status = String::from_utf8_lossy(&status);
-    let of = |key: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(key));
-        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        number.unwrap_or(0) * 1024
-    };
-    let own = of("RssAnon:") + of("RssShmem:") + of("VmSwap:");
     let cgroup = Cgroup::new(folder);
     let all = cgroup
         .stat()
         .map_or(0, |stat| stat.anonymous + stat.shared_memory);
     let all = all + cgroup.swapped().unwrap_or(0);
-    own >= all / 2
+    process::own(pid) >= all / 2
 }

@@ -26,8 +26,8 @@ use andante_admission::Size;
 use andante_admission::memory::{Memory, MemoryHeld};
 use andante_memory::machine::{self, Machine};
 use andante_memory::protect::{Protection, Relative};
-use andante_memory::words::{ClassReport, Order, Reserved, Watched};
-use andante_memory::{Handle, MemoryError, Right};
+use andante_memory::words::{Found, Order, Reserved, Watched};
+use andante_memory::{Cgroup, Handle, MemoryError, Right};
 use andante_sched::class::ClassPath;
 use andante_sched::text::shown;
 
@@ -38,7 +38,7 @@ use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::protocol::{Fault, FaultKind, MemoryListed, MemorySeen, Reply, Request};
 
-/// What was protected before is written down here, and who may change it locks the file beside it.
+/// The former protection is written down here; the one process that may change it locks the file beside it.
 const KEPT: &str = "/run/andante/memory.json";
 const RIGHT: &str = "/run/andante/memory.lock";
 /// A keeper whose daemon was killed puts everything back within this time.
@@ -56,7 +56,7 @@ struct Held {
     lend_per_mille: u32,
     uid: u32,
     account: u32,
-    /// Whoever made it was bound by no limits, and it counts for none.
+    /// No limits bound its maker, and it counts for none.
     privileged: bool,
     /// The process that it ends with, and when that was started.
     until: Option<(i32, u64)>,
@@ -71,9 +71,9 @@ pub enum MemoryEvent {
     Changed {
         /// The class.
         class: String,
-        /// What we had set [bytes].
+        /// The amount that we had set [bytes].
         set: u64,
-        /// What was found [bytes].
+        /// The amount that was found [bytes].
         found: u64,
     },
     /// The process that looks after reservations has ended, and was started again.
@@ -132,7 +132,7 @@ pub struct Reservations {
     learnt: Learnt,
     numbers: u64,
     killed: BTreeMap<u64, u64>,
-    /// What there was at the last look, and the swap: many may ask, and to read it takes as long as an answer.
+    /// The machine's memory at the last look, and the swap: many may ask, and to read it takes as long as an answer.
     looked: Option<(Memory, u64)>,
     events: Vec<MemoryEvent>,
     /// For as long as this lives, and its keeper.
@@ -144,13 +144,13 @@ pub struct Reservations {
 pub struct Place {
     /// The root of the classes.
     pub root: PathBuf,
-    /// What was protected before.
+    /// The file with the former protection.
     pub kept: PathBuf,
-    /// Who may change that.
+    /// The file that is locked by the one that may change that.
     pub right: PathBuf,
     /// The command that starts the keeper, which is given both.
     pub keeper: Vec<OsString>,
-    /// What the machine has.
+    /// The machine's memory.
     pub machine: fn() -> Result<Machine, MemoryError>,
 }
 
@@ -172,7 +172,7 @@ impl Place {
 }
 
 impl Reservations {
-    /// Nothing is reserved. What a daemon that was killed has left is put back first.
+    /// Nothing is reserved. The leftovers of a daemon that was killed are put back first.
     pub fn new(settings: MemorySettings, place: Place) -> Self {
         let mut start = place.keeper;
         start.extend([place.root.clone().into(), place.kept.clone().into()]);
@@ -180,27 +180,24 @@ impl Reservations {
             Ok((right, protection)) => (Some(right), Ok(protection)),
             Err(error) => (None, Err(error.to_string())),
         };
-        Self {
-            settings,
-            machine: place.machine,
-            protection,
-            keeper: Handle::new(start),
-            held: Vec::new(),
-            learnt: Learnt::default(),
-            numbers: 0,
-            killed: BTreeMap::new(),
-            looked: None,
-            events: Vec::new(),
-            _right: right,
-        }
+        let mut books = Self::with(protection);
+        books.settings = settings;
+        books.machine = place.machine;
+        books.keeper = Handle::new(start);
+        books._right = right;
+        books
     }
 
     /// None can be made, for this reason.
     pub fn none(why: &str) -> Self {
+        Self::with(Err(why.to_owned()))
+    }
+
+    fn with(protection: Result<Protection, String>) -> Self {
         Self {
             settings: MemorySettings::default(),
             machine: Machine::now,
-            protection: Err(why.to_owned()),
+            protection,
             keeper: Handle::new(Vec::new()),
             held: Vec::new(),
             learnt: Learnt::default(),
@@ -212,7 +209,7 @@ impl Reservations {
         }
     }
 
-    /// What happened since this was last called.
+    /// All that happened since this was last called.
     pub fn take_events(&mut self) -> Vec<MemoryEvent> {
         std::mem::take(&mut self.events)
     }
@@ -247,7 +244,7 @@ impl Reservations {
         Some(self.apply().map(|()| name))
     }
 
-    /// What is due every second: classes and processes end, others change what is ours, programs are learnt of.
+    /// Work that is due every second: classes and processes end, others change what is ours, programs are learnt of.
     pub fn look(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
         if self.protection.is_err() {
             return;
@@ -258,7 +255,7 @@ impl Reservations {
         let mut changed = self.held.len() != before;
         changed |= self.learn(kernel, host);
         if changed {
-            // What cannot be protected now is tried again with the next change; `memory.min` stays as it was.
+            // A class that cannot be protected now is tried again with the next change; `memory.min` stays as it was.
             let _ = self.apply();
         }
         if let Ok(protection) = &mut self.protection {
@@ -279,14 +276,14 @@ impl Reservations {
 
     fn see_killed(&mut self) {
         for class in &self.keeper.report().classes {
-            let before = self.killed.insert(class.number, class.killed);
+            let before = self.killed.insert(class.number, class.found.killed);
             let Some(held) = self.held.iter().find(|held| held.number == class.number) else {
                 continue;
             };
-            if before.is_some_and(|before| before < class.killed) {
+            if before.is_some_and(|before| before < class.found.killed) {
                 self.events.push(MemoryEvent::Killed {
                     class: held.class.to_text(),
-                    within: class.used <= held.bytes,
+                    within: class.found.used <= held.bytes,
                 });
             }
         }
@@ -295,7 +292,7 @@ impl Reservations {
         self.killed.retain(|number, _| lives(number));
     }
 
-    /// What there is and what is reserved of it; none: nothing can be.
+    /// The memory, and all that is reserved of it; none: nothing can be.
     pub fn seen(&self) -> Option<MemorySeen> {
         let (memory, swap) = self.looked.or_else(|| self.facts())?;
         let report = self.keeper.report();
@@ -318,13 +315,14 @@ impl Reservations {
     fn listed(&self, held: &Held) -> MemoryListed {
         let classes = &self.keeper.report().classes;
         let seen = classes.iter().find(|class| class.number == held.number);
-        let seen = seen.copied().unwrap_or_else(|| ClassReport {
+        let found = seen.map_or_else(
             // Before the first report.
-            used: andante_memory::Cgroup::new(&held.folder)
-                .current()
-                .unwrap_or(0),
-            ..ClassReport::default()
-        });
+            || Found {
+                used: Cgroup::new(&held.folder).current().unwrap_or(0),
+                ..Found::default()
+            },
+            |seen| seen.found,
+        );
         MemoryListed {
             class: held.class.to_text(),
             uid: held.uid,
@@ -332,31 +330,18 @@ impl Reservations {
             lend_per_mille: held.lend_per_mille,
             until: held.until.map(|(pid, _)| pid),
             learnt: held.learnt,
-            used: seen.used,
-            private: seen.private,
-            shared: seen.shared,
-            anonymous: seen.anonymous,
-            swapped: seen.swapped,
-            kept_free: seen.kept_free,
-            lent: seen.lent,
-            needed: seen.needed,
-            taken: seen.taken,
-            asked_ahead: seen.asked_ahead,
-            refaults: seen.refaults,
-            major_faults: seen.major_faults,
-            stalled_us: seen.stalled_us,
-            killed: seen.killed,
+            found,
         }
     }
 
-    /// What there is, and the swap; none: nothing can be reserved.
+    /// The machine's memory, and its swap; none: nothing can be reserved.
     fn facts(&self) -> Option<(Memory, u64)> {
         let memory = self.memory(self.protection.as_ref().ok()?).ok()?;
         let swap = (self.machine)().map_or(0, |machine| machine.swap);
         Some((memory, swap))
     }
 
-    /// What admission finds.
+    /// The machine as admission finds it.
     fn memory(&self, protection: &Protection) -> Result<Memory, MemoryError> {
         let machine = (self.machine)()?;
         let held = self.keeper.report().held;
@@ -428,7 +413,7 @@ impl Reservations {
 impl Drop for Reservations {
     fn drop(&mut self) {
         if let Ok(protection) = &mut self.protection {
-            // What cannot be put back now is written down, and is when the next one begins.
+            // If that fails now it is written down, and done when the next daemon begins.
             let _ = protection.set(BTreeMap::new());
         }
     }

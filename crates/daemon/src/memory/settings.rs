@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What may be reserved of memory.
+//! The bounds of reserved memory.
 
 /// Parts of all memory [1/1000].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// What everybody else keeps, 1 to 999.
+    /// The part that everybody else keeps, 1 to 999.
     pub left_for_others_per_mille: u32,
-    /// What one user without privilege may reserve.
+    /// The part that one user without privilege may reserve.
     pub user_quota_per_mille: u32,
-    /// What all users without privilege may reserve together.
+    /// The part that all users without privilege may reserve together.
     pub users_quota_per_mille: u32,
-    /// What all that is learnt may have together; 0: nothing is learnt.
+    /// The part that all that is learnt may have together; 0: nothing is learnt.
     pub learnt_per_mille: u32,
 }
 

@@ -4,7 +4,7 @@ use andante_admission::memory::{MemoryLimit, MemoryRefusal};
 use andante_sched::contracts::{HeldBy, Promise};
 
 use super::*;
-use crate::books::fakes::World;
+use crate::books::fakes::{ROOT, USER, World};
 use crate::protocol::{Holder, MemoryAsk, MemoryReserved, USUALLY_LENT_PER_MILLE};
 
 const MIB: u64 = 1 << 20;
@@ -20,17 +20,6 @@ fn machine() -> Result<Machine, MemoryError> {
         swap: 500 * MIB,
     })
 }
-
-const USER: Caller = Caller {
-    uid: 1000,
-    account: 1000,
-    privileged: false,
-};
-const ROOT: Caller = Caller {
-    uid: 0,
-    account: 0,
-    privileged: true,
-};
 
 struct Memory {
     folder: tempfile::TempDir,
@@ -191,7 +180,7 @@ fn a_refusal_names_the_limit_and_what_would_do() {
     );
     assert!(matches!(refusal.limit, MemoryLimit::Machine(_)));
     assert_eq!(memory.min("/b"), 0);
-    // What is nested fits in what it is nested in, and takes nothing more.
+    // A nested one fits into the one around it, and takes nothing more.
     let refusal = memory.refused(ROOT, "/a/c", 501);
     assert!(matches!(&refusal.limit, MemoryLimit::Above { name, .. } if name == "/a"));
     memory.reserved(ROOT, "/a/c", 400);

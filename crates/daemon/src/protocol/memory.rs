@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is said at the socket of reserved memory. Amounts are in bytes.
+//! The words for reserved memory at the socket. Amounts are in bytes.
 
 use andante_admission::memory::Memory;
+use andante_memory::words::Found;
 use serde::{Deserialize, Serialize};
 
 use super::Holder;
 
-/// What memory is wanted, for whom.
+/// The memory that is wanted, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryAsk {
@@ -22,7 +23,7 @@ pub struct MemoryAsk {
     pub until: Option<i32>,
 }
 
-/// What is lent if nothing is said [1/1000].
+/// The part that is lent if nothing is said [1/1000].
 pub const USUALLY_LENT_PER_MILLE: u32 = 1000;
 
 fn everything_lent() -> u32 {
@@ -38,22 +39,22 @@ pub struct MemoryReserved {
     pub bytes: u64,
     /// Of what it does not use, the part that is lent [1/1000].
     pub lend_per_mille: u32,
-    /// What its holder should know, in whole sentences.
+    /// Notes for its holder, in whole sentences.
     pub notes: Vec<String>,
 }
 
 /// Memory, and what is reserved of it, at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySeen {
-    /// What there is, and what nobody can reserve.
+    /// The machine's memory, and the parts of it that nobody can reserve.
     pub memory: Memory,
-    /// What all reservations may have together.
+    /// The most that all reservations may have together.
     pub reservable: u64,
-    /// What they have; those in others count with these.
+    /// The sum that they have; those in others count with these.
     pub reserved: u64,
-    /// What one user without privilege may reserve [1/1000 of all].
+    /// The part that one user without privilege may reserve [1/1000 of all].
     pub user_quota_per_mille: u32,
-    /// What all that is learnt may have together [1/1000 of all]; 0: nothing is learnt.
+    /// The part that all that is learnt may have together [1/1000 of all]; 0: nothing is learnt.
     pub learnt_per_mille: u32,
     /// Memory that nobody uses.
     pub free: u64,
@@ -61,7 +62,7 @@ pub struct MemorySeen {
     pub swap: u64,
     /// Pages that are locked for reservations, since others have read them first.
     pub held: u64,
-    /// What was taken from those without a reservation, so that what is not lent is free.
+    /// The amount that was taken from those without a reservation, so that what is not lent is free.
     pub taken: u64,
     /// Whether the process that looks after them runs. Without it `memory.min` alone protects them.
     pub looked_after: bool,
@@ -69,7 +70,7 @@ pub struct MemorySeen {
     pub reservations: Vec<MemoryListed>,
 }
 
-/// A reservation. Counters are since the class was made.
+/// A reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryListed {
     /// The class that holds it.
@@ -84,32 +85,7 @@ pub struct MemoryListed {
     pub until: Option<i32>,
     /// The program that it was learnt of, if nobody has asked for it.
     pub learnt: Option<i32>,
-    /// What it uses.
-    pub used: u64,
-    /// Pages of files that it has read itself.
-    pub private: u64,
-    /// Pages of files that others have read first, which are held for it.
-    pub shared: u64,
-    /// Programs' own memory.
-    pub anonymous: u64,
-    /// Of it in the swap.
-    pub swapped: u64,
-    /// What is kept free for it.
-    pub kept_free: u64,
-    /// What others use of it at most.
-    pub lent: u64,
-    /// What its programs need, as far as that can be seen.
-    pub needed: u64,
-    /// What was taken from it, for it was over its reservation.
-    pub taken: u64,
-    /// What was asked for ahead of need.
-    pub asked_ahead: u64,
-    /// Pages that had been taken and were needed again.
-    pub refaults: u64,
-    /// Accesses that had to wait for a disk or the swap.
-    pub major_faults: u64,
-    /// For how long some program of it has waited for memory [µs].
-    pub stalled_us: u64,
-    /// How often a program of it was killed for want of memory.
-    pub killed: u64,
+    /// How it is with its memory.
+    #[serde(flatten)]
+    pub found: Found,
 }

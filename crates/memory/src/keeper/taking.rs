@@ -84,7 +84,7 @@ fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgr
         .collect();
     let mut found = Vec::new();
     for folder in &above {
-        // What is within a reservation is its own.
+        // Classes within a reservation are its own.
         if folder.ancestors().any(|at| reserved.contains(at)) {
             continue;
         }
@@ -95,7 +95,7 @@ fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgr
                 let cgroup = Cgroup::new(path);
                 // One whose memory is not counted apart cannot give any.
                 let used = cgroup.current().unwrap_or(0);
-                // What somebody has protected by hand is no more his to give.
+                // Memory that somebody has protected by hand is not to be given.
                 let protected = cgroup.protected().unwrap_or(0);
                 found.push((cgroup, used.saturating_sub(protected)));
             }

@@ -8,7 +8,8 @@ use crate::cgroup::{Cgroup, Stat};
 use crate::demand::Class;
 use crate::holder::Holder;
 use crate::learn::needed;
-use crate::words::{ClassReport, Reserved};
+use crate::process;
+use crate::words::{ClassReport, Found, Reserved};
 
 /// The rhythm of an active class is seen so often: its mean is over as long.
 const ACTIVE: Duration = Duration::from_millis(500);
@@ -117,8 +118,7 @@ impl Tracked {
         self.look(holder);
         self.stat = self.cgroup.stat().unwrap_or(self.stat);
         let (seen, stat) = (&self.seen, &self.stat);
-        ClassReport {
-            number: self.number,
+        let found = Found {
             used: seen.used,
             private: stat.file.saturating_sub(stat.shared_memory),
             shared: seen.held,
@@ -133,16 +133,16 @@ impl Tracked {
             major_faults: stat.major_faults,
             stalled_us: self.cgroup.stalled_us().unwrap_or(0),
             killed: self.cgroup.killed().unwrap_or(0),
+        };
+        ClassReport {
+            number: self.number,
+            found,
         }
     }
 }
 
-/// Pages of files that the class's processes have mapped and use [KiB], of all together: no two states of a program
+/// Pages of files that the class's processes have mapped and use [bytes], of all together: no two states of a program
 /// that loads something have the same.
 fn files_of(cgroup: &Cgroup) -> u64 {
-    let of = |pid: i32| {
-        let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
-        crate::cgroup::value(&String::from_utf8_lossy(&status), "RssFile")
-    };
-    cgroup.processes().into_iter().filter_map(of).sum()
+    cgroup.processes().into_iter().map(process::of_files).sum()
 }

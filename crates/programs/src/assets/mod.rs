@@ -161,7 +161,7 @@ pub fn make(
     Ok(())
 }
 
-/// What sets up devices whose requests take time, for a machine that swaps.
+/// The program that sets up devices whose requests take time, for a machine that swaps.
 ///
 /// # Errors
 /// If it is not installed.

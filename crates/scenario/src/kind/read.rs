@@ -14,7 +14,7 @@ const LARGEST_DATAGRAM: u32 = 1472;
 /// The most connections that iperf3 takes (`MAX_STREAMS`).
 const MOST_STREAMS: f64 = 128.0;
 
-/// What a program of the laboratory can have of memory [bytes]: a page at least.
+/// The memory that a program of the laboratory can have [bytes]: a page at least.
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = 4096..=16 << 30;
 
 pub const KINDS: [&str; 32] = [

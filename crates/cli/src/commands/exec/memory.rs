@@ -50,7 +50,7 @@ pub fn this_class() -> Result<(Tree, ClassPath)> {
     Ok((tree, class))
 }
 
-/// What is wanted, as options have it.
+/// The same wish, as options have it.
 pub fn options(wanted: Wanted) -> [String; 4] {
     [
         "--reserve-memory".into(),

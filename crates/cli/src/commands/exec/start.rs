@@ -47,7 +47,7 @@ impl Promises {
     }
 }
 
-/// What ends with the program, and is released when this is dropped.
+/// Promises that end with the program; they are released when this is dropped.
 #[derive(Default)]
 pub struct Held {
     network: Option<network::Held>,

@@ -126,11 +126,21 @@ pub fn rows(before: Option<(&MemorySeen, u64)>, after: &MemorySeen) -> Vec<Row> 
         let earlier = earlier.filter(|(_, ns)| *ns > 0);
         Row {
             listed: listed.clone(),
-            refaults_since: earlier.map(|(then, _)| listed.refaults.saturating_sub(then.refaults)),
-            major_faults_since: earlier
-                .map(|(then, _)| listed.major_faults.saturating_sub(then.major_faults)),
+            refaults_since: earlier
+                .map(|(then, _)| listed.found.refaults.saturating_sub(then.found.refaults)),
+            major_faults_since: earlier.map(|(then, _)| {
+                listed
+                    .found
+                    .major_faults
+                    .saturating_sub(then.found.major_faults)
+            }),
             stalled: earlier.map(|(then, ns)| {
-                listed.stalled_us.saturating_sub(then.stalled_us) as f64 * 1000.0 / ns as f64
+                listed
+                    .found
+                    .stalled_us
+                    .saturating_sub(then.found.stalled_us) as f64
+                    * 1000.0
+                    / ns as f64
             }),
         }
     };
@@ -217,21 +227,21 @@ fn cells(row: &Row) -> [String; TITLES.len()] {
     [
         name,
         size(listed.bytes),
-        size(listed.used),
-        size(listed.private),
-        size(listed.shared),
-        size(listed.anonymous),
-        size(listed.swapped),
-        size(listed.kept_free),
-        size(listed.lent),
+        size(listed.found.used),
+        size(listed.found.private),
+        size(listed.found.shared),
+        size(listed.found.anonymous),
+        size(listed.found.swapped),
+        size(listed.found.kept_free),
+        size(listed.found.lent),
         match row.stalled {
             Some(part) => percent(part).trim_start().to_owned(),
-            None => format!("{:.1} s", listed.stalled_us as f64 / 1e6),
+            None => format!("{:.1} s", listed.found.stalled_us as f64 / 1e6),
         },
     ]
 }
 
-/// What is to be said of all of them, in whole sentences.
+/// All of them together, in whole sentences.
 pub fn notes(seen: &MemorySeen) -> String {
     let mut text = format!(
         "{} of {} that can be reserved are; {} are free, {} held for reservations\n",
@@ -273,6 +283,7 @@ fn part(per_mille: u32) -> String {
 #[cfg(test)]
 pub mod tests {
     use andante_admission::memory::{Memory, MemoryHeld};
+    use andante_memory::words::Found;
 
     use super::*;
 
@@ -286,20 +297,22 @@ pub mod tests {
             lend_per_mille: 800,
             until: None,
             learnt: None,
-            used: 60 * MIB,
-            private: 10 * MIB,
-            shared: 15 * MIB,
-            anonymous: 50 * MIB,
-            swapped: 0,
-            kept_free: 25 * MIB,
-            lent: 100 * MIB,
-            needed: 75 * MIB,
-            taken: 0,
-            asked_ahead: 0,
-            refaults: 7,
-            major_faults: 3,
-            stalled_us: 1_500_000,
-            killed: 0,
+            found: Found {
+                used: 60 * MIB,
+                private: 10 * MIB,
+                shared: 15 * MIB,
+                anonymous: 50 * MIB,
+                swapped: 0,
+                kept_free: 25 * MIB,
+                lent: 100 * MIB,
+                needed: 75 * MIB,
+                taken: 0,
+                asked_ahead: 0,
+                refaults: 7,
+                major_faults: 3,
+                stalled_us: 1_500_000,
+                killed: 0,
+            },
         }
     }
 
@@ -351,8 +364,8 @@ pub mod tests {
     fn rows_have_what_happened_between_two_looks() {
         let before = seen(vec![listed("/film")]);
         let mut after = before.clone();
-        after.reservations[0].refaults += 5;
-        after.reservations[0].stalled_us += 250_000;
+        after.reservations[0].found.refaults += 5;
+        after.reservations[0].found.stalled_us += 250_000;
         let rows = rows(Some((&before, 1_000_000_000)), &after);
         assert_eq!(
             (rows[0].refaults_since, rows[0].stalled),

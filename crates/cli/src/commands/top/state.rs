@@ -312,7 +312,7 @@ impl State {
     }
 }
 
-/// What is reserved of memory, with what happened since the look before.
+/// Reserved memory, with all that happened since the look before.
 fn memory_rows(before: Option<&List>, now: Option<&List>) -> Vec<memory::Row> {
     let Some((list, seen)) = now.and_then(|list| Some((list, list.memory.as_ref()?))) else {
         return Vec::new();

@@ -78,7 +78,7 @@ struct Told<'a> {
     /// The traffic of sockets that are opened in its class, by each device that is attached; for root alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packets: Vec<Packets>,
-    /// What is reserved of memory for its class, or one above it.
+    /// The memory reserved for its class, or one above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<Memory>,
 }
@@ -88,11 +88,11 @@ struct Told<'a> {
 struct Memory {
     #[serde(flatten)]
     reserved: MemoryListed,
-    /// What all that is learnt may have together [1/1000 of all].
+    /// The most that all that is learnt may have together [1/1000 of all].
     learnt_per_mille: u32,
 }
 
-/// What is reserved for the class of a process, or for the nearest above it; none: nothing is, or nobody can be asked.
+/// The reservation of the class of a process, or of the nearest above it; none: there is none, or nobody can be asked.
 fn memory_of(pid: i32) -> Option<Memory> {
     let class = Tree::open().ok()?.class_of(pid)?;
     let seen = contracts::list()?.memory?;
@@ -122,11 +122,11 @@ impl Memory {
             "memory of {class}: {} reserved ({why}); it needs {} and has {}, {} held that others have read first, {} in \
              the swap; it has waited {:.1} s for memory\n",
             Size(one.bytes),
-            Size(one.needed),
-            Size(one.used),
-            Size(one.shared),
-            Size(one.swapped),
-            one.stalled_us as f64 / 1e6
+            Size(one.found.needed),
+            Size(one.found.used),
+            Size(one.found.shared),
+            Size(one.found.swapped),
+            one.found.stalled_us as f64 / 1e6
         )
     }
 }

@@ -2,13 +2,8 @@
 //! What stands in the way beside the CPUs: who asks, quotas, nesting, windows.
 
 use super::*;
-use crate::books::fakes::ROOT;
+use crate::books::fakes::{ROOT, USER};
 
-const USER: Caller = Caller {
-    uid: 1000,
-    account: 1000,
-    privileged: false,
-};
 const MEMBER: Caller = Caller {
     uid: 1000,
     account: 1000,

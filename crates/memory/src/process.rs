@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The memory of a process, as `/proc/PID/status` has it.
+
+use std::fs;
+
+use crate::cgroup::value;
+
+/// Memory of its own that a process has, in memory or in the swap [bytes]; none of a process that has ended.
+pub fn own(pid: i32) -> u64 {
+    sum(pid, &["RssAnon", "RssShmem", "VmSwap"])
+}
+
+/// Pages of files that a process has mapped and uses [bytes].
+pub fn of_files(pid: i32) -> u64 {
+    sum(pid, &["RssFile"])
+}
+
+/// The sum of these lines, which are in KiB.
+fn sum(pid: i32, words: &[&str]) -> u64 {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let kib: u64 = words.iter().filter_map(|word| value(&status, word)).sum();
+    kib * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_memory() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert!(own(pid) > 0 && of_files(pid) > 0);
+        assert_eq!((own(i32::MAX), of_files(i32::MAX)), (0, 0));
+    }
+}
