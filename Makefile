@@ -57,8 +57,12 @@ with_contract-cost   := --set 'duration_s = 0.4'
 # Shares are right from the first second on; on four CPUs each takes three of the host's.
 with_shares-smp      := --set 'duration_s = 10'
 with_affinity        := --set 'duration_s = 10'
-# The film has ended by 15.5 s; what the build does beyond that is of no interest here.
-with_desktop-real    := --set 'duration_s = 16'
+# The film has ended by 15.5 s; what the build does beyond that is of no interest here. Started with it is bench's.
+with_desktop-real    := --case later --set 'duration_s = 16'
+# make soak does it for an hour.
+with_stress          := --set 'duration_s = 15'
+# Beside the build alone it is compared in make bench.
+with_film-make       := --case film
 with_distributed     := --case plain-udp,session-tcp,promise-udp
 with_qlinux-5-depth  := --case depth-1,depth-16
 with_qlinux-3-film   := --case dhrystones-1,dhrystones-4,dhrystones-8
@@ -67,7 +71,7 @@ with_desktop-others  := --case many-jobs --set 'cpus = 4' --set 'work_scale = 0.
 # These must not depend on the image or the evening: they run under a few perturbations here, and in the simulator
 # under hundreds. Of sound its first seconds, when nothing has been learnt yet.
 PERTURBED         := audio desktop
-with_audio        := --perturb 1 --set 'duration_s = 10'
+with_audio        := --perturb 1 --set 'duration_s = 5'
 perturbed_desktop := --perturb 2 --case batch-8
 PERTURBED_ON_SIM  := desktop desktop-late sound learnt-imitators
 ALONE_ON_SIM      := contract-sets contract-isolation contract-desktop contract-soft contract-windows policies game

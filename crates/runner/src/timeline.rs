@@ -91,10 +91,13 @@ impl<'a> Timeline<'a> {
         let mut events = Vec::new();
         for (index, instance) in instances.iter().enumerate() {
             let program = instance.program;
-            events.push((
-                at(program.start_s.unwrap_or(-workload.warmup_s) + instance.later_s()),
-                Event::Start(index),
-            ));
+            let start_s = match program.kind {
+                Kind::Server if instance.loads_ahead() => {
+                    -super::lead_s(workload) - super::SERVERS_AHEAD_S
+                }
+                _ => program.start_s.unwrap_or(-workload.warmup_s) + instance.later_s(),
+            };
+            events.push((at(start_s), Event::Start(index)));
             let later = [
                 (program.suspend_s, Event::Suspend(index)),
                 (program.resume_s, Event::Resume(index)),
