@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::compaction::Compaction;
 use crate::machine::{Machine, has_controller};
 
 /// One thing that was looked for.
@@ -31,7 +32,24 @@ pub fn examine(root: &Path) -> Vec<Finding> {
             return vec![finding("memory controller", &error.to_string(), Some(mend))];
         }
     };
-    vec![controller, reclaiming(root), owners(), swap()]
+    vec![controller, reclaiming(root), owners(), compaction(), swap()]
+}
+
+fn compaction() -> Finding {
+    let title = "locked pages";
+    let compaction = Compaction::of_kernel();
+    match !compaction.moves_locked() || compaction.can_be_changed() {
+        true => finding(
+            title,
+            "they stay where they are while memory is reserved",
+            None,
+        ),
+        false => finding(
+            title,
+            "the kernel moves them, and may lose some: libraries that others have read first are not held for good",
+            Some("sysctl vm.compact_unevictable_allowed=0, or run andante outside the container"),
+        ),
+    }
 }
 
 fn reclaiming(root: &Path) -> Finding {
@@ -102,7 +120,7 @@ mod tests {
         assert!(!found[0].found && found[0].mend.is_some());
         std::fs::write(folder.path().join("cgroup.controllers"), "cpu memory\n").unwrap();
         let found = examine(folder.path());
-        assert!(found[0].found && found.len() == 4);
+        assert!(found[0].found && found.len() == 5);
         assert!(found.iter().all(|one| one.found != one.mend.is_some()));
     }
 }

@@ -19,6 +19,7 @@
 
 pub mod ahead;
 mod cgroup;
+pub mod compaction;
 pub mod demand;
 pub mod doctor;
 mod error;

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Cgroup, inode};
+use crate::compaction::Compaction;
 use crate::error::{MemoryError, file};
 
 /// A class, by its folder below the root; the root is empty.
@@ -43,6 +44,9 @@ struct Kept {
     classes: BTreeMap<Relative, Former>,
     /// Classes that were told to count the memory of those below them apart.
     handing_on: BTreeSet<Relative>,
+    /// The kernel was told to leave locked pages where they are.
+    #[serde(default)]
+    locked_stay: bool,
 }
 
 /// Somebody else has changed what we had set.
@@ -61,6 +65,7 @@ pub struct Changed {
 pub struct Protection {
     root: PathBuf,
     file: PathBuf,
+    compaction: Compaction,
     kept: Kept,
     wanted: BTreeMap<Relative, u64>,
 }
@@ -70,10 +75,11 @@ impl Protection {
     ///
     /// # Errors
     /// The file cannot be read or removed.
-    pub fn open(root: &Path, file: &Path) -> Result<Self, MemoryError> {
+    pub fn open(root: &Path, file: &Path, compaction: Compaction) -> Result<Self, MemoryError> {
         let mut protection = Self {
             root: root.to_owned(),
             file: file.to_owned(),
+            compaction,
             kept: read(file)?,
             wanted: BTreeMap::new(),
         };
@@ -156,7 +162,13 @@ impl Protection {
         }
         let former = |class: &Path| self.kept.classes.get(class).map_or(0, |kept| kept.min);
         let targets = targets(&self.wanted, &former);
+        self.kept.locked_stay |= !wanted.is_empty() && self.compaction.moves_locked();
         self.write_down(&targets)?;
+        if self.kept.locked_stay {
+            // Where it cannot be written, doctor says so; all else is protected as well.
+            let _ = self.compaction.move_locked(wanted.is_empty());
+            self.kept.locked_stay = !wanted.is_empty();
+        }
         self.hand_on()?;
         for (class, former) in &self.kept.classes {
             let target = targets.get(class).copied().unwrap_or(former.min);
@@ -266,7 +278,7 @@ impl Protection {
 /// # Errors
 /// As for [`Protection::open`].
 pub fn restore(root: &Path, file: &Path) -> Result<(), MemoryError> {
-    Protection::open(root, file).map(drop)
+    Protection::open(root, file, Compaction::of_kernel()).map(drop)
 }
 
 /// The amount that each class is to have: those with a reservation, and those above them.

@@ -19,11 +19,12 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use andante_admission::Size;
 use andante_admission::memory::{Memory, MemoryHeld};
+use andante_memory::compaction::Compaction;
 use andante_memory::machine::{self, Machine};
 use andante_memory::protect::{Protection, Relative};
 use andante_memory::words::{Found, Order, Reserved, Watched};
@@ -152,6 +153,8 @@ pub struct Place {
     pub keeper: Vec<OsString>,
     /// The machine's memory.
     pub machine: fn() -> Result<Machine, MemoryError>,
+    /// Whether locked pages are moved.
+    pub compaction: Compaction,
 }
 
 impl Place {
@@ -167,6 +170,7 @@ impl Place {
             right: RIGHT.into(),
             keeper,
             machine: Machine::now,
+            compaction: Compaction::of_kernel(),
         })
     }
 }
@@ -174,12 +178,12 @@ impl Place {
 impl Reservations {
     /// Nothing is reserved. The leftovers of a daemon that was killed are put back first.
     pub fn new(settings: MemorySettings, place: Place) -> Self {
-        let mut start = place.keeper;
-        start.extend([place.root.clone().into(), place.kept.clone().into()]);
-        let (right, protection) = match opened(&place.root, &place.kept, &place.right) {
+        let (right, protection) = match opened(&place) {
             Ok((right, protection)) => (Some(right), Ok(protection)),
             Err(error) => (None, Err(error.to_string())),
         };
+        let mut start = place.keeper;
+        start.extend([place.root.into(), place.kept.into()]);
         let mut books = Self::with(protection);
         books.settings = settings;
         books.machine = place.machine;
@@ -436,8 +440,12 @@ impl Held {
     }
 }
 
-fn opened(root: &Path, kept: &Path, right: &Path) -> Result<(Right, Protection), MemoryError> {
-    machine::has_controller(root)?;
-    let right = Right::take(right, PATIENCE)?;
-    Ok((right, Protection::open(root, kept)?))
+fn opened(place: &Place) -> Result<(Right, Protection), MemoryError> {
+    machine::has_controller(&place.root)?;
+    let right = Right::take(&place.right, PATIENCE)?;
+    let compaction = place.compaction.clone();
+    Ok((
+        right,
+        Protection::open(&place.root, &place.kept, compaction)?,
+    ))
 }

@@ -55,6 +55,7 @@ impl Memory {
             right: folder.path().join("memory.lock"),
             keeper,
             machine,
+            compaction: Compaction::at(&folder.path().join("compaction")),
         };
         let books = Reservations::new(MemorySettings::default(), place);
         Self {
@@ -254,6 +255,7 @@ fn without_the_controller_nothing_can_be_reserved() {
         right: folder.path().join("memory.lock"),
         keeper: Vec::new(),
         machine,
+        compaction: Compaction::at(&folder.path().join("compaction")),
     };
     let mut books = Reservations::new(MemorySettings::default(), place);
     assert_eq!(books.seen(), None);

@@ -93,6 +93,9 @@ fn memory_is_answered_beside_contracts() {
             right: folder.path().join("memory.lock"),
             keeper: ["sh", "-c", "cat >/dev/null"].map(Into::into).to_vec(),
             machine: andante_memory::machine::Machine::now,
+            compaction: andante_memory::compaction::Compaction::at(
+                &folder.path().join("compaction"),
+            ),
         },
     );
     let path = folder.path().join("socket");

@@ -28,6 +28,10 @@ impl Fake {
         self.folder.path().join("run/memory.json")
     }
 
+    fn compaction(&self) -> Compaction {
+        Compaction::at(&self.folder.path().join("compact_unevictable_allowed"))
+    }
+
     fn make(&self, class: &str) {
         let folder = self.root().join(class);
         fs::create_dir_all(&folder).unwrap();
@@ -46,7 +50,7 @@ impl Fake {
     }
 
     fn open(&self) -> Protection {
-        Protection::open(&self.root(), &self.state()).unwrap()
+        Protection::open(&self.root(), &self.state(), self.compaction()).unwrap()
     }
 }
 
@@ -125,10 +129,28 @@ fn a_process_that_was_killed_leaves_what_puts_it_back() {
     assert_eq!(fake.min("a"), 110);
     drop(protection); // a kill runs no code either
     assert_eq!(fake.min("a/film"), 100);
-    restore(&fake.root(), &fake.state()).unwrap();
+    fake.open();
     assert_eq!((fake.min("a"), fake.min("a/film")), (10, 0));
     assert!(!fake.state().exists());
-    restore(&fake.root(), &fake.state()).unwrap();
+}
+
+#[test]
+fn locked_pages_stay_where_they_are_as_long_as_something_is_reserved() {
+    let fake = Fake::new(&["a"]);
+    let compaction = fake.compaction();
+    compaction.move_locked(true).unwrap();
+    let mut protection = fake.open();
+    assert!(compaction.moves_locked(), "nothing is reserved");
+    protection.set(wanted(&[("a", 100)])).unwrap();
+    assert!(!compaction.moves_locked());
+    drop(protection); // killed
+    fake.open();
+    assert!(compaction.moves_locked());
+    compaction.move_locked(false).unwrap();
+    let mut protection = fake.open();
+    protection.set(wanted(&[("a", 100)])).unwrap();
+    protection.set(wanted(&[])).unwrap();
+    assert!(!compaction.moves_locked(), "somebody has chosen that");
 }
 
 #[test]
