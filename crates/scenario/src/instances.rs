@@ -11,6 +11,8 @@ pub enum Instances {
     Sum,
     /// Their arithmetic mean.
     Mean,
+    /// The one in the middle, or the mean of both: for figures of which a few are of another kind.
+    Median,
     /// The least of them.
     Least,
     /// The largest of them.
@@ -26,9 +28,10 @@ impl Instances {
         match name.as_str() {
             "sum" => Ok(Some(Self::Sum)),
             "mean" => Ok(Some(Self::Mean)),
+            "median" => Ok(Some(Self::Median)),
             "least" => Ok(Some(Self::Least)),
             "largest" => Ok(Some(Self::Largest)),
-            _ => Err(section.error("instances", "give sum, mean, least or largest")),
+            _ => Err(section.error("instances", "give sum, mean, median, least or largest")),
         }
     }
 
@@ -38,9 +41,20 @@ impl Instances {
         match self {
             Self::Sum => figures.sum(),
             Self::Mean => figures.sum::<f64>() / n,
+            Self::Median => median(figures.collect()),
             Self::Least => figures.fold(f64::NAN, f64::min),
             Self::Largest => figures.fold(f64::NAN, f64::max),
         }
+    }
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    match figures.len() {
+        0 => f64::NAN,
+        even if even.is_multiple_of(2) => f64::midpoint(figures[middle - 1], figures[middle]),
+        _ => figures[middle],
     }
 }
 
@@ -49,8 +63,26 @@ impl fmt::Display for Instances {
         f.write_str(match self {
             Self::Sum => "sum",
             Self::Mean => "mean",
+            Self::Median => "median",
             Self::Least => "least",
             Self::Largest => "largest",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_become_one() {
+        let join = |how: Instances, figures: &[f64]| how.join(figures.iter().copied());
+        assert_eq!(join(Instances::Median, &[3.0, 500.0, 1.0]), 3.0);
+        assert_eq!(join(Instances::Median, &[3.0, 500.0, 1.0, 2.0]), 2.5);
+        assert!(join(Instances::Median, &[]).is_nan());
+        assert_eq!(join(Instances::Sum, &[3.0, 1.0]), 4.0);
+        assert_eq!(join(Instances::Mean, &[3.0, 1.0]), 2.0);
+        assert_eq!(join(Instances::Least, &[3.0, 1.0]), 1.0);
+        assert_eq!(join(Instances::Largest, &[3.0, 1.0]), 3.0);
     }
 }

@@ -3,6 +3,8 @@ use std::fs;
 use andante_admission::memory::{MemoryLimit, MemoryRefusal};
 use andante_sched::contracts::{HeldBy, Promise};
 
+mod random;
+
 use super::*;
 use crate::books::fakes::{ROOT, USER, World};
 use crate::protocol::{Holder, MemoryAsk, MemoryReserved, USUALLY_LENT_PER_MILLE};
@@ -25,11 +27,19 @@ struct Memory {
     folder: tempfile::TempDir,
     world: World,
     books: Reservations,
+    place: Place,
 }
 
 impl Memory {
     /// Classes of their users, in folders; the keeper says this.
     fn saying(classes: &[(&str, u32)], said: &str) -> Self {
+        let script = format!(
+            "read line; while :; do echo '{said}'; sleep 0.02; done & cat >/dev/null; kill $!"
+        );
+        Self::with_keeper(classes, &["sh", "-c", &script])
+    }
+
+    fn with_keeper(classes: &[(&str, u32)], keeper: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("cgroup");
         fs::create_dir(&root).unwrap();
@@ -37,32 +47,44 @@ impl Memory {
         fs::write(root.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
         let mut world = World::new(1);
         world.host.root = root.clone();
-        for (class, uid) in classes {
-            world.class(class, *uid);
-            let class = root.join(class.trim_start_matches('/'));
-            fs::create_dir_all(&class).unwrap();
-            fs::write(class.join("memory.min"), "0").unwrap();
-            fs::write(class.join("memory.max"), "max").unwrap();
-            fs::write(class.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
-        }
-        let script = format!(
-            "read line; while :; do echo '{said}'; sleep 0.02; done & cat >/dev/null; kill $!"
-        );
-        let keeper = ["sh", "-c", &script, "keeper"].map(Into::into).to_vec();
         let place = Place {
             root,
             kept: folder.path().join("memory.json"),
             right: folder.path().join("memory.lock"),
-            keeper,
+            // It is given the root and the file as well.
+            keeper: keeper.iter().chain(&["keeper"]).map(Into::into).collect(),
             machine,
             compaction: Compaction::at(&folder.path().join("compaction")),
         };
-        let books = Reservations::new(MemorySettings::default(), place);
-        Self {
+        let mut memory = Self {
             folder,
             world,
-            books,
+            books: Reservations::new(MemorySettings::default(), place.clone()),
+            place,
+        };
+        for (class, uid) in classes {
+            memory.make(class, *uid);
         }
+        memory
+    }
+
+    fn make(&mut self, class: &str, uid: u32) {
+        self.world.class(class, uid);
+        fs::create_dir_all(self.file(class, "")).unwrap();
+        for (name, text) in [
+            ("memory.min", "0"),
+            ("memory.max", "max"),
+            ("cgroup.subtree_control", "cpu memory\n"),
+        ] {
+            fs::write(self.file(class, name), text).unwrap();
+        }
+    }
+
+    /// As if it had been killed: it has put nothing back.
+    fn start_again(&mut self) {
+        // There is one at a time.
+        self.books = Reservations::none("gone");
+        self.books = Reservations::new(MemorySettings::default(), self.place.clone());
     }
 
     fn new(classes: &[(&str, u32)]) -> Self {
