@@ -64,6 +64,8 @@ pub fn run(
     root: &Path,
     kept: &Path,
 ) -> Result<(), MemoryError> {
+    // Most of the program is of no use any more once it has begun: half of what would be locked else.
+    pages::unmap_own_program();
     // It works when memory is short. Without the right to lock some it works as well as anybody then.
     let _ = mlockall(
         MlockAllFlags::MCL_CURRENT

@@ -46,6 +46,22 @@ pub fn mappings(pid: i32) -> Vec<Mapping> {
     parse_maps(&String::from_utf8_lossy(&text))
 }
 
+/// Has this process's own instructions mapped no more: what it needs of them is mapped again as it runs.
+pub fn unmap_own_program() {
+    let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let instructions = text.lines().filter(|line| line.contains(" r-xp "));
+    for mapping in instructions.filter_map(parse_mapping) {
+        if mapping.file.is_some() {
+            // SAFETY: the pages are those of a file, which nobody writes by this mapping.
+            unsafe {
+                let address = mapping.start as *mut libc::c_void;
+                let length = (mapping.end - mapping.start) as usize;
+                libc::madvise(address, length, libc::MADV_DONTNEED);
+            }
+        }
+    }
+}
+
 /// `START-END rwxp OFFSET MAJOR:MINOR INODE PATH`, in hexadecimal but for the inode [proc(5)].
 fn parse_maps(text: &str) -> Vec<Mapping> {
     let mut found: Vec<Mapping> = text.lines().filter_map(parse_mapping).collect();
