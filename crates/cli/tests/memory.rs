@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
 use machine::{HANGS, Report, reported};
 
-/// Runs tests/memory/NAME.sh in a machine.
-fn in_vm(name: &str) -> Report {
+/// Runs tests/memory/NAME.sh in a machine with so much memory.
+fn in_vm(name: &str, memory_mib: u32) -> Report {
     let quiet = |_: &str| {};
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
@@ -24,7 +24,7 @@ fn in_vm(name: &str) -> Report {
     };
     let guest = format!("/andante/{script}");
     let boot = Boot {
-        memory_mib: 1024,
+        memory_mib,
         files: vec![file("common.sh"), file(&script)],
         programs: vec![env!("CARGO_BIN_EXE_andante").into()],
         saved: Some(&cache),
@@ -41,8 +41,30 @@ fn scripts() -> PathBuf {
 
 #[test]
 #[ignore = "boots a virtual machine"]
+fn nobody_is_killed_within_a_reservation_and_nothing_is_left() {
+    let report = in_vm("storm", 512);
+    for (key, value) in [
+        ("film-lives", 1),
+        ("film-killed", 0),
+        ("adjusted-again", 0),
+        ("unreserved-lives", 0),
+        ("steps", 30),
+        ("unprotected", 0),
+        ("left-min", 0),
+        ("left-state", 0),
+        ("left-keepers", 0),
+        ("compaction", 1),
+    ] {
+        assert_eq!(report.get(key), Some(&value), "{key}: {report:?}");
+    }
+    // Else nothing was tried.
+    assert!(report["hogs-killed"] > 0, "{report:?}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
 fn reservations_are_kept_and_put_back_whatever_ends() {
-    let report = in_vm("reserve");
+    let report = in_vm("reserve", 1024);
     for (key, value) in [
         ("film", 0),
         ("film-min", 100),

@@ -27,10 +27,11 @@ use crate::error::MemoryError;
 use crate::holder::Holder;
 use crate::learn::Estimate;
 use crate::machine::{self, Machine};
+use crate::oom::{self, Spared};
 use crate::pages;
-use crate::protect;
 use crate::words::{Order, Report, Reserved, Watched};
 use crate::{Cgroup, demand};
+use crate::{process, protect};
 
 /// How often the daemon is told, and watched classes are looked at.
 const TELL: Duration = Duration::from_secs(1);
@@ -88,6 +89,7 @@ pub fn run(
     let mut keeper = Keeper {
         state: Arc::clone(&state),
         watched: BTreeMap::new(),
+        spared: Spared::open(kept)?,
         output,
         told: Instant::now(),
     };
@@ -96,7 +98,16 @@ pub fn run(
     taking.thread().unpark();
     // It may be waiting for the swap; nothing of it is needed any more.
     drop(taking);
-    protect::restore(root, kept)
+    restore(root, kept)
+}
+
+/// Puts back what is left by one that is no more.
+///
+/// # Errors
+/// As for [`run`].
+pub fn restore(root: &Path, kept: &Path) -> Result<(), MemoryError> {
+    let spared = oom::restore(kept);
+    protect::restore(root, kept).and(spared)
 }
 
 /// `MCL_ONFAULT` of `asm-generic/mman.h`: what is mapped is locked when it is used, not before.
@@ -106,6 +117,7 @@ const MCL_ONFAULT: i32 = 4;
 struct Keeper<W> {
     state: State,
     watched: BTreeMap<u64, (Cgroup, Estimate)>,
+    spared: Spared,
     output: W,
     told: Instant,
 }
@@ -148,7 +160,10 @@ impl<W: Write> Keeper<W> {
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Keep { reserved, watched } => self.keep(reserved, watched),
+            Order::Keep { reserved, watched } => {
+                self.keep(reserved, watched);
+                self.spare();
+            }
             Order::Wake { pid } => {
                 let room = spare(&locked(&self.state));
                 // It may have ended meanwhile.
@@ -234,7 +249,33 @@ impl<W: Write> Keeper<W> {
         }
     }
 
+    /// What is reserved does not count when somebody has to be killed.
+    fn spare(&mut self) {
+        let (classes, all) = {
+            let state = locked(&self.state);
+            let class = |one: &Tracked| (one.bytes, one.cgroup.clone());
+            let classes: Vec<_> = state.tracked.iter().map(class).collect();
+            (classes, state.machine.total + state.machine.swap)
+        };
+        let mut wanted = BTreeMap::new();
+        for (bytes, cgroup) in classes {
+            let processes = cgroup.processes();
+            let own: Vec<_> = processes.iter().map(|pid| process::all(*pid)).collect();
+            for (pid, part) in processes
+                .into_iter()
+                .zip(oom::thousandths(bytes, all, &own))
+            {
+                // Of nested reservations the one that does most.
+                let most = wanted.entry(pid).or_default();
+                *most = part.max(*most);
+            }
+        }
+        // If it cannot be written down now, it is tried again in a second.
+        let _ = self.spared.spare(&wanted);
+    }
+
     fn tell(&mut self) -> io::Result<()> {
+        self.spare();
         for (cgroup, estimate) in self.watched.values_mut() {
             if let Ok(stat) = cgroup.stat() {
                 estimate.look(&stat, cgroup.stalled_us().unwrap_or(0));

@@ -2,6 +2,7 @@
 //! The memory of a process, as `/proc/PID/status` has it.
 
 use std::fs;
+use std::path::Path;
 
 use crate::cgroup::value;
 
@@ -10,9 +11,23 @@ pub fn own(pid: i32) -> u64 {
     sum(pid, &["RssAnon", "RssShmem", "VmSwap"])
 }
 
+/// Memory that counts for a process when somebody has to be killed [bytes].
+pub fn all(pid: i32) -> u64 {
+    sum(pid, &["VmRSS", "VmSwap", "VmPTE"])
+}
+
 /// Pages of files that a process has mapped and uses [bytes].
 pub fn of_files(pid: i32) -> u64 {
     sum(pid, &["RssFile"])
+}
+
+/// When it was started [clock ticks since the machine was]; none: it has ended. `proc` is `/proc`.
+pub fn started(proc: &Path, pid: i32) -> Option<u64> {
+    let stat = fs::read(proc.join(format!("{pid}/stat"))).ok()?;
+    // The name stands in brackets, and may hold some itself; the start is the 22nd word [proc(5)].
+    let stat = String::from_utf8_lossy(&stat);
+    let (_, after) = stat.rsplit_once(')')?;
+    after.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The sum of these lines, which are in KiB.
@@ -31,6 +46,9 @@ mod tests {
     fn this_process_has_memory() {
         let pid = i32::try_from(std::process::id()).unwrap();
         assert!(own(pid) > 0 && of_files(pid) > 0);
+        let proc = Path::new("/proc");
+        assert!(started(proc, pid).unwrap() >= started(proc, 1).unwrap());
+        assert_eq!(started(proc, i32::MAX), None);
         assert_eq!((own(i32::MAX), of_files(i32::MAX)), (0, 0));
     }
 }

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::{Cgroup, inode};
 use crate::compaction::Compaction;
 use crate::error::{MemoryError, file};
+use crate::kept;
 
 /// A class, by its folder below the root; the root is empty.
 pub type Relative = PathBuf;
@@ -80,7 +81,7 @@ impl Protection {
             root: root.to_owned(),
             file: file.to_owned(),
             compaction,
-            kept: read(file)?,
+            kept: kept::read(file)?,
             wanted: BTreeMap::new(),
         };
         protection.set(BTreeMap::new())?;
@@ -269,7 +270,7 @@ impl Protection {
                 former.set = *target;
             }
         }
-        write(&self.file, &self.kept)
+        kept::write(&self.file, &self.kept)
     }
 }
 
@@ -336,34 +337,6 @@ fn is_as_by_default_below(folder: &Path) -> bool {
             text.map_or(true, |text| text.trim() == *default)
         })
     })
-}
-
-fn read(path: &Path) -> Result<Kept, MemoryError> {
-    match fs::read(path) {
-        // One that was written half is none: it is renamed when it is whole.
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-        Err(error) => Err(file(path)(error)),
-    }
-}
-
-fn write(path: &Path, kept: &Kept) -> Result<(), MemoryError> {
-    if *kept == Kept::default() {
-        return match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(path)(error)),
-            _ => Ok(()),
-        };
-    }
-    let new = path.with_extension("new");
-    let written = || -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let mut opened = fs::File::create(&new)?;
-        opened.write_all(&serde_json::to_vec(kept).expect("plain data"))?;
-        fs::rename(&new, path)
-    };
-    written().map_err(file(path))
 }
 
 #[cfg(test)]

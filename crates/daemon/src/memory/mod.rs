@@ -42,7 +42,7 @@ use crate::protocol::{Fault, FaultKind, MemoryListed, MemorySeen, Reply, Request
 /// The former protection is written down here; the one process that may change it locks the file beside it.
 const KEPT: &str = "/run/andante/memory.json";
 const RIGHT: &str = "/run/andante/memory.lock";
-/// A keeper whose daemon was killed puts everything back within this time.
+/// A keeper whose daemon was killed puts everything back within this time, if it does not wait for a disk just then.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A reservation that is held.
@@ -137,7 +137,9 @@ pub struct Reservations {
     looked: Option<(Memory, u64)>,
     events: Vec<MemoryEvent>,
     /// For as long as this lives, and its keeper.
-    _right: Option<Right>,
+    right: Option<Right>,
+    /// None: nothing can be reserved.
+    place: Option<Place>,
 }
 
 /// Where it works: the machine's own, or a test's.
@@ -178,17 +180,18 @@ impl Place {
 impl Reservations {
     /// Nothing is reserved. The leftovers of a daemon that was killed are put back first.
     pub fn new(settings: MemorySettings, place: Place) -> Self {
-        let (right, protection) = match opened(&place) {
+        let (right, protection) = match opened(&place, PATIENCE) {
             Ok((right, protection)) => (Some(right), Ok(protection)),
             Err(error) => (None, Err(error.to_string())),
         };
-        let mut start = place.keeper;
-        start.extend([place.root.into(), place.kept.into()]);
+        let mut start = place.keeper.clone();
+        start.extend([place.root.clone().into(), place.kept.clone().into()]);
         let mut books = Self::with(protection);
         books.settings = settings;
         books.machine = place.machine;
         books.keeper = Handle::new(start);
-        books._right = right;
+        books.right = right;
+        books.place = Some(place);
         books
     }
 
@@ -209,7 +212,8 @@ impl Reservations {
             killed: BTreeMap::new(),
             looked: None,
             events: Vec::new(),
-            _right: None,
+            right: None,
+            place: None,
         }
     }
 
@@ -250,6 +254,7 @@ impl Reservations {
 
     /// Work that is due every second: classes and processes end, others change what is ours, programs are learnt of.
     pub fn look(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
+        self.open_again();
         if self.protection.is_err() {
             return;
         }
@@ -276,6 +281,16 @@ impl Reservations {
             let _ = self.tell();
         }
         self.see_killed();
+    }
+
+    /// A keeper whose daemon was killed may wait for a disk for long before it puts everything back and gives up its
+    /// right.
+    fn open_again(&mut self) {
+        if let Some(place) = self.place.as_ref().filter(|_| self.right.is_none())
+            && let Ok((right, protection)) = opened(place, Duration::ZERO)
+        {
+            (self.right, self.protection) = (Some(right), Ok(protection));
+        }
     }
 
     fn see_killed(&mut self) {
@@ -440,9 +455,9 @@ impl Held {
     }
 }
 
-fn opened(place: &Place) -> Result<(Right, Protection), MemoryError> {
+fn opened(place: &Place, patience: Duration) -> Result<(Right, Protection), MemoryError> {
     machine::has_controller(&place.root)?;
-    let right = Right::take(&place.right, PATIENCE)?;
+    let right = Right::take(&place.right, patience)?;
     let compaction = place.compaction.clone();
     Ok((
         right,

@@ -80,8 +80,9 @@ impl Memory {
         }
     }
 
-    /// As if it had been killed: it has put nothing back.
+    /// As if it had been killed: it puts nothing back.
     fn start_again(&mut self) {
+        self.books.protection = Err("killed".into());
         // There is one at a time.
         self.books = Reservations::none("gone");
         self.books = Reservations::new(MemorySettings::default(), self.place.clone());
@@ -265,6 +266,23 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         memory.fault(ROOT, class("/film"), 10),
         FaultKind::UnknownClass
     );
+}
+
+#[test]
+fn a_keeper_that_is_slow_to_end_makes_its_follower_wait_and_not_give_up() {
+    let mut memory = Memory::new(&[("/film", 0)]);
+    memory.reserved(ROOT, "/film", 100);
+    memory.books.protection = Err("killed".into());
+    memory.books = Reservations::none("gone");
+    let keeper = Right::take(&memory.place.right, Duration::ZERO).unwrap();
+    memory.books = Reservations::new(MemorySettings::default(), memory.place.clone());
+    let film = Holder::Class("/film".into());
+    assert_eq!(memory.fault(ROOT, film, 50), FaultKind::Failed);
+    assert_eq!(memory.min("/film"), 100);
+    drop(keeper);
+    memory.look();
+    assert_eq!(memory.min("/film"), 0);
+    memory.reserved(ROOT, "/film", 50);
 }
 
 #[test]

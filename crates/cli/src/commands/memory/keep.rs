@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use andante_memory::{keeper, protect};
+use andante_memory::keeper;
 use andante_terminal::exit::Status;
 use anyhow::Result;
 use clap::Args;
@@ -29,7 +29,7 @@ impl Keep {
     /// Stays until its input ends.
     pub fn run(self) -> Result<Status> {
         if self.restore {
-            protect::restore(&self.root, &self.kept)?;
+            keeper::restore(&self.root, &self.kept)?;
             return Ok(Status::Ok);
         }
         // ^C reaches everybody in the terminal: the one that gives orders ends first, and this with it.
