@@ -63,6 +63,17 @@ fn nobody_is_killed_within_a_reservation_and_nothing_is_left() {
 
 #[test]
 #[ignore = "boots a virtual machine"]
+fn ten_reservations_cost_no_more_than_a_two_hundredth_of_a_cpu() {
+    let report = in_vm("cost", 512);
+    println!("of ten seconds [µs]: {report:?}");
+    for key in ["plenty", "tight"] {
+        let more = report[key] - report["none"];
+        assert!(more <= 50_000, "{key}: {more} µs more of ten seconds");
+    }
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
 fn reservations_are_kept_and_put_back_whatever_ends() {
     let report = in_vm("reserve", 1024);
     for (key, value) in [

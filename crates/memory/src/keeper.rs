@@ -9,6 +9,7 @@
 //!
 //! It ends with its input. If that is because the daemon was killed, it puts back what was protected.
 
+mod sparing;
 mod taking;
 mod tracked;
 
@@ -22,16 +23,16 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
+use self::sparing::Sparing;
 use self::tracked::Tracked;
 use crate::error::MemoryError;
 use crate::holder::Holder;
 use crate::learn::Estimate;
 use crate::machine::{self, Machine};
-use crate::oom::{self, Spared};
 use crate::pages;
+use crate::protect;
 use crate::words::{Order, Report, Reserved, Watched};
-use crate::{Cgroup, demand};
-use crate::{process, protect};
+use crate::{Cgroup, demand, oom};
 
 /// How often the daemon is told, and watched classes are looked at.
 const TELL: Duration = Duration::from_secs(1);
@@ -89,8 +90,9 @@ pub fn run(
     let mut keeper = Keeper {
         state: Arc::clone(&state),
         watched: BTreeMap::new(),
-        spared: Spared::open(kept)?,
+        sparing: Sparing::open(kept)?,
         output,
+        looked: Instant::now(),
         told: Instant::now(),
     };
     keeper.obey(input);
@@ -117,8 +119,9 @@ const MCL_ONFAULT: i32 = 4;
 struct Keeper<W> {
     state: State,
     watched: BTreeMap<u64, (Cgroup, Estimate)>,
-    spared: Spared,
+    sparing: Sparing,
     output: W,
+    looked: Instant,
     told: Instant,
 }
 
@@ -130,7 +133,9 @@ impl<W: Write> Keeper<W> {
             let pause = self.pause();
             let found = {
                 let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
-                let timeout = PollTimeout::try_from(pause).unwrap_or(PollTimeout::ZERO);
+                // Whole milliseconds; the rest of one would be spent in asking again and again.
+                let up = pause + Duration::from_nanos(999_999);
+                let timeout = PollTimeout::try_from(up).unwrap_or(PollTimeout::ZERO);
                 poll(&mut fds, timeout)
             };
             match found {
@@ -148,7 +153,11 @@ impl<W: Write> Keeper<W> {
                     self.order(order);
                 }
             }
-            self.look();
+            // All of them at once: to wake up takes time as well.
+            if self.pause().is_zero() {
+                self.looked = Instant::now();
+                self.look();
+            }
             if self.told.elapsed() >= TELL {
                 self.told = Instant::now();
                 if self.tell().is_err() {
@@ -162,7 +171,7 @@ impl<W: Write> Keeper<W> {
         match order {
             Order::Keep { reserved, watched } => {
                 self.keep(reserved, watched);
-                self.spare();
+                self.see_to_sparing();
             }
             Order::Wake { pid } => {
                 let room = spare(&locked(&self.state));
@@ -199,12 +208,16 @@ impl<W: Write> Keeper<W> {
         }
     }
 
-    /// Until somebody may have gone on.
+    /// Until the next look: nobody asks for pages where none were taken.
     fn pause(&self) -> Duration {
         let state = locked(&self.state);
-        let least = state.tracked.iter().map(Tracked::pause).min();
+        let every = match &state.tracked[..] {
+            [] => TELL,
+            all if all.iter().any(Tracked::waits) => tracked::IDLE,
+            _ => tracked::ACTIVE,
+        };
         let until_told = TELL.saturating_sub(self.told.elapsed());
-        least.unwrap_or(TELL).min(until_told)
+        every.saturating_sub(self.looked.elapsed()).min(until_told)
     }
 
     /// Whether classes go on that were idle, and what they use that is counted for others.
@@ -215,7 +228,7 @@ impl<W: Write> Keeper<W> {
             let mut state = locked(&self.state);
             let spare = spare(&state);
             for tracked in &mut state.tracked {
-                if tracked.goes_on() && tracked.cgroup.swapped().is_ok_and(|bytes| bytes > 0) {
+                if tracked.goes_on() {
                     let room = tracked.seen.unused() + spare;
                     asking.push((tracked.number, tracked.cgroup.clone(), room));
                 }
@@ -250,32 +263,17 @@ impl<W: Write> Keeper<W> {
     }
 
     /// What is reserved does not count when somebody has to be killed.
-    fn spare(&mut self) {
+    fn see_to_sparing(&mut self) {
         let (classes, all) = {
-            let state = locked(&self.state);
-            let class = |one: &Tracked| (one.bytes, one.cgroup.clone());
-            let classes: Vec<_> = state.tracked.iter().map(class).collect();
+            let mut state = locked(&self.state);
+            let classes = state.tracked.iter_mut().map(sparing::Class::of).collect();
             (classes, state.machine.total + state.machine.swap)
         };
-        let mut wanted = BTreeMap::new();
-        for (bytes, cgroup) in classes {
-            let processes = cgroup.processes();
-            let own: Vec<_> = processes.iter().map(|pid| process::all(*pid)).collect();
-            for (pid, part) in processes
-                .into_iter()
-                .zip(oom::thousandths(bytes, all, &own))
-            {
-                // Of nested reservations the one that does most.
-                let most = wanted.entry(pid).or_default();
-                *most = part.max(*most);
-            }
-        }
-        // If it cannot be written down now, it is tried again in a second.
-        let _ = self.spared.spare(&wanted);
+        self.sparing.look(classes, all);
     }
 
     fn tell(&mut self) -> io::Result<()> {
-        self.spare();
+        self.see_to_sparing();
         for (cgroup, estimate) in self.watched.values_mut() {
             if let Ok(stat) = cgroup.stat() {
                 estimate.look(&stat, cgroup.stalled_us().unwrap_or(0));

@@ -171,18 +171,20 @@ impl Protection {
             self.kept.locked_stay = !wanted.is_empty();
         }
         self.hand_on()?;
+        let mut failed = None;
         for (class, former) in &self.kept.classes {
             let target = targets.get(class).copied().unwrap_or(former.min);
             let cgroup = Cgroup::new(self.root.join(class));
             // One that is gone needs nothing.
-            match cgroup.protected() {
-                Ok(min) if min != target => {
-                    cgroup
-                        .set_protected(target)
-                        .map_err(file(&cgroup.file("memory.min")))?;
-                }
-                _ => {}
+            if cgroup.protected().is_ok_and(|min| min != target)
+                && let Err(error) = cgroup.set_protected(target)
+            {
+                // All others are protected, or put back, all the same.
+                failed.get_or_insert(file(&cgroup.file("memory.min"))(error));
             }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         self.kept
             .classes
@@ -215,29 +217,40 @@ impl Protection {
     }
 
     /// Has the classes above reservations count the memory of those below them apart, from the root down.
-    fn hand_on(&self) -> Result<(), MemoryError> {
-        for class in &self.kept.handing_on {
-            let folder = self.root.join(class);
+    fn hand_on(&mut self) -> Result<(), MemoryError> {
+        for class in self.handing_on_now() {
+            let folder = self.root.join(&class);
             if hands_on(&folder) || !folder.exists() {
                 continue;
             }
             let control = folder.join("cgroup.subtree_control");
-            match fs::write(&control, "+memory") {
+            let done = match fs::write(&control, "+memory") {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    return Err(MemoryError::Busy(folder));
+                    Err(MemoryError::Busy(folder))
                 }
-                done => done.map_err(file(&control))?,
+                done => done.map_err(file(&control)),
+            };
+            if done.is_err() {
+                // Nothing of it is to be put back, and it must keep nothing else from that.
+                self.kept.handing_on.remove(&class);
+                return done;
             }
         }
         Ok(())
     }
 
+    /// The classes above reservations.
+    fn handing_on_now(&self) -> BTreeSet<Relative> {
+        let above = self
+            .wanted
+            .keys()
+            .flat_map(|class| class.ancestors().skip(1));
+        above.map(Path::to_owned).collect()
+    }
+
     /// Takes that back where no reservation needs it, and nobody has set anything of the classes below meanwhile.
     fn hand_on_no_more(&mut self) {
-        let needed: BTreeSet<_> = (self.wanted.keys())
-            .flat_map(|class| class.ancestors().skip(1))
-            .map(Path::to_owned)
-            .collect();
+        let needed = self.handing_on_now();
         let unneeded: Vec<_> = self.kept.handing_on.difference(&needed).cloned().collect();
         // From below: a class hands on what it is given.
         for class in unneeded.into_iter().rev() {

@@ -135,6 +135,24 @@ fn a_process_that_was_killed_leaves_what_puts_it_back() {
 }
 
 #[test]
+fn a_class_that_cannot_hand_on_keeps_nothing_else_from_being_put_back() {
+    let fake = Fake::new(&["a", "a/b", "d"]);
+    let mut protection = fake.open();
+    protection.set(wanted(&[("d", 50)])).unwrap();
+    // As a class that processes are in directly: the kernel takes no word.
+    let control = fake.root().join("a/cgroup.subtree_control");
+    fs::remove_file(&control).unwrap();
+    fs::create_dir(&control).unwrap();
+    let both = wanted(&[("a/b", 30), ("d", 50)]);
+    assert!(protection.set(both).is_err());
+    assert_eq!(fake.min("d"), 50);
+    drop(protection); // killed
+    fake.open();
+    assert_eq!((fake.min("a"), fake.min("a/b"), fake.min("d")), (0, 0, 0));
+    assert!(!fake.state().exists());
+}
+
+#[test]
 fn locked_pages_stay_where_they_are_as_long_as_something_is_reserved() {
     let fake = Fake::new(&["a"]);
     let compaction = fake.compaction();
