@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The kernel's files on the memory of a class, read and written. All amounts are in bytes.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A cgroup, by its folder.
@@ -193,11 +194,35 @@ impl Cgroup {
     }
 
     fn number(&self, name: &str) -> io::Result<u64> {
-        let text = fs::read_to_string(self.file(name))?;
-        match text.trim() {
-            "max" => Ok(u64::MAX),
-            number => number.parse().map_err(io::Error::other),
-        }
+        number(&fs::read_to_string(self.file(name))?)
+    }
+
+    /// One of its numbers, to be read often.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn open(&self, name: &str) -> io::Result<Counter> {
+        Ok(Counter(File::open(self.file(name))?))
+    }
+}
+
+/// A file that holds a number. To open it takes longer than to read it.
+#[derive(Debug)]
+pub(crate) struct Counter(File);
+
+impl Counter {
+    /// The number now.
+    pub fn read(&self) -> io::Result<u64> {
+        let mut buffer = [0; 32];
+        let length = self.0.read_at(&mut buffer, 0)?;
+        number(std::str::from_utf8(&buffer[..length]).map_err(io::Error::other)?)
+    }
+}
+
+fn number(text: &str) -> io::Result<u64> {
+    match text.trim() {
+        "max" => Ok(u64::MAX),
+        number => number.parse().map_err(io::Error::other),
     }
 }
 
@@ -269,5 +294,9 @@ mod tests {
         processes.sort_unstable();
         assert_eq!(processes, [1, 2, 3]);
         assert_eq!(cgroup.inodes().len(), 2);
+        let counter = cgroup.open("memory.min").unwrap();
+        assert_eq!(counter.read().unwrap(), 4096);
+        write("memory.min", "8192\n");
+        assert_eq!(counter.read().unwrap(), 8192);
     }
 }

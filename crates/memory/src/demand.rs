@@ -108,14 +108,19 @@ pub struct Plan {
     pub pause: Duration,
 }
 
+impl Plan {
+    /// The amount that all together are to give.
+    pub fn takes(&self) -> u64 {
+        let of = |take: &Take| take.files + take.held + take.anonymous;
+        self.classes.iter().map(of).sum::<u64>() + self.others.iter().sum::<u64>()
+    }
+}
+
 /// Decides. Others are those without a reservation, and what each uses [bytes].
 pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
     let goal = goal(&now, classes);
     let mut takes = vec![Take::default(); classes.len()];
-    let mut need = match goal == now.floor {
-        true => 0,
-        false => goal.saturating_sub(now.free),
-    };
+    let mut need = need(&now, classes);
     if is_tight(&now, classes) {
         for (take, class) in takes.iter_mut().zip(classes) {
             take.files = class.over().min(class.files);
@@ -137,6 +142,14 @@ pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
         classes: takes,
         others,
         pause: pause(now, goal),
+    }
+}
+
+/// The amount that has to be given by somebody, if anything is kept free.
+pub fn need(now: &Now, classes: &[Class]) -> u64 {
+    match goal(now, classes) {
+        goal if goal == now.floor => 0,
+        goal => goal.saturating_sub(now.free),
     }
 }
 
@@ -316,8 +329,7 @@ mod tests {
                 0 => 0,
                 _ => (now.floor + kept).saturating_sub(now.free),
             };
-            let taken = |take: &Take| take.files + take.held + take.anonymous;
-            let all = plan.classes.iter().map(taken).sum::<u64>() + plan.others.iter().sum::<u64>();
+            let all = plan.takes();
             assert!(
                 all >= need || left == 0,
                 "as much as is needed, if there is so much"

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::tracked::Tracked;
 use super::{Shared, State, locked};
 use crate::cgroup::Cgroup;
 use crate::demand::{self, Now, Take};
@@ -12,16 +14,34 @@ use crate::machine;
 
 /// At once no more is taken from one than this [bytes], so that the next look is not late.
 const MOST_AT_ONCE: u64 = 16 << 20;
+
 pub(super) fn run(state: &State, root: &Path) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cpus = u32::try_from(cpus).unwrap_or(1);
+    let mut in_vain = Duration::ZERO;
     loop {
         let (now, classes, reserved) = {
             let mut state = locked(state);
             if state.over {
                 return;
             }
-            let now = look(&mut state, cpus);
+            let now = Now {
+                free: machine::free(),
+                floor: state.machine.floor,
+                cpus,
+            };
+            // Where there is enough whatever they use, nobody has to see what that is.
+            let unused: Vec<_> = state.tracked.iter().map(Tracked::unused).collect();
+            if unused.is_empty() || !demand::is_tight(&now, &unused) {
+                drop(state);
+                let pause = match unused.is_empty() {
+                    true => demand::MOST_PAUSE,
+                    false => demand::plan(now, &unused, &[]).pause,
+                };
+                std::thread::park_timeout(pause);
+                continue;
+            }
+            state.look();
             let reserved = state
                 .tracked
                 .iter()
@@ -29,42 +49,35 @@ pub(super) fn run(state: &State, root: &Path) {
             let reserved: Vec<_> = reserved.collect();
             (now, state.seen(), reserved)
         };
-        // Without reservations there is nothing to do until there are.
-        if classes.is_empty() {
-            std::thread::park_timeout(demand::MOST_PAUSE);
-            continue;
-        }
-        let others = match demand::is_tight(&now, &classes) {
-            true => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
-            false => Vec::new(),
+        let others = match demand::need(&now, &classes) {
+            0 => Vec::new(),
+            _ => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
         };
         let used: Vec<_> = others.iter().map(|(_, used)| *used).collect();
         let plan = demand::plan(now, &classes, &used);
+        let mut taken = 0;
         for (take, (number, cgroup)) in plan.classes.iter().zip(&reserved) {
-            take_from_reserved(state, *number, cgroup, take);
+            taken += take_from_reserved(state, *number, cgroup, take);
         }
         for (bytes, (cgroup, _)) in plan.others.iter().zip(&others) {
-            let taken = take_from(cgroup, *bytes, None);
-            locked(state).taken += taken;
+            let given = take_from(cgroup, *bytes, None);
+            locked(state).taken += given;
+            taken += given;
         }
-        std::thread::park_timeout(plan.pause);
+        // Those of whom hardly anything can be taken, such as all without a swap, are asked less and less often.
+        in_vain = match taken < plan.takes().min(MOST_AT_ONCE) / 2 {
+            true => (in_vain * 2).clamp(plan.pause, demand::MOST_PAUSE),
+            false => Duration::ZERO,
+        };
+        std::thread::park_timeout(plan.pause.max(in_vain));
     }
 }
 
-fn look(state: &mut Shared, cpus: u32) -> Now {
-    let Shared {
-        tracked,
-        holder,
-        machine,
-        ..
-    } = state;
-    for one in tracked.iter_mut() {
-        one.look(holder);
-    }
-    Now {
-        free: machine::free(),
-        floor: machine.floor,
-        cpus,
+impl Shared {
+    fn look(&mut self) {
+        for one in &mut self.tracked {
+            one.look(&self.holder);
+        }
     }
 }
 
@@ -104,7 +117,7 @@ fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgr
     found
 }
 
-fn take_from_reserved(state: &State, number: u64, cgroup: &Cgroup, take: &Take) {
+fn take_from_reserved(state: &State, number: u64, cgroup: &Cgroup, take: &Take) -> u64 {
     if take.held > 0 {
         locked(state).holder.let_go_of(number, take.held);
     }
@@ -115,6 +128,7 @@ fn take_from_reserved(state: &State, number: u64, cgroup: &Cgroup, take: &Take) 
     {
         tracked.taken += taken;
     }
+    taken + take.held
 }
 
 /// Takes so much, and says how much that was. The kernel may not have so much of a kind.

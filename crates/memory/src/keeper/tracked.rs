@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::ahead::Rhythm;
-use crate::cgroup::{Cgroup, Stat};
+use crate::cgroup::{Cgroup, Counter, Stat};
 use crate::demand::Class;
 use crate::holder::Holder;
 use crate::learn::needed;
@@ -78,6 +78,7 @@ pub(super) struct Tracked {
     pub taken: u64,
     /// Asked for ahead [bytes].
     pub asked_ahead: u64,
+    used: Option<Counter>,
     begun: Instant,
     rhythm: Rhythm,
     looked: Option<Instant>,
@@ -102,6 +103,7 @@ impl Tracked {
             seen: Class::default(),
             taken: 0,
             asked_ahead: 0,
+            used: cgroup.open("memory.current").ok(),
             begun: Instant::now(),
             rhythm: Rhythm::default(),
             looked: None,
@@ -116,13 +118,23 @@ impl Tracked {
         }
     }
 
+    /// As if it used nothing: then most is kept free for it.
+    pub fn unused(&self) -> Class {
+        Class {
+            reserved: self.bytes,
+            lend_per_mille: self.lend_per_mille,
+            ..Class::default()
+        }
+    }
+
     pub fn is_among(&self, reserved: &[Reserved]) -> bool {
         reserved.iter().any(|one| one.number == self.number)
     }
 
     /// Looks at what it uses; at the kinds of it, which takes the kernel ten times as long, only if it is over.
     pub fn look(&mut self, holder: &Holder) {
-        let used = self.cgroup.current().unwrap_or(0);
+        let read = |counter: &Counter| counter.read().ok();
+        let used = self.used.as_ref().and_then(read).unwrap_or(0);
         self.seen = Class {
             reserved: self.bytes,
             lend_per_mille: self.lend_per_mille,
