@@ -16,10 +16,10 @@ uses() { # CLASS MIB SECONDS: a program with so much memory, for so long
 has() { # CLASS MIB: whether it has so much
 	[ "$(mib "$cgroups/$1/memory.current")" -ge "$2" ] && echo 1 || echo 0
 }
-storm() { # eight programs of 50 MB in a machine of 512 MB
+storm() { # ten programs of 50 MB in a machine of 512 MB, all at once
 	jobs=
-	for _ in 1 2 3 4 5 6 7 8; do
-		uses hogs 50 1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		uses hogs 50 4
 		jobs="$jobs $!"
 	done
 	# Of some the kernel has killed a part.
