@@ -35,6 +35,13 @@ fn in_vm(name: &str, memory_mib: u32) -> Report {
     reported(&boot)
 }
 
+/// The number of each of these keys, and what it should be.
+fn all_are(report: &Report, expected: &[(&str, u64)]) {
+    for (key, value) in expected {
+        assert_eq!(report.get(*key), Some(value), "{key}: {report:?}");
+    }
+}
+
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/memory")
 }
@@ -43,7 +50,7 @@ fn scripts() -> PathBuf {
 #[ignore = "boots a virtual machine"]
 fn nobody_is_killed_within_a_reservation_and_nothing_is_left() {
     let report = in_vm("storm", 512);
-    for (key, value) in [
+    let expected = [
         ("film-lives", 1),
         ("film-killed", 0),
         ("adjusted-again", 0),
@@ -54,9 +61,8 @@ fn nobody_is_killed_within_a_reservation_and_nothing_is_left() {
         ("left-state", 0),
         ("left-keepers", 0),
         ("compaction", 1),
-    ] {
-        assert_eq!(report.get(key), Some(&value), "{key}: {report:?}");
-    }
+    ];
+    all_are(&report, &expected);
     // Else nothing was tried.
     assert!(report["hogs-killed"] > 0, "{report:?}");
 }
@@ -76,7 +82,7 @@ fn ten_reservations_cost_no_more_than_a_two_hundredth_of_a_cpu() {
 #[ignore = "boots a virtual machine"]
 fn reservations_are_kept_and_put_back_whatever_ends() {
     let report = in_vm("reserve", 1024);
-    for (key, value) in [
+    let expected = [
         ("film", 0),
         ("film-min", 100),
         ("media-min", 100),
@@ -111,7 +117,6 @@ fn reservations_are_kept_and_put_back_whatever_ends() {
         ("restored-min", 0),
         ("ended-min", 0),
         ("ended-state", 0),
-    ] {
-        assert_eq!(report.get(key), Some(&value), "{key}: {report:?}");
-    }
+    ];
+    all_are(&report, &expected);
 }

@@ -4,7 +4,7 @@
 //!
 //! A page is locked by those who have it mapped. Pages of a file come in large pieces; a piece for which the kernel finds no
 //! free place of its size is split before it is moved, and on Linux 7.2 that unmaps it from everybody. Then nobody has
-//! it locked any more, and it is taken like any other: of a library of 3,840 pages that was held, 900 and 1,384 were gone
+//! it locked any more, and it is taken like any other: of a library of 3,840 pages that was held, 877 and 1,384 were gone in two runs
 //! after some seconds (`unevictable_pgs_stranded`). So locked pages stay where they are while memory is reserved.
 
 use std::fs;

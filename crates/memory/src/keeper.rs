@@ -66,7 +66,7 @@ pub fn run(
     root: &Path,
     kept: &Path,
 ) -> Result<(), MemoryError> {
-    // Most of the program is of no use any more once it has begun: half of what would be locked else.
+    // Much of the program is of no use any more once it has begun: a quarter of what would be locked else.
     pages::unmap_own_program();
     // It works when memory is short. Without the right to lock some it works as well as anybody then.
     let _ = mlockall(
@@ -262,7 +262,7 @@ impl<W: Write> Keeper<W> {
         }
     }
 
-    /// What is reserved does not count when somebody has to be killed.
+    /// Reserved memory does not count when somebody has to be killed.
     fn see_to_sparing(&mut self) {
         let (classes, all) = {
             let mut state = locked(&self.state);
@@ -326,6 +326,12 @@ fn ask_for_all(cgroup: &Cgroup, room: u64) -> u64 {
 impl Shared {
     fn named(&mut self, number: u64) -> Option<&mut Tracked> {
         self.tracked.iter_mut().find(|one| one.number == number)
+    }
+
+    fn look(&mut self) {
+        for one in &mut self.tracked {
+            one.look(&self.holder);
+        }
     }
 
     /// All classes as decisions see them.

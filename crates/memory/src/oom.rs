@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Whoever is killed when no memory is left: no program that is within its reservation.
+//! No program within its reservation is killed when no memory is left.
 //!
 //! The kernel kills the process with most points: the pages that it has in memory and in the swap, and its `oom_score_adj` in
-//! thousandths of all memory and swap [`mm/oom_kill.c`, proc(5)]. What is protected counts like everything else there,
+//! thousandths of all memory and swap [`mm/oom_kill.c`, proc(5)]. Protected memory counts like all other there,
 //! so that a film with more memory than each of a hundred small programs is killed for them. So what is reserved
 //! for a class does not count for its processes:
 //!
@@ -161,7 +161,8 @@ pub fn restore(kept: &Path) -> Result<(), MemoryError> {
     Spared::open(kept)?.spare(&BTreeMap::new())
 }
 
-/// What does not count for each of a class's processes [thousandths of `all` bytes], which have so much memory [bytes].
+/// The part that does not count for each process of a class [thousandths of `all` bytes]; the processes have so much memory
+/// [bytes].
 pub fn thousandths(reserved: u64, all: u64, own: &[u64]) -> Vec<u32> {
     let sum: u64 = own.iter().sum();
     let part = |bytes: u128| {

@@ -28,7 +28,7 @@ use andante_memory::compaction::Compaction;
 use andante_memory::machine::{self, Machine};
 use andante_memory::protect::{Protection, Relative};
 use andante_memory::words::{Found, Order, Reserved, Watched};
-use andante_memory::{Cgroup, Handle, MemoryError, Right};
+use andante_memory::{Cgroup, Handle, MemoryError, Right, oom};
 use andante_sched::class::ClassPath;
 use andante_sched::text::shown;
 
@@ -458,6 +458,7 @@ impl Held {
 fn opened(place: &Place, patience: Duration) -> Result<(Right, Protection), MemoryError> {
     machine::has_controller(&place.root)?;
     let right = Right::take(&place.right, patience)?;
+    oom::restore(&place.kept)?;
     let compaction = place.compaction.clone();
     Ok((
         right,

@@ -48,7 +48,7 @@ impl Sparing {
         })
     }
 
-    /// What is reserved for these classes does not count, of so much memory and swap in all [bytes].
+    /// Spares the processes of these classes by their reservations, of so much memory and swap in all [bytes].
     pub fn look(&mut self, classes: Vec<Class>, all: u64) {
         // To look at each process takes long where there are hundreds.
         let lately = |when: Instant| when.elapsed() < AGAIN;

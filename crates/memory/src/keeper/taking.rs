@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::tracked::Tracked;
-use super::{Shared, State, locked};
+use super::{State, locked};
 use crate::cgroup::Cgroup;
 use crate::demand::{self, Now, Take};
 use crate::machine;
@@ -70,14 +70,6 @@ pub(super) fn run(state: &State, root: &Path) {
             false => Duration::ZERO,
         };
         std::thread::park_timeout(plan.pause.max(in_vain));
-    }
-}
-
-impl Shared {
-    fn look(&mut self) {
-        for one in &mut self.tracked {
-            one.look(&self.holder);
-        }
     }
 }
 

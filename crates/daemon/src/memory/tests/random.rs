@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Whatever is done in whatever order, each reservation is protected while it lives, no more is reserved than can be,
-//! and everything is as it was before when nothing is reserved any more.
+//! Random orders of all that can be done: each reservation is protected while it lives, no more is reserved than can
+//! be, and everything is as it was before when nothing is reserved any more.
 
 use super::*;
 
