@@ -5,9 +5,6 @@ open='{"op":"open","version":1,"role":"game","cycle":{"period_ns":16666667}}'
 join='{"op":"join","thread":TID}'
 promise='{"op":"promise","terms":{"budget_ns":9000000,"period_ns":16666667}}'
 more='{"op":"promise","terms":{"budget_ns":16000000,"period_ns":16666667}}'
-files() { # that the daemon has open
-	ls /proc/$scheduler/fd | wc -l
-}
 sessions() {
 	andante reserve --list --json | grep -c '"session"'
 }

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # A thread that sleeps is told of its events, by a ring and by a signal, and nothing of that is left behind.
 sleep 1
-files() { ls "/proc/$scheduler/fd" | wc -l; }
 told signal # the first for which the daemon sends any, and listens for that from then on
 sleep 1
 before=$(files)
