@@ -71,6 +71,7 @@ fn complete() -> Value {
     (first.events, first.swaps) = (Some(4), Some(1));
     let class = &mut result.schedulers[0].classes[0];
     (class.swapped_in, class.refaults) = (Some(5), Some(6));
+    class.swapped_out = vec![0, 7];
     let named = || vec!["film".to_owned()];
     result.schedulers[0].unclocked = Some(Box::new(Unclocked {
         complaints: named(),

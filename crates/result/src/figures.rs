@@ -225,13 +225,14 @@ pub fn blocks(result: &RunResult, schedulers: &[String], detail: Detail) -> Vec<
         .collect();
     let mut blocks = program_blocks(&columns, detail);
     blocks.push(class_block(&columns));
-    let counted: [(_, InClass); 2] = [
+    let counted: [(_, InClass); 3] = [
         ("read from swap", |class| class.swapped_in),
+        ("written to swap", |class| class.swapped_out.last().copied()),
         ("that came back", |class| class.refaults),
     ];
     let counted = counted.iter().take(match detail {
         Detail::Brief => 1,
-        Detail::Full => 2,
+        Detail::Full => 3,
     });
     blocks.extend(counted.map(|(note, of)| page_block(&columns, note, *of)));
     blocks.push(machine_block(&columns, result, detail));

@@ -200,6 +200,9 @@ pub struct ClassResult {
     /// included (on a kernel that tells, where the scenario has `[memory]`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub swapped_in: Option<u64>,
+    /// Pages that were written to swap of it and its descendants, at every instant of `sample_ns`, cumulative (likewise).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub swapped_out: Vec<u64>,
     /// Pages, of its memory and of files, that were brought back in the measurement after they had been taken from it
     /// (likewise).
     #[serde(skip_serializing_if = "Option::is_none", default)]

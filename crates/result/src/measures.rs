@@ -51,6 +51,14 @@ pub const CLASS: &[(&str, ClassMeasure)] = &[
     ("swapped_in", |class, _, _| {
         class.swapped_in.map(|n| n as f64)
     }),
+    ("swapped_out", |class, _, _| {
+        class.swapped_out.last().map(|n| *n as f64)
+    }),
+    ("most_swapped_out", |class, _, _| {
+        let pairs = class.swapped_out.array_windows();
+        let most = pairs.map(|[before, after]| after - before).max();
+        most.map(|n| n as f64)
+    }),
     ("refaults", |class, _, _| class.refaults.map(|n| n as f64)),
 ];
 /// Measures of a program.

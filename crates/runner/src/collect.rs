@@ -7,7 +7,6 @@ use andante_result::{ClassResult, ProgramResult, Spread, Unclocked};
 use andante_scenario::{Kind, Workload};
 
 use super::instance::Instance;
-use super::memory::Counted;
 use super::process::{Process, last_line};
 use super::real::{Command, moments_file, stats_file};
 use super::timeline::Measured;
@@ -21,12 +20,13 @@ pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResu
     let machine_ns = measured.length_ns as f64 * online_cpus() as f64;
     let classes = workload.classes.iter().zip(&measured.class_cpu_ns);
     // Where memory is not looked at there is nothing of it.
-    let memory = measured.class_memory.iter().copied();
-    let memory = memory.chain(std::iter::repeat(Counted::default()));
+    let memory = measured.class_memory.iter().map(Vec::as_slice);
+    let memory = memory.chain(std::iter::repeat(&[][..]));
     classes
         .zip(memory)
         .map(|((class, samples), memory)| {
             let cpu_ns = samples.last().copied().unwrap_or(0);
+            let counted = memory.last().copied().unwrap_or_default();
             ClassResult {
                 path: class.path.clone(),
                 weight: class.weight,
@@ -35,8 +35,9 @@ pub(super) fn classes(workload: &Workload, measured: &Measured) -> Vec<ClassResu
                 share_received: cpu_ns as f64 / machine_ns,
                 cpu_ns,
                 samples: samples.clone(),
-                swapped_in: memory.swapped_in,
-                refaults: memory.refaults,
+                swapped_in: counted.swapped_in,
+                swapped_out: memory.iter().filter_map(|it| it.swapped_out).collect(),
+                refaults: counted.refaults,
             }
         })
         .collect()

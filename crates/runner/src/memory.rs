@@ -186,6 +186,8 @@ fn needed(workload: &Workload, path: &str, of: Kept) -> u64 {
 pub(super) struct Counted {
     /// Pages read from swap.
     pub swapped_in: Option<u64>,
+    /// Pages written to swap.
+    pub swapped_out: Option<u64>,
     /// Pages that came back.
     pub refaults: Option<u64>,
 }
@@ -201,6 +203,7 @@ impl Counted {
         let refaults = ["workingset_refault_anon", "workingset_refault_file"];
         Self {
             swapped_in: of("pswpin"),
+            swapped_out: of("pswpout"),
             refaults: refaults.into_iter().map(of).sum(),
         }
     }
@@ -210,6 +213,7 @@ impl Counted {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Self {
             swapped_in: since(self.swapped_in, before.swapped_in),
+            swapped_out: since(self.swapped_out, before.swapped_out),
             refaults: since(self.refaults, before.refaults),
         }
     }
@@ -254,9 +258,11 @@ mod tests {
         let now = Counted::read(stat);
         let before = Counted {
             swapped_in: Some(4),
+            swapped_out: Some(1),
             refaults: Some(2),
         };
         let since = now.since(before);
+        assert_eq!(since.swapped_out, Some(0));
         assert_eq!((since.swapped_in, since.refaults), (Some(5), Some(10)));
         let old = Counted::read("workingset_refault_anon 5\nworkingset_refault_file 7\n");
         assert_eq!((old.swapped_in, old.refaults), (None, Some(12)));

@@ -59,8 +59,9 @@ pub(super) struct Measured {
     pub sample_ns: Vec<u64>,
     /// Per class of the workload: CPU time at the samples [ns since it began].
     pub class_cpu_ns: Vec<Vec<u64>>,
-    /// Per class of the workload: what the kernel counted of its memory, where that is looked at.
-    pub class_memory: Vec<Counted>,
+    /// Per class of the workload: what the kernel counted of its memory at the samples since it began, where that is
+    /// looked at.
+    pub class_memory: Vec<Vec<Counted>>,
     /// Time that CPUs idled [ns].
     pub idle_ns: u64,
     /// Why the scheduler left, if it did.
@@ -246,6 +247,7 @@ impl<'a> Timeline<'a> {
                 });
             }
             measured.class_cpu_ns = vec![Vec::new(); now.class_cpu_ns.len()];
+            measured.class_memory = vec![Vec::new(); now.class_memory.len()];
             // The trace begins with the measurement.
             self.tracer.as_ref().map_or(Ok(()), Tracer::start)?;
             *base = now.clone();
@@ -273,34 +275,20 @@ impl<'a> Timeline<'a> {
             self.instances
                 .iter_mut()
                 .for_each(|instance| instance.note(usize::from(last)));
-            self.note_memory(usize::from(last), measured);
+            if self.prepared.workload.memory.is_some() {
+                self.instances
+                    .iter_mut()
+                    .for_each(|instance| instance.note_faults(usize::from(last)));
+            }
+        }
+        for (list, (now, base)) in measured
+            .class_memory
+            .iter_mut()
+            .zip(now.class_memory.iter().zip(&base.class_memory))
+        {
+            list.push(now.since(*base));
         }
         Ok(())
-    }
-
-    /// Notes what is counted of memory at the beginning (0) or the end (1) of the measurement, if it is looked at.
-    fn note_memory(&mut self, edge: usize, measured: &mut Measured) {
-        let workload = self.prepared.workload;
-        if workload.memory.is_none() {
-            return;
-        }
-        let classes = workload.classes.iter();
-        let now: Vec<_> = classes
-            .map(|class| self.prepared.classes.memory(&class.path))
-            .collect();
-        measured.class_memory = match edge {
-            0 => now,
-            _ => {
-                let before = measured.class_memory.iter();
-                now.iter()
-                    .zip(before)
-                    .map(|(now, before)| now.since(*before))
-                    .collect()
-            }
-        };
-        self.instances
-            .iter_mut()
-            .for_each(|instance| instance.note_faults(edge));
     }
 
     /// Lets films that still play come to their end, up to the workload's overtime.
@@ -365,6 +353,8 @@ impl<'a> Timeline<'a> {
 struct Reading {
     at_ns: u64,
     class_cpu_ns: Vec<u64>,
+    /// Empty where memory is not looked at.
+    class_memory: Vec<Counted>,
     idle_ns: u64,
 }
 
@@ -376,9 +366,20 @@ impl Reading {
             class_cpu_ns: classes
                 .map(|class| prepared.classes.cpu_ns(&class.path))
                 .collect::<Result<_, _>>()?,
+            class_memory: match prepared.workload.memory {
+                Some(_) => classes_memory(prepared),
+                None => Vec::new(),
+            },
             idle_ns: idle_ns()?,
         })
     }
+}
+
+fn classes_memory(prepared: &Prepared<'_>) -> Vec<Counted> {
+    let classes = prepared.workload.classes.iter();
+    classes
+        .map(|class| prepared.classes.memory(&class.path))
+        .collect()
 }
 
 /// Time that all CPUs together have idled since boot [ns].

@@ -65,6 +65,7 @@ impl Measured {
             cpu_ns,
             samples,
             swapped_in: None,
+            swapped_out: Vec::new(),
             refaults: None,
         }
     }
