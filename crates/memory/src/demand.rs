@@ -14,6 +14,10 @@
 //! Below the floor the kernel itself takes some, which is enough where all is lent: to do that as well made a class that
 //! takes what it had lent wait for 560 ms and not for 370, on a machine of one CPU, for both want it.
 //!
+//! That is not soon enough for what is lent. So there is a limit for all without a reservation as soon as the rest of free
+//! memory may be used up before the next look: they may fill it down to kept + floor, and whoever wants more gives
+//! pages of its own for that ([`crate::firewall`]).
+//!
 //! It comes from those who use more than is reserved for them; others have no reservation, so all that they
 //! use is more. The one with most gives first, until all that give have the same: so all have the largest equal share that
 //! leaves what is needed (max-min fairness), and a small program loses nothing to those who want much.
@@ -82,6 +86,8 @@ pub struct Now {
     pub free: u64,
     /// Below so much the kernel itself takes some.
     pub floor: u64,
+    /// Room in the swap.
+    pub swap: u64,
     /// CPUs, each of which may fill memory.
     pub cpus: u32,
 }
@@ -158,6 +164,26 @@ fn goal(now: &Now, classes: &[Class]) -> u64 {
     now.floor + classes.iter().map(Class::kept_free).sum::<u64>()
 }
 
+/// The most that each without a reservation may have; no limit, if what is free lasts until the next look in any case, or
+/// if nobody could give anything: without room in the swap whoever wants more would wait for ever, and nobody be killed
+/// for it. They use so much [bytes].
+pub fn limit(now: &Now, classes: &[Class], others: &[u64]) -> Option<u64> {
+    if !may_be_short(now, classes) || now.swap < now.floor {
+        return None;
+    }
+    let goal = goal(now, classes);
+    Some(match now.free.checked_sub(goal) {
+        // All of it for whoever comes first: most probably the one that has most.
+        Some(spare) => others.iter().copied().max().unwrap_or(0) + spare,
+        None => level(others, goal - now.free),
+    })
+}
+
+/// Whether all that is free may be used up before the next look.
+pub fn may_be_short(now: &Now, classes: &[Class]) -> bool {
+    pause(*now, goal(now, classes)) == LEAST_PAUSE
+}
+
 /// Whether there is so little free memory that somebody may have to give some. The kernel begins to take some at the
 /// floor, and as it chooses: what is cheap to give goes before that.
 pub fn is_tight(now: &Now, classes: &[Class]) -> bool {
@@ -208,6 +234,7 @@ mod tests {
         Now {
             free: free * MIB,
             floor: 12 * MIB,
+            swap: 1000 * MIB,
             cpus: 1,
         }
     }
@@ -244,6 +271,37 @@ mod tests {
         assert_eq!(level(&[], 5), 0);
         assert_eq!(level(&[3, 1], 100), 0, "all that there is");
         assert_eq!(level(&[5, 5, 5], 3), 4);
+    }
+
+    #[test]
+    fn others_are_stopped_before_there_is_none_left() {
+        let lent = [class(100, 1000, 20)];
+        let others = [200 * MIB, 10 * MIB];
+        assert_eq!(limit(&now(1000), &lent, &others), None, "for now");
+        // All that is free beyond the floor.
+        assert_eq!(limit(&now(112), &lent, &others), Some(300 * MIB));
+        assert_eq!(limit(&now(5), &lent, &others), Some(193 * MIB));
+        let kept = [class(100, 0, 20)];
+        assert_eq!(limit(&now(112), &kept, &others), Some(220 * MIB));
+        assert_eq!(limit(&now(12), &kept, &others), Some(120 * MIB));
+        assert_eq!(limit(&now(5), &lent, &[]), Some(0));
+        let full = Now {
+            swap: MIB,
+            ..now(5)
+        };
+        assert_eq!(
+            limit(&full, &lent, &others),
+            None,
+            "nobody could give anything"
+        );
+        let many = Now {
+            cpus: 64,
+            ..now(20_000)
+        };
+        assert!(
+            limit(&many, &lent, &others).is_some(),
+            "they fill it at once"
+        );
     }
 
     #[test]

@@ -26,13 +26,14 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 use self::sparing::Sparing;
 use self::tracked::Tracked;
 use crate::error::MemoryError;
+use crate::firewall::Firewall;
 use crate::holder::Holder;
 use crate::learn::Estimate;
 use crate::machine::{self, Machine};
 use crate::pages;
 use crate::protect;
 use crate::words::{Order, Report, Reserved, Watched};
-use crate::{Cgroup, demand, oom};
+use crate::{Cgroup, demand, firewall, oom};
 
 /// How often the daemon is told, and watched classes are looked at.
 const TELL: Duration = Duration::from_secs(1);
@@ -45,6 +46,8 @@ struct Shared {
     machine: Machine,
     /// Taken from those without a reservation [bytes].
     taken: u64,
+    /// The most that each of those may have now [bytes].
+    limit: Option<u64>,
     over: bool,
 }
 
@@ -83,9 +86,10 @@ pub fn run(
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
     let state = State::default();
     locked(&state).machine = Machine::now()?;
+    let firewall = Arc::new(Mutex::new(Some(Firewall::open(kept)?)));
     let taking = {
-        let (state, root) = (Arc::clone(&state), root.to_owned());
-        std::thread::spawn(move || taking::run(&state, &root))
+        let (state, root, firewall) = (Arc::clone(&state), root.to_owned(), Arc::clone(&firewall));
+        std::thread::spawn(move || taking::run(&state, &root, &firewall))
     };
     let mut keeper = Keeper {
         state: Arc::clone(&state),
@@ -98,8 +102,12 @@ pub fn run(
     keeper.obey(input);
     locked(&state).over = true;
     taking.thread().unpark();
-    // It may be waiting for the swap; nothing of it is needed any more.
+    // It may be waiting for the swap; nothing of it is needed any more, and it sets no more limits from here on.
     drop(taking);
+    firewall
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
     restore(root, kept)
 }
 
@@ -109,7 +117,8 @@ pub fn run(
 /// As for [`run`].
 pub fn restore(root: &Path, kept: &Path) -> Result<(), MemoryError> {
     let spared = oom::restore(kept);
-    protect::restore(root, kept).and(spared)
+    let lifted = firewall::restore(kept);
+    protect::restore(root, kept).and(spared).and(lifted)
 }
 
 /// `MCL_ONFAULT` of `asm-generic/mman.h`: what is mapped is locked when it is used, not before.
@@ -293,11 +302,12 @@ impl<W: Write> Keeper<W> {
                 .iter_mut()
                 .map(|one| one.report(&state.holder));
             Report {
-                free: machine::free(),
+                free: machine::free().0,
                 floor: state.machine.floor,
                 swap: state.machine.swap,
                 held: state.holder.bytes(),
                 taken: state.taken,
+                limit: state.limit,
                 classes: classes.collect(),
                 needed,
             }
@@ -312,7 +322,9 @@ impl<W: Write> Keeper<W> {
 /// Memory that can be used without anybody losing any [bytes].
 fn spare(state: &Shared) -> u64 {
     let kept_free: u64 = state.tracked.iter().map(|one| one.seen.kept_free()).sum();
-    machine::free().saturating_sub(state.machine.floor + kept_free)
+    machine::free()
+        .0
+        .saturating_sub(state.machine.floor + kept_free)
 }
 
 fn ask_for_all(cgroup: &Cgroup, room: u64) -> u64 {

@@ -7,6 +7,7 @@
 //!      │
 //!      └─────► keeper     a process of its own, for it may wait for a disk
 //!                ├─ demand    what is not lent is kept free; who is over gives, cheapest pages first
+//!                ├─ firewall  who wants more waits for it, before the machine has none left
 //!                ├─ holder    locks pages of libraries that others have read first
 //!                ├─ ahead     a paused program goes on: its pages are asked for
 //!                └─ learn     what a program needs, seen while nobody presses
@@ -23,6 +24,7 @@ pub mod compaction;
 pub mod demand;
 pub mod doctor;
 mod error;
+pub mod firewall;
 mod handle;
 pub mod holder;
 pub mod keeper;

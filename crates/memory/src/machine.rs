@@ -16,7 +16,7 @@ pub struct Machine {
     /// All memory that the kernel manages.
     pub total: u64,
     /// Below so much free memory the kernel takes some from programs, and those who want more may have to wait: the
-    /// high watermarks of all zones, and what zones keep for those who can use no other.
+    /// high watermarks of all zones, as far as they may be boosted, and what zones keep for those who can use no other.
     pub floor: u64,
     /// Memory that the kernel has for itself and cannot give back.
     pub kernel: u64,
@@ -33,8 +33,10 @@ impl Machine {
     /// `/proc` is not there.
     pub fn now() -> Result<Self, MemoryError> {
         let read = |path: &str| fs::read_to_string(path).map_err(file(Path::new(path)));
-        let found = parse(&read("/proc/meminfo")?, &read("/proc/zoneinfo")?, page());
-        Ok(found)
+        let boost = fs::read_to_string("/proc/sys/vm/watermark_boost_factor");
+        let boost = boost.ok().and_then(|text| text.trim().parse().ok());
+        let (meminfo, zoneinfo) = (read("/proc/meminfo")?, read("/proc/zoneinfo")?);
+        Ok(parse(&meminfo, &zoneinfo, boost.unwrap_or(0), page()))
     }
 
     /// The same for admission, with so much locked by ourselves, which is within reservations.
@@ -53,15 +55,16 @@ impl Machine {
     }
 }
 
-/// Memory that nobody uses, now.
-pub fn free() -> u64 {
+/// Memory that nobody uses, now, and room in the swap.
+pub fn free() -> (u64, u64) {
     // SAFETY: the structure is plain data, which the kernel fills in.
     let info = unsafe {
         let mut info: libc::sysinfo = std::mem::zeroed();
         libc::sysinfo(&raw mut info);
         info
     };
-    info.freeram * u64::from(info.mem_unit)
+    let unit = u64::from(info.mem_unit);
+    (info.freeram * unit, info.freeswap * unit)
 }
 
 /// The size of a page.
@@ -90,24 +93,30 @@ pub fn protected(root: &Path) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn parse(meminfo: &str, zoneinfo: &str, page: u64) -> Machine {
+fn parse(meminfo: &str, zoneinfo: &str, boost: u64, page: u64) -> Machine {
     let of = |word| value(meminfo, word).unwrap_or(0) * 1024;
     Machine {
         total: of("MemTotal"),
-        floor: floor(zoneinfo) * page,
+        floor: floor(zoneinfo, boost) * page,
         kernel: of("SUnreclaim") + of("KernelStack") + of("PageTables") + of("Percpu"),
         locked: of("Unevictable"),
         swap: of("SwapTotal"),
     }
 }
 
-/// Pages that ordinary programs are not given without the kernel taking some from others.
-fn floor(zoneinfo: &str) -> u64 {
+/// Pages that ordinary programs are not given without the kernel taking some from others. A zone's watermarks are
+/// raised for a while, by so many ten-thousandths of the highest at most, as soon as large pieces of it become rare
+/// (`vm.watermark_boost_factor`): that is when memory becomes short.
+fn floor(zoneinfo: &str, boost: u64) -> u64 {
     let mut sum = 0;
-    let (mut high, mut reserve) = (0, 0);
+    let (mut boosted, mut high, mut reserve) = (0_u64, 0_u64, 0_u64);
     for line in zoneinfo.lines() {
         let mut words = line.split_whitespace();
         match words.next() {
+            // Not there before Linux 6.1.
+            Some("boost") => {
+                boosted = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            }
             // The order of a zone's lines: watermarks, `managed`, `protection`.
             Some("high") => high = words.next().and_then(|word| word.parse().ok()).unwrap_or(0),
             Some("managed") => {
@@ -120,8 +129,9 @@ fn floor(zoneinfo: &str) -> u64 {
                 let text = line.split('(').nth(1).unwrap_or_default();
                 let kept = text.trim_end_matches(')').split(", ").last();
                 let kept: u64 = kept.and_then(|kept| kept.trim().parse().ok()).unwrap_or(0);
-                sum += (high + kept).min(reserve);
-                (high, reserve) = (0, 0);
+                let usual = high.saturating_sub(boosted);
+                sum += (usual + usual * boost / 10_000 + kept).min(reserve);
+                (boosted, high, reserve) = (0, 0, 0);
             }
             _ => {}
         }
@@ -169,14 +179,23 @@ Node 0, zone   Normal
 
     #[test]
     fn the_floor_is_that_of_all_zones() {
-        assert_eq!(floor(ZONES), 135 + 450 + 4087);
+        assert_eq!(floor(ZONES, 0), 135 + 450 + 4087);
+        let boosted = floor(ZONES, 15_000);
+        assert_eq!(boosted, (135 + 202) + 450 + (4087 + 6130));
+        // It is the same while they are.
+        let now = ZONES.replace(
+            "boost    0\n        min      91\n        low      113\n        high     135",
+            "boost    100\n high 235",
+        );
+        assert_eq!(floor(&now, 15_000), boosted);
     }
 
     #[test]
     fn this_machine_is_read() {
         let machine = Machine::now().unwrap();
         assert!(machine.total > machine.floor && machine.floor > 0);
-        assert!(free() > 0 && free() < machine.total);
+        let (free, swap) = free();
+        assert!(free > 0 && free < machine.total && swap <= machine.swap);
         let memory = machine.for_admission(machine.locked, 0, 200);
         assert_eq!(memory.kept_by_kernel, machine.floor + machine.kernel);
     }

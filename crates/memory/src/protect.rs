@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::{Cgroup, inode};
 use crate::compaction::Compaction;
 use crate::error::{MemoryError, file};
-use crate::kept;
+use crate::{firewall, kept};
 
 /// A class, by its folder below the root; the root is empty.
 pub type Relative = PathBuf;
@@ -255,7 +255,7 @@ impl Protection {
         // From below: a class hands on what it is given.
         for class in unneeded.into_iter().rev() {
             let folder = self.root.join(&class);
-            if !folder.exists() || is_as_by_default_below(&folder) {
+            if !folder.exists() || is_as_by_default_below(&folder, &self.file) {
                 let _ = fs::write(folder.join("cgroup.subtree_control"), "-memory");
             }
             self.kept.handing_on.remove(&class);
@@ -334,21 +334,22 @@ fn hands_on(folder: &Path) -> bool {
 }
 
 /// Whether nothing was set of the memory of the classes directly below.
-fn is_as_by_default_below(folder: &Path) -> bool {
-    const DEFAULT: [(&str, &str); 5] = [
+fn is_as_by_default_below(folder: &Path, kept: &Path) -> bool {
+    const DEFAULT: [(&str, &str); 4] = [
         ("memory.min", "0"),
         ("memory.low", "0"),
-        ("memory.high", "max"),
         ("memory.max", "max"),
         ("memory.swap.max", "max"),
     ];
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     folders.all(|entry| {
-        DEFAULT.iter().all(|(name, default)| {
-            let text = fs::read_to_string(entry.path().join(name));
+        let path = entry.path();
+        let all = DEFAULT.iter().all(|(name, default)| {
+            let text = fs::read_to_string(path.join(name));
             text.map_or(true, |text| text.trim() == *default)
-        })
+        });
+        all && firewall::is_unlimited(kept, &path)
     })
 }
 

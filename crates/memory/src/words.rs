@@ -58,6 +58,9 @@ pub struct Report {
     pub held: u64,
     /// Taken from those without a reservation, so that what is not lent is free [bytes since the keeper began].
     pub taken: u64,
+    /// The most that each of those may have now, because memory may become short [bytes].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
     /// Classes with a reservation.
     pub classes: Vec<ClassReport>,
     /// The needs of watched classes, by their numbers [bytes].

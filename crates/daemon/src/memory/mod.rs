@@ -28,7 +28,7 @@ use andante_memory::compaction::Compaction;
 use andante_memory::machine::{self, Machine};
 use andante_memory::protect::{Protection, Relative};
 use andante_memory::words::{Found, Order, Reserved, Watched};
-use andante_memory::{Cgroup, Handle, MemoryError, Right, oom};
+use andante_memory::{Cgroup, Handle, MemoryError, Right, firewall, oom};
 use andante_sched::class::ClassPath;
 use andante_sched::text::shown;
 
@@ -322,10 +322,11 @@ impl Reservations {
             reserved: top.iter().map(|held| held.bytes).sum(),
             user_quota_per_mille: self.settings.user_quota_per_mille,
             learnt_per_mille: self.settings.learnt_per_mille,
-            free: machine::free(),
+            free: machine::free().0,
             swap,
             held: report.held,
             taken: report.taken,
+            limit: report.limit,
             looked_after: self.keeper.runs(),
             reservations: self.held.iter().map(|held| self.listed(held)).collect(),
         })
@@ -459,6 +460,7 @@ fn opened(place: &Place, patience: Duration) -> Result<(Right, Protection), Memo
     machine::has_controller(&place.root)?;
     let right = Right::take(&place.right, patience)?;
     oom::restore(&place.kept)?;
+    firewall::restore(&place.kept)?;
     let compaction = place.compaction.clone();
     Ok((
         right,

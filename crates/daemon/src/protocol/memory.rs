@@ -64,6 +64,10 @@ pub struct MemorySeen {
     pub held: u64,
     /// The amount that was taken from those without a reservation, so that what is not lent is free.
     pub taken: u64,
+    /// The most that each class without a reservation may have now, because memory may become short; whoever wants more
+    /// gives pages of its own for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
     /// Whether the process that looks after them runs. Without it `memory.min` alone protects them.
     pub looked_after: bool,
     /// The reservations, oldest first.

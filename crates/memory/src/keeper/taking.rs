@@ -4,41 +4,59 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::tracked::Tracked;
 use super::{State, locked};
 use crate::cgroup::Cgroup;
 use crate::demand::{self, Now, Take};
+use crate::firewall::Firewall;
 use crate::machine;
 
 /// At once no more is taken from one than this [bytes], so that the next look is not late.
 const MOST_AT_ONCE: u64 = 16 << 20;
 
-pub(super) fn run(state: &State, root: &Path) {
+/// The firewall; none, once all is over.
+pub(super) type Wall = Mutex<Option<Firewall>>;
+
+pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cpus = u32::try_from(cpus).unwrap_or(1);
     let mut in_vain = Duration::ZERO;
+    let mut limited: Option<Limited> = None;
     loop {
         let (now, classes, reserved) = {
             let mut state = locked(state);
             if state.over {
                 return;
             }
+            let (free, swap) = machine::free();
             let now = Now {
-                free: machine::free(),
+                free,
                 floor: state.machine.floor,
+                swap,
                 cpus,
             };
             // Where there is enough whatever they use, nobody has to see what that is.
             let unused: Vec<_> = state.tracked.iter().map(Tracked::unused).collect();
-            if unused.is_empty() || !demand::is_tight(&now, &unused) {
+            if unused.is_empty() || !demand::may_be_short(&now, &unused) {
+                state.limit = None;
                 drop(state);
+                if limited.take().is_some() {
+                    limit(firewall, &[]);
+                }
                 let pause = match unused.is_empty() {
                     true => demand::MOST_PAUSE,
                     false => demand::plan(now, &unused, &[]).pause,
                 };
                 std::thread::park_timeout(pause);
+                continue;
+            }
+            let as_before = limited.is_some_and(|limited| limited.holds(&now));
+            if as_before && !demand::is_tight(&now, &unused) {
+                drop(state);
+                std::thread::park_timeout(demand::LEAST_PAUSE);
                 continue;
             }
             state.look();
@@ -49,18 +67,19 @@ pub(super) fn run(state: &State, root: &Path) {
             let reserved: Vec<_> = reserved.collect();
             (now, state.seen(), reserved)
         };
-        let others = match demand::need(&now, &classes) {
-            0 => Vec::new(),
-            _ => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
-        };
-        let used: Vec<_> = others.iter().map(|(_, used)| *used).collect();
+        let others = others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder()));
+        let used: Vec<_> = others.iter().map(|other| other.used).collect();
+        let most = demand::limit(&now, &classes, &used);
+        locked(state).limit = most;
+        limit(firewall, &limits(most, &others));
+        limited = Some(Limited::by(&now));
         let plan = demand::plan(now, &classes, &used);
         let mut taken = 0;
         for (take, (number, cgroup)) in plan.classes.iter().zip(&reserved) {
             taken += take_from_reserved(state, *number, cgroup, take);
         }
-        for (bytes, (cgroup, _)) in plan.others.iter().zip(&others) {
-            let given = take_from(cgroup, *bytes, None);
+        for (bytes, other) in plan.others.iter().zip(&others) {
+            let given = take_from(&other.cgroup, *bytes, None);
             locked(state).taken += given;
             taken += given;
         }
@@ -73,9 +92,58 @@ pub(super) fn run(state: &State, root: &Path) {
     }
 }
 
+/// The moment at which limits were set, and what was free then.
+#[derive(Debug, Clone, Copy)]
+struct Limited {
+    when: Instant,
+    free: u64,
+}
+
+impl Limited {
+    fn by(now: &Now) -> Self {
+        Self {
+            when: Instant::now(),
+            free: now.free,
+        }
+    }
+
+    /// Whether limits that were set then do as well now. Within them the one that has most may take all that is free, and
+    /// what another takes meanwhile is missing then. More than half of the floor is above what programs have to wait for
+    /// themselves: so much may be missing.
+    fn holds(self, now: &Now) -> bool {
+        self.free.abs_diff(now.free) < now.floor / 2 && self.when.elapsed() < demand::MOST_PAUSE
+    }
+}
+
+/// A class without a reservation.
+struct Other {
+    cgroup: Cgroup,
+    /// The memory that it has, without what somebody has protected by hand: that is not to be given [bytes].
+    used: u64,
+    /// Memory that somebody has protected by hand [bytes].
+    protected: u64,
+}
+
+/// The most that each is to have. One that has less than half of that would have to double it at once; it is seen
+/// before.
+fn limits(most: Option<u64>, others: &[Other]) -> Vec<(&Cgroup, u64)> {
+    let Some(most) = most else { return Vec::new() };
+    let large = others.iter().filter(|other| other.used >= most / 2);
+    let limit = |other: &'_ Other| most.saturating_add(other.protected);
+    large.map(|other| (&other.cgroup, limit(other))).collect()
+}
+
+/// If it cannot be written down now, it is tried with the next look.
+fn limit(firewall: &Wall, limits: &[(&Cgroup, u64)]) {
+    let mut firewall = firewall.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(firewall) = firewall.as_mut() {
+        let _ = firewall.limit(limits);
+    }
+}
+
 /// Those without a reservation, as few as possible, and what each uses: beside every class with one, and every class
 /// above such a one, its siblings.
-fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgroup, u64)> {
+fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<Other> {
     let reserved: BTreeSet<&Path> = reserved.collect();
     let above = |class: &&'a Path| {
         class
@@ -100,9 +168,12 @@ fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<(Cgr
                 let cgroup = Cgroup::new(path);
                 // One whose memory is not counted apart cannot give any.
                 let used = cgroup.current().unwrap_or(0);
-                // Memory that somebody has protected by hand is not to be given.
                 let protected = cgroup.protected().unwrap_or(0);
-                found.push((cgroup, used.saturating_sub(protected)));
+                found.push(Other {
+                    cgroup,
+                    used: used.saturating_sub(protected),
+                    protected,
+                });
             }
         }
     }
@@ -140,6 +211,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn large_ones_have_a_limit_and_keep_what_is_protected_by_hand() {
+        let of = |used, protected| Other {
+            cgroup: Cgroup::new(format!("/{used}")),
+            used,
+            protected,
+        };
+        let others = [of(100, 0), of(60, 7), of(20, 0)];
+        let found: Vec<_> = limits(Some(120), &others)
+            .into_iter()
+            .map(|(cgroup, most)| (cgroup.folder().to_owned(), most))
+            .collect();
+        assert_eq!(found, [(PathBuf::from("/100"), 120), ("/60".into(), 127)]);
+        assert!(limits(None, &others).is_empty());
+    }
+
+    #[test]
     fn others_are_the_siblings_of_those_with_a_reservation_and_of_all_above() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -162,11 +249,9 @@ mod tests {
         let film = root.join("a/film");
         let mut found: Vec<_> = others(root, [film.as_path()].into_iter())
             .into_iter()
-            .map(|(cgroup, used)| {
-                (
-                    cgroup.folder().strip_prefix(root).unwrap().to_owned(),
-                    used >> 20,
-                )
+            .map(|other| {
+                let folder = other.cgroup.folder().strip_prefix(root).unwrap();
+                (folder.to_owned(), other.used >> 20)
             })
             .collect();
         found.sort();

@@ -253,6 +253,12 @@ pub fn notes(seen: &MemorySeen) -> String {
     if seen.reservations.is_empty() {
         return text;
     }
+    if let Some(limit) = seen.limit {
+        text += &format!(
+            "memory may become short: whoever else wants more than {} gives pages of its own for that\n",
+            Size(limit)
+        );
+    }
     if !seen.looked_after {
         text += &format!(
             "{}\n",
@@ -327,6 +333,7 @@ pub mod tests {
             swap: 0,
             held: 15 * MIB,
             taken: 0,
+            limit: None,
             looked_after: true,
             reservations: all,
         }
