@@ -253,12 +253,21 @@ fn families_that_come_along_can_be_drawn_and_simulated() {
         for number in 0..100 {
             let drawn = family.draw(DrawId { seed: 3, number });
             let drawn = drawn.unwrap_or_else(|error| panic!("{error}"));
-            check(&drawn, &Choice::Andante).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let workload = &drawn.scenario.cases[0].workload;
+            // Draws with memory run on a kernel alone.
+            match check(&drawn, &Choice::Andante) {
+                Ok(()) => assert!(workload.memory.is_none(), "{name}"),
+                Err(error) => assert!(workload.memory.is_some(), "{name}: {error}"),
+            }
             // What an expert does by hand must be known of what matters, and of nothing else.
-            for program in &drawn.scenario.cases[0].workload.programs {
+            for program in &workload.programs {
                 let batch = matches!(
                     program.kind,
-                    Kind::Batch { .. } | Kind::Disk { .. } | Kind::Loop
+                    Kind::Batch { .. }
+                        | Kind::Disk { .. }
+                        | Kind::Loop
+                        | Kind::MemoryHog { .. }
+                        | Kind::MemoryReader { .. }
                 );
                 let talks = program.name.starts_with("talk");
                 let waits = batch || talks || program.is_background();
