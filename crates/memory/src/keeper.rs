@@ -33,7 +33,7 @@ use crate::machine::{self, Machine};
 use crate::pages;
 use crate::protect;
 use crate::words::{Order, Report, Reserved, Watched};
-use crate::{Cgroup, demand, firewall, oom};
+use crate::{Cgroup, cached, demand, firewall, oom};
 
 /// How often the daemon is told, and watched classes are looked at.
 const TELL: Duration = Duration::from_secs(1);
@@ -285,7 +285,8 @@ impl<W: Write> Keeper<W> {
         self.see_to_sparing();
         for (cgroup, estimate) in self.watched.values_mut() {
             if let Ok(stat) = cgroup.stat() {
-                estimate.look(&stat, cgroup.stalled_us().unwrap_or(0));
+                let programs = || cached::of_programs(&cgroup.processes());
+                estimate.look(&stat, cgroup.stalled_us().unwrap_or(0), programs);
             }
         }
         let needed = self

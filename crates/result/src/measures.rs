@@ -55,8 +55,8 @@ pub const CLASS: &[(&str, ClassMeasure)] = &[
         class.swapped_out.last().map(|n| *n as f64)
     }),
     ("most_swapped_out", |class, _, _| {
-        let pairs = class.swapped_out.array_windows();
-        let most = pairs.map(|[before, after]| after - before).max();
+        let pairs = class.swapped_out.windows(2);
+        let most = pairs.map(|pair| pair[1] - pair[0]).max();
         most.map(|n| n as f64)
     }),
     ("refaults", |class, _, _| class.refaults.map(|n| n as f64)),

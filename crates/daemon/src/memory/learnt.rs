@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use andante_admission::memory::part;
-use andante_memory::{Cgroup, learn, process};
+use andante_memory::{Cgroup, cached, learn, process};
 use andante_sched::class::ClassPath;
 
 use super::{Held, Reservations};
@@ -40,6 +40,8 @@ struct Watching {
     uid: u32,
     /// When it last behaved so.
     behaved: Instant,
+    /// Its need when it was first seen [bytes]: until the keeper has looked at it, which may take two seconds more.
+    first: u64,
 }
 
 impl Learnt {
@@ -68,7 +70,8 @@ impl Reservations {
         };
         self.learnt.classes.retain(|_, watching| lives(watching));
         let watched: Vec<_> = self.learnt.watched().map(|(number, _)| number).collect();
-        before != watched || self.reserve_learnt(host)
+        let is_other = self.reserve_learnt(host);
+        before != watched || is_other
     }
 
     fn see_programs(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
@@ -108,6 +111,7 @@ impl Reservations {
                 class,
                 Watching {
                     number: self.numbers,
+                    first: need(&folder),
                     folder,
                     program: (thread.pid, started),
                     uid: thread.uids[0],
@@ -122,18 +126,16 @@ impl Reservations {
         let total = (self.machine)().map_or(0, |machine| machine.total);
         let bound = part(total, self.settings.learnt_per_mille);
         let report = self.keeper.report();
-        let needed = |number: u64| {
-            let found = report.needed.iter().find(|(watched, _)| *watched == number);
-            let bytes = found.map_or(0, |(_, bytes)| *bytes);
+        let needed = |watching: &Watching| {
+            let mut seen = report.needed.iter();
+            let found = seen.find(|(watched, _)| *watched == watching.number);
+            let bytes = found.map_or(watching.first, |(_, bytes)| *bytes);
             bytes.next_multiple_of((bytes / STEP).max(1))
         };
         // Those that behave so now come first, then those that did last.
         let mut all: Vec<_> = self.learnt.classes.iter().collect();
         all.sort_by_key(|(_, watching)| (watching.behaved.elapsed().as_secs(), watching.number));
-        let bytes: Vec<_> = all
-            .iter()
-            .map(|(_, watching)| needed(watching.number))
-            .collect();
+        let bytes: Vec<_> = all.iter().map(|(_, watching)| needed(watching)).collect();
         let granted = learn::within(bound, &bytes);
         let mut wanted = Vec::new();
         for ((class, watching), bytes) in all.into_iter().zip(granted) {
@@ -195,6 +197,15 @@ impl Reservations {
 
 fn key(held: &Held) -> (u64, u64) {
     (held.number, held.bytes)
+}
+
+/// The need of a class now, by all that it has [bytes].
+fn need(folder: &Path) -> u64 {
+    let cgroup = Cgroup::new(folder);
+    let programs = cached::of_programs(&cgroup.processes());
+    cgroup
+        .stat()
+        .map_or(0, |stat| learn::needed(&stat, programs))
 }
 
 /// Whether a process has most of the memory of its class that programs have there.

@@ -103,6 +103,27 @@ impl Memory {
             .answer(&self.world.host, caller, &Request::ReserveMemory(ask))
     }
 
+    /// This process is in `/film`, which has so much memory of its own, and has a learnt contract.
+    fn film_is_learnt(&mut self, bytes: u64) -> i32 {
+        let own = i32::try_from(std::process::id()).unwrap();
+        self.world.host.process(own, "mpv", &[]);
+        self.world.host.place(own, "/film");
+        let stat = format!("anon {bytes}\n");
+        fs::write(self.file("/film", "memory.stat"), stat).unwrap();
+        let promise = Promise {
+            budget_ns: 9_000_000,
+            period_ns: 33_000_000,
+            deadline_ns: 33_000_000,
+            losses: 0,
+            window: 0,
+            flags: 0,
+            cpu: 0,
+        };
+        let name = self.world.kernel.create(&promise, HeldBy::Thread, &[]);
+        self.world.kernel.learnt.insert(name.unwrap().raw(), own);
+        own
+    }
+
     fn class(&mut self, caller: Caller, class: &str, mib: u64) -> Reply {
         self.ask(caller, Holder::Class(class.into()), mib)
     }
@@ -361,32 +382,21 @@ fn a_change_by_somebody_else_is_said_and_mended() {
 }
 
 #[test]
+fn a_program_that_is_learnt_of_has_something_before_the_keeper_has_looked() {
+    let mut memory = Memory::new(&[("/film", 1000)]);
+    memory.film_is_learnt(MIB);
+    memory.look();
+    assert_eq!(memory.min("/film"), 1);
+}
+
+#[test]
 fn a_program_that_is_learnt_of_gets_what_it_needs_and_keeps_it() {
     let needs = 80 * MIB;
     let said = format!(
         r#"{{"free":0,"floor":0,"swap":0,"held":0,"taken":0,"classes":[],"needed":[[1,{needs}]]}}"#
     );
     let mut memory = Memory::saying(&[("/film", 1000)], &said);
-    // A process that is there and has most of its class's memory, as far as the files of the class say.
-    let own = i32::try_from(std::process::id()).unwrap();
-    memory.world.host.process(own, "mpv", &[]);
-    memory.world.host.place(own, "/film");
-    fs::write(memory.file("/film", "memory.stat"), "anon 4096\n").unwrap();
-    let promise = Promise {
-        budget_ns: 9_000_000,
-        period_ns: 33_000_000,
-        deadline_ns: 33_000_000,
-        losses: 0,
-        window: 0,
-        flags: 0,
-        cpu: 0,
-    };
-    let name = memory
-        .world
-        .kernel
-        .create(&promise, HeldBy::Thread, &[])
-        .unwrap();
-    memory.world.kernel.learnt.insert(name.raw(), own);
+    let own = memory.film_is_learnt(4096);
     let begun = std::time::Instant::now();
     while memory.min("/film") == 0 {
         memory.look();

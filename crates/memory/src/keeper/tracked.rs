@@ -212,7 +212,7 @@ impl Tracked {
             swapped: kinds.swapped,
             kept_free: seen.kept_free(),
             lent: seen.lent(),
-            needed: needed(stat) + seen.held,
+            needed: needed(stat, 0) + seen.held,
             taken: self.taken,
             asked_ahead: self.asked_ahead,
             refaults: stat.refaults,
