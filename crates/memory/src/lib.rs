@@ -19,7 +19,7 @@
 //! Applications*, Real-Time Systems, 2011. Of its algorithm only the purpose and the name are known here.
 
 pub mod ahead;
-pub mod cached;
+mod cached;
 mod cgroup;
 pub mod compaction;
 pub mod demand;

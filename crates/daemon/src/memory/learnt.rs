@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use andante_admission::memory::part;
-use andante_memory::{Cgroup, cached, learn, process};
+use andante_memory::{Cgroup, learn, process};
 use andante_sched::class::ClassPath;
 
 use super::{Held, Reservations};
@@ -199,13 +199,11 @@ fn key(held: &Held) -> (u64, u64) {
     (held.number, held.bytes)
 }
 
-/// The need of a class now, by all that it has [bytes].
+/// The need of a class now, by all that it has [bytes]. To tell files that are only read from programs takes longer than
+/// we may take, before whom everybody waits.
 fn need(folder: &Path) -> u64 {
-    let cgroup = Cgroup::new(folder);
-    let programs = cached::of_programs(&cgroup.processes());
-    cgroup
-        .stat()
-        .map_or(0, |stat| learn::needed(&stat, programs))
+    let stat = Cgroup::new(folder).stat();
+    stat.map_or(0, |stat| learn::needed(&stat, stat.file))
 }
 
 /// Whether a process has most of the memory of its class that programs have there.
