@@ -14,11 +14,11 @@
 //! Below the floor the kernel itself takes some, which is enough where all is lent: to do that as well made a class that
 //! takes what it had lent wait for 560 ms and not for 370, on a machine of one CPU, for both want it.
 //!
-//! That is not soon enough for what is lent. So there is a limit for all without a reservation as soon as the rest of free
-//! memory may be used up before the next look: they may fill it down to kept + floor, and whoever wants more gives
-//! pages of its own for that ([`crate::firewall`]).
+//! A program that asks for a page while none is free waits all the same. So those without a reservation have a limit as soon
+//! as the rest of free memory may be used up before the next look: they may fill it down to kept + floor, and one that
+//! wants more gives pages of its own for that ([`crate::firewall`]).
 //!
-//! It comes from those who use more than is reserved for them; others have no reservation, so all that they
+//! The need is met by those who use more than is reserved for them; others have no reservation, so all that they
 //! use is more. The one with most gives first, until all that give have the same: so all have the largest equal share that
 //! leaves what is needed (max-min fairness), and a small program loses nothing to those who want much.
 //!
@@ -124,7 +124,6 @@ impl Plan {
 
 /// Decides. Others are those without a reservation, and what each uses [bytes].
 pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
-    let goal = goal(&now, classes);
     let mut takes = vec![Take::default(); classes.len()];
     let mut need = need(&now, classes);
     if is_tight(&now, classes) {
@@ -147,7 +146,7 @@ pub fn plan(now: Now, classes: &[Class], others: &[u64]) -> Plan {
     Plan {
         classes: takes,
         others,
-        pause: pause(now, goal),
+        pause: pause(&now, classes),
     }
 }
 
@@ -164,11 +163,9 @@ fn goal(now: &Now, classes: &[Class]) -> u64 {
     now.floor + classes.iter().map(Class::kept_free).sum::<u64>()
 }
 
-/// The most that each without a reservation may have; no limit, if what is free lasts until the next look in any case, or
-/// if nobody could give anything: without room in the swap whoever wants more would wait for ever, and nobody be killed
-/// for it. They use so much [bytes].
+/// The most that each without a reservation may have, of which each uses so much [bytes]; none, if there is no limit.
 pub fn limit(now: &Now, classes: &[Class], others: &[u64]) -> Option<u64> {
-    if !may_be_short(now, classes) || now.swap < now.floor {
+    if !is_limited(now, classes) {
         return None;
     }
     let goal = goal(now, classes);
@@ -179,9 +176,16 @@ pub fn limit(now: &Now, classes: &[Class], others: &[u64]) -> Option<u64> {
     })
 }
 
+/// Whether those without a reservation have a limit: not if what is free lasts until the next look in any case, and not if
+/// nobody could give anything. Without room in the swap a program that wants more would wait for ever, and nobody would be
+/// killed for it.
+pub fn is_limited(now: &Now, classes: &[Class]) -> bool {
+    may_be_short(now, classes) && now.swap >= now.floor
+}
+
 /// Whether all that is free may be used up before the next look.
 pub fn may_be_short(now: &Now, classes: &[Class]) -> bool {
-    pause(*now, goal(now, classes)) == LEAST_PAUSE
+    pause(now, classes) == LEAST_PAUSE
 }
 
 /// Whether there is so little free memory that somebody may have to give some. The kernel begins to take some at the
@@ -208,9 +212,9 @@ fn level(has: &[u64], need: u64) -> u64 {
     0
 }
 
-/// Nobody has to look before what is free beyond the goal can be gone.
-fn pause(now: Now, goal: u64) -> Duration {
-    let spare = now.free.saturating_sub(goal + now.floor);
+/// Until the next look: nobody has to look before what is free beyond the goal can be gone.
+pub fn pause(now: &Now, classes: &[Class]) -> Duration {
+    let spare = now.free.saturating_sub(goal(now, classes) + now.floor);
     let ms = spare / (FILLED_BY_CPU_A_MS * u64::from(now.cpus.max(1)));
     Duration::from_millis(ms).clamp(LEAST_PAUSE, MOST_PAUSE)
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The most that classes without a reservation may have while memory is short (`memory.high`), and what they had before.
 //!
-//! What is protected is not taken; but who asks for a page when none is free has to take one from somebody first, in no
-//! matter which class, and that takes a film a tenth of a second and more. A class beyond its `memory.high` is made to give pages of its own
-//! before the machine has none left. So those wait who want more, and those who have a reservation do not: a firewall
-//! (Eswaran and Rajkumar, 2005), which moves with what is used.
+//! Protected pages are not taken. But a program that asks for a page while none is free takes one from others first, and
+//! that takes a film a tenth of a second and more. A class beyond its `memory.high` gives pages of its own instead, before
+//! the machine has none left. So programs that want more wait, and those with a reservation do not: a firewall (Eswaran
+//! and Rajkumar, 2005), which moves with what is used.
 //!
 //! The former amount is written down in a file before anything is changed, as in [`crate::protect`].
 
@@ -32,7 +32,7 @@ struct Former {
 /// By the folders of classes.
 type Classes = BTreeMap<PathBuf, Former>;
 
-/// The limits of all classes that have one of us.
+/// The limits of all classes that have one of ours.
 #[derive(Debug)]
 pub struct Firewall {
     file: PathBuf,
@@ -42,7 +42,7 @@ pub struct Firewall {
 }
 
 impl Firewall {
-    /// No class has a limit of us. Limits that another has left in the file beside `kept` are lifted.
+    /// No class has a limit of ours. Limits that another has left in the file beside `kept` are lifted.
     ///
     /// # Errors
     /// The file cannot be read or removed.
@@ -68,19 +68,13 @@ impl Firewall {
                 now.insert(cgroup.folder().to_owned(), former);
             }
         }
-        let before = std::mem::replace(&mut self.classes, now);
-        if before != self.classes {
-            // Those of both: whoever is killed now leaves what puts them back.
-            let mut all = before.clone();
-            all.extend(self.classes.clone());
-            if let Err(error) = kept::write(&self.file, &all) {
-                self.classes = before;
-                return Err(error);
-            }
+        let is_other = now != self.classes;
+        if is_other {
+            kept::write_both(&self.file, &self.classes, &now)?;
         }
-        for (folder, former) in &before {
+        for (folder, former) in &self.classes {
             let is_same = |inode| inode == former.inode;
-            if !self.classes.contains_key(folder) && inode(folder).is_ok_and(is_same) {
+            if !now.contains_key(folder) && inode(folder).is_ok_and(is_same) {
                 // One that cannot be written is gone.
                 let _ = set(folder, former.high);
                 self.set.remove(folder);
@@ -88,7 +82,7 @@ impl Firewall {
         }
         for (cgroup, bytes) in wanted {
             let folder = cgroup.folder();
-            let Some(former) = self.classes.get(folder) else {
+            let Some(former) = now.get(folder) else {
                 continue;
             };
             let bytes = former
@@ -98,15 +92,11 @@ impl Firewall {
                 self.set.insert(folder.to_owned(), bytes);
             }
         }
-        match before == self.classes {
-            true => Ok(()),
-            false => kept::write(&self.file, &self.classes),
+        self.classes = now;
+        match is_other {
+            true => kept::write(&self.file, &self.classes),
+            false => Ok(()),
         }
-    }
-
-    /// Whether some class has a limit of us.
-    pub fn stands(&self) -> bool {
-        !self.classes.is_empty()
     }
 
     /// How a class was before we have changed it; none: it is gone, or its memory is not counted. An amount that is not
@@ -130,12 +120,11 @@ pub fn restore(kept: &Path) -> Result<(), MemoryError> {
     Firewall::open(kept).map(drop)
 }
 
-/// Whether a class has as much as it likes but for our limit, if it has one.
-pub fn is_unlimited(kept: &Path, folder: &Path) -> bool {
+/// The most that classes had before they had a limit of ours, by their folders [bytes].
+pub fn formerly(kept: &Path) -> BTreeMap<PathBuf, u64> {
     let ours: Classes = kept::read(&of(kept)).unwrap_or_default();
-    let former = ours.get(folder).map(|former| former.high);
-    let now = || Cgroup::new(folder).soft_limit().unwrap_or(u64::MAX);
-    former.unwrap_or_else(now) == u64::MAX
+    let high = |(folder, former): (PathBuf, Former)| (folder, former.high);
+    ours.into_iter().map(high).collect()
 }
 
 fn of(kept: &Path) -> PathBuf {
@@ -199,13 +188,17 @@ mod tests {
         let fake = Fake::new(&[("a", "9999999999"), ("b", "8388608")]);
         let (a, b) = (fake.class("a"), fake.class("b"));
         let mut firewall = fake.firewall();
-        assert!(!firewall.stands());
+        assert!(formerly(&fake.kept()).is_empty());
         firewall
             .limit(&[(&a, 1100 * MIB), (&b, 1100 * MIB)])
             .unwrap();
         assert_eq!(fake.high("a"), (1100 * MIB).to_string());
         assert_eq!(fake.high("b"), "8388608", "it had less before");
-        assert!(firewall.stands() && !is_unlimited(&fake.kept(), a.folder()));
+        let before = [
+            (a.folder().to_owned(), 9_999_999_999),
+            (b.folder().to_owned(), 8 * MIB),
+        ];
+        assert_eq!(formerly(&fake.kept()), BTreeMap::from(before));
         firewall.limit(&[(&a, 1200 * MIB)]).unwrap();
         assert_eq!(fake.high("a"), (1200 * MIB).to_string());
         firewall.limit(&[]).unwrap();

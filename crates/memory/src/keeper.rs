@@ -303,7 +303,7 @@ impl<W: Write> Keeper<W> {
                 .iter_mut()
                 .map(|one| one.report(&state.holder));
             Report {
-                free: machine::free().0,
+                free: machine::free().memory,
                 floor: state.machine.floor,
                 swap: state.machine.swap,
                 held: state.holder.bytes(),
@@ -324,7 +324,7 @@ impl<W: Write> Keeper<W> {
 fn spare(state: &Shared) -> u64 {
     let kept_free: u64 = state.tracked.iter().map(|one| one.seen.kept_free()).sum();
     machine::free()
-        .0
+        .memory
         .saturating_sub(state.machine.floor + kept_free)
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The former state, in files: written before something is changed, and put back whatever becomes of this process.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,6 +19,22 @@ pub fn read<T: DeserializeOwned + Default>(path: &Path) -> Result<T, MemoryError
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(file(path)(error)),
     }
+}
+
+/// Writes what was and what will be, before the one becomes the other: a process that is killed meanwhile leaves what puts
+/// both back.
+pub fn write_both<K, V>(
+    path: &Path,
+    before: &BTreeMap<K, V>,
+    now: &BTreeMap<K, V>,
+) -> Result<(), MemoryError>
+where
+    K: Ord + Clone + Serialize,
+    V: Clone + PartialEq + Serialize,
+{
+    let mut both = before.clone();
+    both.extend(now.clone());
+    write(path, &both)
 }
 
 /// Writes it; of nothing there is no file.

@@ -55,8 +55,17 @@ impl Machine {
     }
 }
 
-/// Memory that nobody uses, now, and room in the swap.
-pub fn free() -> (u64, u64) {
+/// The amounts that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Free {
+    /// Of memory.
+    pub memory: u64,
+    /// Of the swap.
+    pub swap: u64,
+}
+
+/// The amounts that nobody uses now.
+pub fn free() -> Free {
     // SAFETY: the structure is plain data, which the kernel fills in.
     let info = unsafe {
         let mut info: libc::sysinfo = std::mem::zeroed();
@@ -64,7 +73,10 @@ pub fn free() -> (u64, u64) {
         info
     };
     let unit = u64::from(info.mem_unit);
-    (info.freeram * unit, info.freeswap * unit)
+    Free {
+        memory: info.freeram * unit,
+        swap: info.freeswap * unit,
+    }
 }
 
 /// The size of a page.
@@ -194,8 +206,8 @@ Node 0, zone   Normal
     fn this_machine_is_read() {
         let machine = Machine::now().unwrap();
         assert!(machine.total > machine.floor && machine.floor > 0);
-        let (free, swap) = free();
-        assert!(free > 0 && free < machine.total && swap <= machine.swap);
+        let free = free();
+        assert!(free.memory > 0 && free.memory < machine.total && free.swap <= machine.swap);
         let memory = machine.for_admission(machine.locked, 0, 200);
         assert_eq!(memory.kept_by_kernel, machine.floor + machine.kernel);
     }

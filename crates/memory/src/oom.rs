@@ -83,27 +83,21 @@ impl Spared {
                 now.insert(*pid, Former { set, ..former });
             }
         }
-        let before = std::mem::replace(&mut self.processes, now);
-        if before == self.processes {
+        if now == self.processes {
             return Ok(());
         }
-        // Those of both: whoever is killed now leaves what puts them back.
-        let mut all = before.clone();
-        all.extend(&self.processes);
-        if let Err(error) = kept::write(&self.file, &all) {
-            self.processes = before;
-            return Err(error);
-        }
-        for (pid, former) in &before {
-            if !self.processes.contains_key(pid) && self.is_as_set(*pid, former) {
+        kept::write_both(&self.file, &self.processes, &now)?;
+        for (pid, former) in &self.processes {
+            if !now.contains_key(pid) && self.is_as_set(*pid, former) {
                 self.write(*pid, former.former);
             }
         }
-        for (pid, former) in &self.processes {
+        for (pid, former) in &now {
             if self.read(*pid) != Some(former.set) {
                 self.write(*pid, former.set);
             }
         }
+        self.processes = now;
         kept::write(&self.file, &self.processes)
     }
 

@@ -252,10 +252,11 @@ impl Protection {
     fn hand_on_no_more(&mut self) {
         let needed = self.handing_on_now();
         let unneeded: Vec<_> = self.kept.handing_on.difference(&needed).cloned().collect();
+        let formerly = firewall::formerly(&self.file);
         // From below: a class hands on what it is given.
         for class in unneeded.into_iter().rev() {
             let folder = self.root.join(&class);
-            if !folder.exists() || is_as_by_default_below(&folder, &self.file) {
+            if !folder.exists() || is_as_by_default_below(&folder, &formerly) {
                 let _ = fs::write(folder.join("cgroup.subtree_control"), "-memory");
             }
             self.kept.handing_on.remove(&class);
@@ -334,7 +335,7 @@ fn hands_on(folder: &Path) -> bool {
 }
 
 /// Whether nothing was set of the memory of the classes directly below.
-fn is_as_by_default_below(folder: &Path, kept: &Path) -> bool {
+fn is_as_by_default_below(folder: &Path, limited: &BTreeMap<PathBuf, u64>) -> bool {
     const DEFAULT: [(&str, &str); 4] = [
         ("memory.min", "0"),
         ("memory.low", "0"),
@@ -349,7 +350,8 @@ fn is_as_by_default_below(folder: &Path, kept: &Path) -> bool {
             let text = fs::read_to_string(path.join(name));
             text.map_or(true, |text| text.trim() == *default)
         });
-        all && firewall::is_unlimited(kept, &path)
+        let now = || Cgroup::new(&path).soft_limit().unwrap_or(u64::MAX);
+        all && limited.get(&path).copied().unwrap_or_else(now) == u64::MAX
     })
 }
 

@@ -3,8 +3,7 @@
 
 state() { cat /sys/kernel/sched_ext/state; }
 
-# That the daemon has open and keeps: the fewest of some looks, for it reads a file now and then, of which one look in
-# some hundreds finds one.
+# The daemon's open files that it keeps: the fewest of some looks, for it has others open for a moment as it reads them.
 files() {
 	for _ in 1 2 3 4 5; do
 		ls "/proc/$scheduler/fd" | wc -l

@@ -322,7 +322,7 @@ impl Reservations {
             reserved: top.iter().map(|held| held.bytes).sum(),
             user_quota_per_mille: self.settings.user_quota_per_mille,
             learnt_per_mille: self.settings.learnt_per_mille,
-            free: machine::free().0,
+            free: machine::free().memory,
             swap,
             held: report.held,
             taken: report.taken,

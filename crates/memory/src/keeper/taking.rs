@@ -31,11 +31,11 @@ pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
             if state.over {
                 return;
             }
-            let (free, swap) = machine::free();
+            let free = machine::free();
             let now = Now {
-                free,
+                free: free.memory,
                 floor: state.machine.floor,
-                swap,
+                swap: free.swap,
                 cpus,
             };
             // Where there is enough whatever they use, nobody has to see what that is.
@@ -48,7 +48,7 @@ pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
                 }
                 let pause = match unused.is_empty() {
                     true => demand::MOST_PAUSE,
-                    false => demand::plan(now, &unused, &[]).pause,
+                    false => demand::pause(&now, &unused),
                 };
                 std::thread::park_timeout(pause);
                 continue;
@@ -67,7 +67,12 @@ pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
             let reserved: Vec<_> = reserved.collect();
             (now, state.seen(), reserved)
         };
-        let others = others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder()));
+        // Each of them is read, of which there may be hundreds.
+        let asked = demand::is_limited(&now, &classes) || demand::need(&now, &classes) > 0;
+        let others = match asked {
+            true => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
+            false => Vec::new(),
+        };
         let used: Vec<_> = others.iter().map(|other| other.used).collect();
         let most = demand::limit(&now, &classes, &used);
         locked(state).limit = most;
@@ -124,13 +129,14 @@ struct Other {
     protected: u64,
 }
 
-/// The most that each is to have. One that has less than half of that would have to double it at once; it is seen
-/// before.
+/// The most that each is to have. One that has less than half of that would have to double it between two looks, and has
+/// none.
 fn limits(most: Option<u64>, others: &[Other]) -> Vec<(&Cgroup, u64)> {
     let Some(most) = most else { return Vec::new() };
     let large = others.iter().filter(|other| other.used >= most / 2);
-    let limit = |other: &'_ Other| most.saturating_add(other.protected);
-    large.map(|other| (&other.cgroup, limit(other))).collect()
+    large
+        .map(|other| (&other.cgroup, most.saturating_add(other.protected)))
+        .collect()
 }
 
 /// If it cannot be written down now, it is tried with the next look.
