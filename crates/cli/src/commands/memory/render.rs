@@ -382,6 +382,21 @@ pub mod tests {
     }
 
     #[test]
+    fn a_limit_of_others_is_told_while_there_is_one() {
+        let mut seen = seen(vec![listed("/film")]);
+        assert!(!notes(&seen).contains("short"));
+        seen.limit = Some(300 * MIB);
+        let text = notes(&seen);
+        let line = text.lines().nth(1);
+        assert_eq!(
+            line,
+            Some(
+                "memory may become short: whoever else wants more than 300M gives pages of its own for that"
+            )
+        );
+    }
+
+    #[test]
     fn the_table_fits_a_terminal() {
         assert_eq!(table(&[], None), "");
         let long = format!("/user.slice/{}", "a".repeat(90));
