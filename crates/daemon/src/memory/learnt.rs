@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Memory of programs that nobody has reserved any for: those that have a learnt contract of the CPU, as films, games
-//! and calls do.
+//! Memory of programs that nobody has reserved any for: those that have a learnt contract of the CPU and wake in a rhythm,
+//! as films, games and calls do.
 //!
 //! Their classes are watched while there is no pressure, and what they need is reserved as if it had been asked for, all
 //! of it lent while it is unused. All together have a bound. A program that behaves so no more keeps its reservation for
@@ -22,6 +22,10 @@ use crate::kernel::Kernel;
 /// A program that does not behave so any more is believed to be paused for so long: by then its user has left it, and
 /// what it has is everybody's. It costs others no more than what the program has anyway.
 const PAUSED: Duration = Duration::from_secs(600);
+/// What comes at least so often is seen as motion or heard as sound: below ten frames a second a film is a row of
+/// pictures. Whatever answers people and has no such rhythm, as the services that every machine runs, needs a contract
+/// of the CPU, and no more memory than others leave it.
+const BEAT: Duration = Duration::from_millis(100);
 /// A learnt reservation follows the need in steps of this part, so that `memory.min` is not written each second.
 const STEP: u64 = 8;
 
@@ -103,7 +107,7 @@ impl Reservations {
                 continue;
             };
             // In a class with other programs its reservation would be theirs.
-            if !is_most_of(thread.pid, &folder) {
+            if !is_most_of(thread.pid, &folder) || !keeps_time(kernel, thread.pid) {
                 continue;
             }
             self.numbers += 1;
@@ -204,6 +208,14 @@ fn key(held: &Held) -> (u64, u64) {
 fn need(folder: &Path) -> u64 {
     let stat = Cgroup::new(folder).stat();
     stat.map_or(0, |stat| learn::needed(&stat, stat.file))
+}
+
+/// Whether a thread of a process wakes by itself in a rhythm of [`BEAT`] or less.
+fn keeps_time(kernel: &dyn Kernel, pid: i32) -> bool {
+    // It may have ended meanwhile.
+    let threads = kernel.explained(pid).ok().flatten().unwrap_or_default();
+    let mut beats = threads.iter().filter_map(|thread| thread.rhythm_ns);
+    beats.any(|beat_ns| u128::from(beat_ns) <= BEAT.as_nanos())
 }
 
 /// Whether a process has most of the memory of its class that programs have there.

@@ -103,7 +103,7 @@ impl Memory {
             .answer(&self.world.host, caller, &Request::ReserveMemory(ask))
     }
 
-    /// This process is in `/film`, which has so much memory of its own, and has a learnt contract.
+    /// This process is in `/film`, which has so much memory of its own, has a learnt contract, and wakes 30 times a second.
     fn film_is_learnt(&mut self, bytes: u64) -> i32 {
         let own = i32::try_from(std::process::id()).unwrap();
         self.world.host.process(own, "mpv", &[]);
@@ -121,6 +121,7 @@ impl Memory {
         };
         let name = self.world.kernel.create(&promise, HeldBy::Thread, &[]);
         self.world.kernel.learnt.insert(name.unwrap().raw(), own);
+        self.world.kernel.rhythms.insert(own, 33_000_000);
         own
     }
 
@@ -387,6 +388,23 @@ fn a_program_that_is_learnt_of_has_something_before_the_keeper_has_looked() {
     memory.film_is_learnt(MIB);
     memory.look();
     assert_eq!(memory.min("/film"), 1);
+}
+
+#[test]
+fn a_service_that_answers_now_and_then_gets_none() {
+    let mut memory = Memory::new(&[("/film", 1000)]);
+    let own = memory.film_is_learnt(MIB);
+    // Once a second, and never again.
+    for rhythm in [Some(1_000_000_000), None] {
+        memory.world.kernel.rhythms.clear();
+        memory
+            .world
+            .kernel
+            .rhythms
+            .extend(rhythm.map(|beat_ns| (own, beat_ns)));
+        memory.look();
+        assert_eq!(memory.min("/film"), 0);
+    }
 }
 
 #[test]
