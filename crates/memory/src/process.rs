@@ -2,7 +2,7 @@
 //! The memory of a process, as `/proc/PID/status` has it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cgroup::value;
 
@@ -30,6 +30,17 @@ pub fn started(proc: &Path, pid: i32) -> Option<u64> {
     after.split_whitespace().nth(19)?.parse().ok()
 }
 
+/// The class of this process below the root of all; none: it is in the root.
+pub fn own_class(root: &Path) -> Option<PathBuf> {
+    class_of(&fs::read_to_string("/proc/self/cgroup").ok()?, root)
+}
+
+fn class_of(text: &str, root: &Path) -> Option<PathBuf> {
+    // The line of cgroup v2 has neither a number nor a controller.
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    (!path.is_empty()).then(|| root.join(path))
+}
+
 /// The sum of these lines, which are in KiB.
 fn sum(pid: i32, words: &[&str]) -> u64 {
     let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -41,6 +52,15 @@ fn sum(pid: i32, words: &[&str]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_root_is_no_class() {
+        let root = Path::new("/sys/fs/cgroup");
+        let text = "1:net_cls:/x\n0::/system.slice/andante.service\n";
+        let expected = root.join("system.slice/andante.service");
+        assert_eq!(class_of(text, root), Some(expected));
+        assert_eq!(class_of("0::/\n", root), None);
+    }
 
     #[test]
     fn this_process_has_memory() {

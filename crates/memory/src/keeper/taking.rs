@@ -12,7 +12,7 @@ use super::{State, locked};
 use crate::cgroup::Cgroup;
 use crate::demand::{self, Now, Take};
 use crate::firewall::Firewall;
-use crate::machine;
+use crate::{machine, process};
 
 /// At once no more is taken from one than this [bytes], so that the next look is not late.
 const MOST_AT_ONCE: u64 = 16 << 20;
@@ -23,62 +23,92 @@ pub(super) type Wall = Mutex<Option<Firewall>>;
 pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cpus = u32::try_from(cpus).unwrap_or(1);
-    let mut in_vain = Duration::ZERO;
-    let mut limited: Option<Limited> = None;
+    let mut taking = Taking {
+        root,
+        own: process::own_class(root),
+        firewall,
+        in_vain: Duration::ZERO,
+        limited: None,
+    };
     loop {
-        let (now, classes, reserved) = {
+        let (over, floor) = {
+            let state = locked(state);
+            (state.over, state.machine.floor)
+        };
+        if over {
+            return;
+        }
+        let free = machine::free();
+        let now = Now {
+            free: free.memory,
+            floor,
+            swap: free.swap,
+            cpus,
+        };
+        let pause = match taking.nothing_to_do(state, &now) {
+            Some(pause) => pause,
+            None => taking.look(state, &now),
+        };
+        std::thread::park_timeout(pause);
+    }
+}
+
+struct Taking<'a> {
+    root: &'a Path,
+    /// The class that the keeper is in. With a limit it would have to wait for itself.
+    own: Option<PathBuf>,
+    firewall: &'a Wall,
+    /// The pause after so little was to be had of those asked that asking them cost more than it gave; 0 otherwise.
+    in_vain: Duration,
+    limited: Option<Limited>,
+}
+
+impl Taking<'_> {
+    /// Whether it need not be seen what classes use, and until when.
+    fn nothing_to_do(&mut self, state: &State, now: &Now) -> Option<Duration> {
+        let mut state = locked(state);
+        // Where there is enough whatever they use, nobody has to see what that is.
+        let unused: Vec<_> = state.tracked.iter().map(Tracked::unused).collect();
+        if unused.is_empty() || !demand::may_be_short(now, &unused) {
+            state.limit = None;
+            drop(state);
+            if self.limited.take().is_some() {
+                limit(self.firewall, &[]);
+            }
+            return Some(match unused.is_empty() {
+                true => demand::MOST_PAUSE,
+                false => demand::pause(now, &unused),
+            });
+        }
+        let as_before = self.limited.is_some_and(|limited| limited.holds(now));
+        (as_before && !demand::is_tight(now, &unused)).then_some(demand::LEAST_PAUSE)
+    }
+
+    /// Has those without a reservation limited, and takes what is to be free; for how long to pause then.
+    fn look(&mut self, state: &State, now: &Now) -> Duration {
+        let (classes, reserved) = {
             let mut state = locked(state);
-            if state.over {
-                return;
-            }
-            let free = machine::free();
-            let now = Now {
-                free: free.memory,
-                floor: state.machine.floor,
-                swap: free.swap,
-                cpus,
-            };
-            // Where there is enough whatever they use, nobody has to see what that is.
-            let unused: Vec<_> = state.tracked.iter().map(Tracked::unused).collect();
-            if unused.is_empty() || !demand::may_be_short(&now, &unused) {
-                state.limit = None;
-                drop(state);
-                if limited.take().is_some() {
-                    limit(firewall, &[]);
-                }
-                let pause = match unused.is_empty() {
-                    true => demand::MOST_PAUSE,
-                    false => demand::pause(&now, &unused),
-                };
-                std::thread::park_timeout(pause);
-                continue;
-            }
-            let as_before = limited.is_some_and(|limited| limited.holds(&now));
-            if as_before && !demand::is_tight(&now, &unused) {
-                drop(state);
-                std::thread::park_timeout(demand::LEAST_PAUSE);
-                continue;
-            }
             state.look();
             let reserved = state
                 .tracked
                 .iter()
                 .map(|one| (one.number, one.cgroup.clone()));
             let reserved: Vec<_> = reserved.collect();
-            (now, state.seen(), reserved)
+            (state.seen(), reserved)
         };
         // Each of them is read, of which there may be hundreds.
-        let asked = demand::is_limited(&now, &classes) || demand::need(&now, &classes) > 0;
+        let asked = demand::is_limited(now, &classes) || demand::need(now, &classes) > 0;
+        let left_out = reserved.iter().map(|(_, cgroup)| cgroup.folder());
         let others = match asked {
-            true => others(root, reserved.iter().map(|(_, cgroup)| cgroup.folder())),
+            true => others(self.root, left_out.chain(self.own.as_deref())),
             false => Vec::new(),
         };
         let used: Vec<_> = others.iter().map(|other| other.used).collect();
-        let most = demand::limit(&now, &classes, &used);
+        let most = demand::limit(now, &classes, &used);
         locked(state).limit = most;
-        limit(firewall, &limits(most, &others));
-        limited = Some(Limited::by(&now));
-        let plan = demand::plan(now, &classes, &used);
+        limit(self.firewall, &limits(most, &others));
+        self.limited = Some(Limited::by(now));
+        let plan = demand::plan(*now, &classes, &used);
         let mut taken = 0;
         for (take, (number, cgroup)) in plan.classes.iter().zip(&reserved) {
             taken += take_from_reserved(state, *number, cgroup, take);
@@ -89,11 +119,11 @@ pub(super) fn run(state: &State, root: &Path, firewall: &Wall) {
             taken += given;
         }
         // Those of whom hardly anything can be taken, such as all without a swap, are asked less and less often.
-        in_vain = match taken < plan.takes().min(MOST_AT_ONCE) / 2 {
-            true => (in_vain * 2).clamp(plan.pause, demand::MOST_PAUSE),
+        self.in_vain = match taken < plan.takes().min(MOST_AT_ONCE) / 2 {
+            true => (self.in_vain * 2).clamp(plan.pause, demand::MOST_PAUSE),
             false => Duration::ZERO,
         };
-        std::thread::park_timeout(plan.pause.max(in_vain));
+        plan.pause.max(self.in_vain)
     }
 }
 
@@ -147,29 +177,29 @@ fn limit(firewall: &Wall, limits: &[(&Cgroup, u64)]) {
     }
 }
 
-/// Those without a reservation, as few as possible, and what each uses: beside every class with one, and every class
-/// above such a one, its siblings.
-fn others<'a>(root: &Path, reserved: impl Iterator<Item = &'a Path>) -> Vec<Other> {
-    let reserved: BTreeSet<&Path> = reserved.collect();
+/// Those that may be asked to give some, as few as possible, and what each uses: beside every class that is left out, for its
+/// reservation or otherwise, and every class above such a one, its siblings.
+fn others<'a>(root: &Path, left_out: impl Iterator<Item = &'a Path>) -> Vec<Other> {
+    let left_out: BTreeSet<&Path> = left_out.collect();
     let above = |class: &&'a Path| {
         class
             .ancestors()
             .skip(1)
             .take_while(|at| at.starts_with(root))
     };
-    let above: BTreeSet<PathBuf> = (reserved.iter())
+    let above: BTreeSet<PathBuf> = (left_out.iter())
         .flat_map(above)
         .map(Path::to_owned)
         .collect();
     let mut found = Vec::new();
     for folder in &above {
-        // Classes within a reservation are its own.
-        if folder.ancestors().any(|at| reserved.contains(at)) {
+        // Classes within one that is left out are its own.
+        if folder.ancestors().any(|at| left_out.contains(at)) {
             continue;
         }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_other = !above.contains(&path) && !reserved.contains(path.as_path());
+            let is_other = !above.contains(&path) && !left_out.contains(path.as_path());
             if is_other && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let cgroup = Cgroup::new(path);
                 // One whose memory is not counted apart cannot give any.
@@ -266,5 +296,12 @@ mod tests {
             found,
             expected.map(|(class, mib)| (PathBuf::from(class), mib))
         );
+        // The keeper's own class is asked for nothing, nor one that it is in.
+        let own = root.join("b/below");
+        fs::create_dir(root.join("b/beside")).unwrap();
+        let found = others(root, [film.as_path(), &own].into_iter());
+        let names: BTreeSet<_> = found.iter().map(|other| other.cgroup.folder()).collect();
+        let expected = ["a/hog", "b/beside", "uncounted"].map(|class| root.join(class));
+        assert_eq!(names, expected.iter().map(PathBuf::as_path).collect());
     }
 }
