@@ -98,6 +98,7 @@ pub fn run(
         output,
         looked: Instant::now(),
         told: Instant::now(),
+        read: Instant::now(),
     };
     keeper.obey(input);
     locked(&state).over = true;
@@ -121,6 +122,9 @@ pub fn restore(root: &Path, kept: &Path) -> Result<(), MemoryError> {
     protect::restore(root, kept).and(spared).and(lifted)
 }
 
+/// The machine is read anew, with what hardly ever changes, after this.
+const READ_ANEW: Duration = Duration::from_secs(60);
+
 /// `MCL_ONFAULT` of `asm-generic/mman.h`: what is mapped is locked when it is used, not before.
 const MCL_ONFAULT: i32 = 4;
 
@@ -132,6 +136,8 @@ struct Keeper<W> {
     output: W,
     looked: Instant,
     told: Instant,
+    /// When all of the machine was.
+    read: Instant,
 }
 
 impl<W: Write> Keeper<W> {
@@ -296,7 +302,14 @@ impl<W: Write> Keeper<W> {
         let needed = needed.collect();
         let report = {
             let mut state = locked(&self.state);
-            state.machine = Machine::now().unwrap_or(state.machine);
+            let read = match self.read.elapsed() < READ_ANEW {
+                true => state.machine.later(),
+                false => {
+                    self.read = Instant::now();
+                    Machine::now()
+                }
+            };
+            state.machine = read.unwrap_or(state.machine);
             let state = &mut *state;
             let classes = state
                 .tracked

@@ -32,11 +32,19 @@ impl Machine {
     /// # Errors
     /// `/proc` is not there.
     pub fn now() -> Result<Self, MemoryError> {
-        let read = |path: &str| fs::read_to_string(path).map_err(file(Path::new(path)));
         let boost = fs::read_to_string("/proc/sys/vm/watermark_boost_factor");
         let boost = boost.ok().and_then(|text| text.trim().parse().ok());
-        let (meminfo, zoneinfo) = (read("/proc/meminfo")?, read("/proc/zoneinfo")?);
-        Ok(parse(&meminfo, &zoneinfo, boost.unwrap_or(0), page()))
+        let floor = floor(&read("/proc/zoneinfo")?, boost.unwrap_or(0)) * page();
+        Ok(parse(&read("/proc/meminfo")?, floor))
+    }
+
+    /// The same later, with the floor as it was. Only an administrator changes that, and the kernel lets nobody have memory
+    /// while it tells of a zone.
+    ///
+    /// # Errors
+    /// As for [`Machine::now`].
+    pub fn later(self) -> Result<Self, MemoryError> {
+        Ok(parse(&read("/proc/meminfo")?, self.floor))
     }
 
     /// The same for admission, with so much locked by ourselves, which is within reservations.
@@ -105,11 +113,15 @@ pub fn protected(root: &Path) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn parse(meminfo: &str, zoneinfo: &str, boost: u64, page: u64) -> Machine {
+fn read(path: &str) -> Result<String, MemoryError> {
+    fs::read_to_string(path).map_err(file(Path::new(path)))
+}
+
+fn parse(meminfo: &str, floor: u64) -> Machine {
     let of = |word| value(meminfo, word).unwrap_or(0) * 1024;
     Machine {
         total: of("MemTotal"),
-        floor: floor(zoneinfo, boost) * page,
+        floor,
         kernel: of("SUnreclaim") + of("KernelStack") + of("PageTables") + of("Percpu"),
         locked: of("Unevictable"),
         swap: of("SwapTotal"),
@@ -206,6 +218,7 @@ Node 0, zone   Normal
     fn this_machine_is_read() {
         let machine = Machine::now().unwrap();
         assert!(machine.total > machine.floor && machine.floor > 0);
+        assert_eq!(machine.later().unwrap().floor, machine.floor);
         let free = free();
         assert!(free.memory > 0 && free.memory < machine.total && free.swap <= machine.swap);
         let memory = machine.for_admission(machine.locked, 0, 200);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Whether memory can be reserved as is asked.
 
+use std::time::Duration;
+
 use andante_admission::Size;
 use andante_admission::memory::{
     LEAST_RESERVATION, MemoryAnswer, MemoryHeld, MemoryLimit, MemoryRefusal, ask as admit, part,
@@ -8,6 +10,7 @@ use andante_admission::memory::{
 use andante_memory::Cgroup;
 use andante_sched::class::{ClassError, ClassPath};
 
+use super::lately::NOW;
 use super::{Held, Reservations};
 use crate::books::{Caller, check_thread, no_process, not_permitted};
 use crate::host::Host;
@@ -41,7 +44,7 @@ impl Reservations {
             }
             held.number = other.number;
         }
-        if let Some(refusal) = self.refusal(&held, caller)? {
+        if let Some(refusal) = self.refusal(&held, caller, NOW)? {
             return Ok(Reply::MemoryRefused(Box::new(refusal)));
         }
         self.note_limits(&held, &mut notes);
@@ -150,12 +153,15 @@ impl Reservations {
         Ok((held, notes))
     }
 
-    /// Why it is refused; none: it is not.
+    /// Why it is refused by a machine that was as it is no longer ago than this; none: it is not.
     pub(super) fn refusal(
         &self,
         asked: &Held,
         caller: Caller,
+        age: Duration,
     ) -> Result<Option<MemoryRefusal>, Fault> {
+        let machine = self.machine.as_of(age);
+        let machine = machine.map_err(|error| Fault::new(FaultKind::Failed, error.to_string()))?;
         let others: Vec<&Held> = (self.held.iter())
             .filter(|held| held.class != asked.class)
             .collect();
@@ -214,9 +220,7 @@ impl Reservations {
                 let Ok(protection) = &self.protection else {
                     unreachable!("asked before");
                 };
-                let memory = self.memory(protection);
-                let memory =
-                    memory.map_err(|error| Fault::new(FaultKind::Failed, error.to_string()))?;
+                let memory = self.as_admission(&machine, protection);
                 (MemoryLimit::Machine(memory), memory.reservable())
             }
         };
@@ -234,9 +238,8 @@ impl Reservations {
                 format!("you hold {MAX_OF_USER} reservations of memory already: release one first");
             return Err(Fault::new(FaultKind::Full, message));
         }
-        let total = (self.machine)().map_or(0, |machine| machine.total);
         let quota = |all_users: bool, per_mille: u32, held: Vec<MemoryHeld>| {
-            let bytes = part(total, per_mille);
+            let bytes = part(machine.total, per_mille);
             judged(admit(
                 asked.bytes,
                 MemoryLimit::Quota { all_users, bytes },
@@ -263,7 +266,12 @@ impl Reservations {
             ));
         }
         // Nobody is told with each program that is started.
-        if asked.until.is_none() && (self.machine)().is_ok_and(|machine| machine.swap == 0) {
+        if asked.until.is_none()
+            && self
+                .machine
+                .as_of(NOW)
+                .is_ok_and(|machine| machine.swap == 0)
+        {
             notes.push(
                 "there is no swap: programs' own memory is taken from nobody, so only pages of files can be given \
                  back for it"

@@ -14,6 +14,7 @@ use andante_admission::memory::part;
 use andante_memory::{Cgroup, learn, process};
 use andante_sched::class::ClassPath;
 
+use super::lately::ABOUT_NOW;
 use super::{Held, Reservations};
 use crate::books::Caller;
 use crate::host::Host;
@@ -127,8 +128,15 @@ impl Reservations {
 
     /// Reserves what the watched classes need; whether that is other than it was.
     fn reserve_learnt(&mut self, host: &dyn Host) -> bool {
-        let total = (self.machine)().map_or(0, |machine| machine.total);
-        let bound = part(total, self.settings.learnt_per_mille);
+        let is_held = self.held.iter().any(|held| held.learnt.is_some());
+        if !self.learnt.is_watching() && !is_held {
+            return false;
+        }
+        let machine = self.machine.as_of(ABOUT_NOW);
+        let bound = part(
+            machine.map_or(0, |machine| machine.total),
+            self.settings.learnt_per_mille,
+        );
         let report = self.keeper.report();
         let needed = |watching: &Watching| {
             let mut seen = report.needed.iter();
@@ -183,7 +191,7 @@ impl Reservations {
             // Reservations that were asked for come first, and there may be no room beside it.
             if !is_asked
                 && self
-                    .refusal(&held, nobody)
+                    .refusal(&held, nobody, ABOUT_NOW)
                     .is_ok_and(|refusal| refusal.is_none())
             {
                 self.held.push(held);

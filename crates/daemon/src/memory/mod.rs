@@ -11,6 +11,7 @@
 //! was to end with, or with this daemon; then everything is as it was before.
 
 mod ask;
+mod lately;
 mod learnt;
 mod settings;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use andante_memory::{Cgroup, Handle, MemoryError, Right, firewall, oom};
 use andante_sched::class::ClassPath;
 use andante_sched::text::shown;
 
+use self::lately::{Lately, NOW};
 use self::learnt::Learnt;
 pub use self::settings::MemorySettings;
 use crate::books::Caller;
@@ -124,7 +126,7 @@ impl fmt::Display for MemoryEvent {
 #[derive(Debug)]
 pub struct Reservations {
     settings: MemorySettings,
-    machine: fn() -> Result<Machine, MemoryError>,
+    machine: Lately,
     /// Why nothing can be reserved here, if nothing can.
     protection: Result<Protection, String>,
     keeper: Handle,
@@ -133,8 +135,6 @@ pub struct Reservations {
     learnt: Learnt,
     numbers: u64,
     killed: BTreeMap<u64, u64>,
-    /// The machine's memory at the last look, and the swap: many may ask, and to read it takes as long as an answer.
-    looked: Option<(Memory, u64)>,
     events: Vec<MemoryEvent>,
     /// For as long as this lives, and its keeper.
     right: Option<Right>,
@@ -188,7 +188,7 @@ impl Reservations {
         start.extend([place.root.clone().into(), place.kept.clone().into()]);
         let mut books = Self::with(protection);
         books.settings = settings;
-        books.machine = place.machine;
+        books.machine = Lately::read_by(place.machine);
         books.keeper = Handle::new(start);
         books.right = right;
         books.place = Some(place);
@@ -203,14 +203,13 @@ impl Reservations {
     fn with(protection: Result<Protection, String>) -> Self {
         Self {
             settings: MemorySettings::default(),
-            machine: Machine::now,
+            machine: Lately::read_by(Machine::now),
             protection,
             keeper: Handle::new(Vec::new()),
             held: Vec::new(),
             learnt: Learnt::default(),
             numbers: 0,
             killed: BTreeMap::new(),
-            looked: None,
             events: Vec::new(),
             right: None,
             place: None,
@@ -258,7 +257,6 @@ impl Reservations {
         if self.protection.is_err() {
             return;
         }
-        self.looked = self.facts();
         let before = self.held.len();
         self.held.retain(|held| held.stands(host));
         let mut changed = self.held.len() != before;
@@ -313,7 +311,9 @@ impl Reservations {
 
     /// The memory, and all that is reserved of it; none: nothing can be.
     pub fn seen(&self) -> Option<MemorySeen> {
-        let (memory, swap) = self.looked.or_else(|| self.facts())?;
+        let protection = self.protection.as_ref().ok()?;
+        let machine = self.machine.as_of(NOW).ok()?;
+        let memory = self.as_admission(&machine, protection);
         let report = self.keeper.report();
         let top = self.top();
         Some(MemorySeen {
@@ -323,7 +323,7 @@ impl Reservations {
             user_quota_per_mille: self.settings.user_quota_per_mille,
             learnt_per_mille: self.settings.learnt_per_mille,
             free: machine::free().memory,
-            swap,
+            swap: machine.swap,
             held: report.held,
             taken: report.taken,
             limit: report.limit,
@@ -354,19 +354,11 @@ impl Reservations {
         }
     }
 
-    /// The machine's memory, and its swap; none: nothing can be reserved.
-    fn facts(&self) -> Option<(Memory, u64)> {
-        let memory = self.memory(self.protection.as_ref().ok()?).ok()?;
-        let swap = (self.machine)().map_or(0, |machine| machine.swap);
-        Some((memory, swap))
-    }
-
     /// The machine as admission finds it.
-    fn memory(&self, protection: &Protection) -> Result<Memory, MemoryError> {
-        let machine = (self.machine)()?;
+    fn as_admission(&self, machine: &Machine, protection: &Protection) -> Memory {
         let held = self.keeper.report().held;
         let others = protection.protected_by_others();
-        Ok(machine.for_admission(held, others, self.settings.left_for_others_per_mille))
+        machine.for_admission(held, others, self.settings.left_for_others_per_mille)
     }
 
     /// Reservations that are in no other: these count for the machine.
