@@ -142,6 +142,9 @@ pub trait Kernel {
     /// It cannot be read.
     fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError>;
 
+    /// The rhythm in which a thread wakes by itself [ns]; none: there is none, or no such thread.
+    fn rhythm_ns(&self, tid: i32) -> Option<u32>;
+
     /// The leaf of the class of a cgroup, if it has a class of its own.
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf>;
 }
@@ -247,6 +250,10 @@ impl Kernel for Scheduler {
 
     fn explained(&self, pid: i32) -> Result<Option<Vec<Explained>>, StateError> {
         Self::explained(self, pid)
+    }
+
+    fn rhythm_ns(&self, tid: i32) -> Option<u32> {
+        Self::rhythm_ns(self, tid)
     }
 
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {

@@ -12,7 +12,7 @@ use crate::maps::Variables;
 use crate::skel::types;
 use crate::snapshot::Seen;
 use crate::state::{State, cgroup_paths, monotonic_ns};
-use crate::watched::watched_in;
+use crate::watched::{rhythm_ns, watched_in};
 
 /// Of the table of contracts by leaf [bytes].
 const LEAF_CONTRACTS: usize = {
@@ -86,6 +86,11 @@ impl Scheduler {
         let contracts = unsafe { contracts_in_use(from) };
         let watched = watched_in(self.object.task_states(), contracts.get(), pid)?;
         Ok(explained::of_all(watched))
+    }
+
+    /// The rhythm in which a thread wakes by itself [ns]; none: there is none, or no such thread. To ask for it is some 10 µs.
+    pub fn rhythm_ns(&self, tid: i32) -> Option<u32> {
+        rhythm_ns(self.object.task_states(), tid).ok().flatten()
     }
 }
 

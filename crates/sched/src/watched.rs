@@ -145,16 +145,7 @@ fn look(
             long_ns: seen.long_ns,
             slept_ns: seen.slept_ns,
             events: seen.events,
-            rhythm: Rhythm {
-                last_ns: seen.rhythm.last_ns,
-                beats: seen.rhythm.beats,
-                beat_ns: seen.rhythm.beat_ns,
-                uneven_ns: seen.rhythm.uneven_ns,
-                rest_ns: seen.rhythm.rest_ns,
-                rest_uneven_ns: seen.rhythm.rest_uneven_ns,
-                times: seen.rhythm.times,
-                in_a_row: seen.rhythm.in_a_row,
-            },
+            rhythm: rhythm(&seen.rhythm),
         },
         bound: contracts.contracts.learn_bound,
         contract: held(contracts, state.contract).or_else(|| held_by_class(contracts, state.leaf)),
@@ -163,6 +154,32 @@ fn look(
             _ => class_of_leaf(state.leaf)?,
         },
     }))
+}
+
+/// The rhythm in which a thread wakes by itself [ns]; none: there is none, or no such thread.
+///
+/// # Errors
+/// [`StateError`].
+pub(crate) fn rhythm_ns(tasks: &impl MapCore, tid: i32) -> Result<Option<u32>, StateError> {
+    let Ok(thread) = pidfd(tid) else {
+        return Ok(None);
+    };
+    let key = thread.as_raw_fd().to_ne_bytes();
+    let state = Variables::<types::task_state>::at(tasks, &key)?;
+    Ok(state.and_then(|state| rhythm(&state.get().learner.rhythm).steady_ns()))
+}
+
+fn rhythm(seen: &types::an_rhythm) -> Rhythm {
+    Rhythm {
+        last_ns: seen.last_ns,
+        beats: seen.beats,
+        beat_ns: seen.beat_ns,
+        uneven_ns: seen.uneven_ns,
+        rest_ns: seen.rest_ns,
+        rest_uneven_ns: seen.rest_uneven_ns,
+        times: seen.times,
+        in_a_row: seen.in_a_row,
+    }
 }
 
 /// PF_KTHREAD among the flags in /proc/TID/stat: the seventh field after the name, which may hold anything.

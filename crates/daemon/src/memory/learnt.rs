@@ -6,7 +6,7 @@
 //! of it lent while it is unused. All together have a bound. A program that behaves so no more keeps its reservation for
 //! a while: a film may be paused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ const PAUSED: Duration = Duration::from_secs(600);
 /// pictures. Whatever answers people and has no such rhythm, as the services that every machine runs, needs a contract
 /// of the CPU, and no more memory than others leave it.
 const BEAT: Duration = Duration::from_millis(100);
+/// Threads whose rhythms are read each second, some 10 µs each, while everybody waits.
+const RHYTHMS_A_LOOK: usize = 16;
+/// Of those that keep time, so many are looked at, some 150 µs each.
+const THREADS_A_LOOK: usize = 2;
 /// A learnt reservation follows the need in steps of this part, so that `memory.min` is not written each second.
 const STEP: u64 = 8;
 
@@ -34,12 +38,16 @@ const STEP: u64 = 8;
 #[derive(Debug, Default)]
 pub(super) struct Learnt {
     classes: BTreeMap<ClassPath, Watching>,
+    /// How often each thread with a learnt contract was looked at.
+    looks: BTreeMap<i32, u32>,
 }
 
 #[derive(Debug)]
 struct Watching {
     number: u64,
     folder: PathBuf,
+    /// The thread that behaved so last.
+    thread: i32,
     /// The program it was learnt of, and when that was started.
     program: (i32, u64),
     uid: u32,
@@ -58,6 +66,33 @@ impl Learnt {
         let all = self.classes.values();
         all.map(|watching| (watching.number, watching.folder.as_path()))
     }
+
+    /// Those of these threads that keep time, as far as it is their turn to be looked at. A program that begins keeps no time
+    /// yet, so those that were looked at least come first; threads that are known to behave need no look.
+    fn turn(&mut self, threads: BTreeSet<i32>, kernel: &dyn Kernel) -> Vec<i32> {
+        let known: BTreeSet<i32> = self.classes.values().map(|one| one.thread).collect();
+        self.looks.retain(|tid, _| threads.contains(tid));
+        let mut all: Vec<_> = threads
+            .difference(&known)
+            .map(|tid| (self.looks.get(tid).copied().unwrap_or(0), *tid))
+            .collect();
+        all.sort_unstable();
+        let mut found = Vec::new();
+        for (looks, tid) in all.into_iter().take(RHYTHMS_A_LOOK) {
+            self.looks.insert(tid, looks + 1);
+            found.extend(keeps_time(kernel, tid).then_some(tid));
+            if found.len() == THREADS_A_LOOK {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// Whether a thread wakes by itself in a rhythm of [`BEAT`] or less.
+fn keeps_time(kernel: &dyn Kernel, tid: i32) -> bool {
+    let beat_ns = kernel.rhythm_ns(tid);
+    beat_ns.is_some_and(|beat_ns| u128::from(beat_ns) <= BEAT.as_nanos())
 }
 
 impl Reservations {
@@ -80,50 +115,61 @@ impl Reservations {
     }
 
     fn see_programs(&mut self, kernel: &dyn Kernel, host: &dyn Host) {
-        for contract in kernel.contracts() {
-            let Some(tid) = contract.thread.filter(|_| contract.learnt) else {
-                continue;
-            };
-            let Some(thread) = host.thread(tid) else {
-                continue;
-            };
-            let Some(class) = host.class_of(tid).filter(|class| !class.is_root()) else {
-                continue;
-            };
-            if let Some(watching) = self.learnt.classes.get_mut(&class) {
-                if watching.program.0 == thread.pid {
-                    watching.behaved = Instant::now();
-                }
-                continue;
+        let contracts = kernel.contracts();
+        let learnt = contracts.iter().filter(|contract| contract.learnt);
+        let threads: BTreeSet<i32> = learnt.filter_map(|contract| contract.thread).collect();
+        for watching in self.learnt.classes.values_mut() {
+            if threads.contains(&watching.thread) {
+                watching.behaved = Instant::now();
             }
-            let folder = host.folder(&class);
-            let asked = self
-                .held
-                .iter()
-                .any(|held| held.class == class && held.learnt.is_none());
-            if asked || !Cgroup::new(&folder).counts() || folder.to_str().is_none() {
-                continue;
-            }
-            let Some((_, started)) = host.name(thread.pid) else {
-                continue;
-            };
-            // In a class with other programs its reservation would be theirs.
-            if !is_most_of(thread.pid, &folder) || !keeps_time(kernel, thread.pid) {
-                continue;
-            }
-            self.numbers += 1;
-            self.learnt.classes.insert(
-                class,
-                Watching {
-                    number: self.numbers,
-                    first: need(&folder),
-                    folder,
-                    program: (thread.pid, started),
-                    uid: thread.uids[0],
-                    behaved: Instant::now(),
-                },
-            );
         }
+        for tid in self.learnt.turn(threads, kernel) {
+            self.see_thread(tid, host);
+        }
+    }
+
+    fn see_thread(&mut self, tid: i32, host: &dyn Host) {
+        let Some(thread) = host.thread(tid) else {
+            return;
+        };
+        let Some(class) = host.class_of(tid).filter(|class| !class.is_root()) else {
+            return;
+        };
+        if let Some(watching) = self.learnt.classes.get_mut(&class) {
+            if watching.program.0 == thread.pid {
+                watching.thread = tid;
+                watching.behaved = Instant::now();
+            }
+            return;
+        }
+        let folder = host.folder(&class);
+        let asked = self
+            .held
+            .iter()
+            .any(|held| held.class == class && held.learnt.is_none());
+        if asked || !Cgroup::new(&folder).counts() || folder.to_str().is_none() {
+            return;
+        }
+        let Some((_, started)) = host.name(thread.pid) else {
+            return;
+        };
+        // In a class with other programs its reservation would be theirs.
+        if !is_most_of(thread.pid, &folder) {
+            return;
+        }
+        self.numbers += 1;
+        self.learnt.classes.insert(
+            class,
+            Watching {
+                number: self.numbers,
+                first: need(&folder),
+                folder,
+                thread: tid,
+                program: (thread.pid, started),
+                uid: thread.uids[0],
+                behaved: Instant::now(),
+            },
+        );
     }
 
     /// Reserves what the watched classes need; whether that is other than it was.
@@ -216,14 +262,6 @@ fn key(held: &Held) -> (u64, u64) {
 fn need(folder: &Path) -> u64 {
     let stat = Cgroup::new(folder).stat();
     stat.map_or(0, |stat| learn::needed(&stat, stat.file))
-}
-
-/// Whether a thread of a process wakes by itself in a rhythm of [`BEAT`] or less.
-fn keeps_time(kernel: &dyn Kernel, pid: i32) -> bool {
-    // It may have ended meanwhile.
-    let threads = kernel.explained(pid).ok().flatten().unwrap_or_default();
-    let mut beats = threads.iter().filter_map(|thread| thread.rhythm_ns);
-    beats.any(|beat_ns| u128::from(beat_ns) <= BEAT.as_nanos())
 }
 
 /// Whether a process has most of the memory of its class that programs have there.

@@ -110,6 +110,13 @@ impl Memory {
         self.world.host.place(own, "/film");
         let stat = format!("anon {bytes}\n");
         fs::write(self.file("/film", "memory.stat"), stat).unwrap();
+        self.has_learnt(own);
+        self.world.kernel.rhythms.insert(own, 33_000_000);
+        own
+    }
+
+    /// This thread has a learnt contract.
+    fn has_learnt(&mut self, tid: i32) {
         let promise = Promise {
             budget_ns: 9_000_000,
             period_ns: 33_000_000,
@@ -120,9 +127,7 @@ impl Memory {
             cpu: 0,
         };
         let name = self.world.kernel.create(&promise, HeldBy::Thread, &[]);
-        self.world.kernel.learnt.insert(name.unwrap().raw(), own);
-        self.world.kernel.rhythms.insert(own, 33_000_000);
-        own
+        self.world.kernel.learnt.insert(name.unwrap().raw(), tid);
     }
 
     fn class(&mut self, caller: Caller, class: &str, mib: u64) -> Reply {
@@ -385,6 +390,21 @@ fn a_change_by_somebody_else_is_said_and_mended() {
 #[test]
 fn a_program_that_is_learnt_of_has_something_before_the_keeper_has_looked() {
     let mut memory = Memory::new(&[("/film", 1000)]);
+    memory.film_is_learnt(MIB);
+    memory.look();
+    assert_eq!(memory.min("/film"), 1);
+}
+
+#[test]
+fn of_many_that_are_learnt_of_one_that_begins_is_seen_at_once() {
+    let mut memory = Memory::new(&[("/film", 1000)]);
+    for tid in 0..100 {
+        memory.has_learnt(1_000_000_000 + tid);
+    }
+    // Sixteen at a time.
+    for _ in 0..7 {
+        memory.look();
+    }
     memory.film_is_learnt(MIB);
     memory.look();
     assert_eq!(memory.min("/film"), 1);
