@@ -184,6 +184,10 @@ impl Kernel for Moody<'_> {
         self.kernel.explained(pid)
     }
 
+    fn rhythm_ns(&self, tid: i32) -> Option<u32> {
+        self.kernel.rhythm_ns(tid)
+    }
+
     fn class_leaf(&self, cgroup_id: u64) -> Option<ClassLeaf> {
         self.kernel.class_leaf(cgroup_id)
     }
