@@ -122,7 +122,7 @@ pub fn restore(root: &Path, kept: &Path) -> Result<(), MemoryError> {
     protect::restore(root, kept).and(spared).and(lifted)
 }
 
-/// The machine is read anew, with what hardly ever changes, after this.
+/// All of the machine is read again after this.
 const READ_ANEW: Duration = Duration::from_secs(60);
 
 /// `MCL_ONFAULT` of `asm-generic/mman.h`: what is mapped is locked when it is used, not before.
@@ -136,7 +136,7 @@ struct Keeper<W> {
     output: W,
     looked: Instant,
     told: Instant,
-    /// When all of the machine was.
+    /// When all of the machine was read, with what hardly ever changes.
     read: Instant,
 }
 

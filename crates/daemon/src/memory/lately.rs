@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use andante_memory::MemoryError;
 use andante_memory::machine::Machine;
 
-/// The machine's memory is known so exactly to those who ask. Many may, and to read it takes as long as an answer.
+/// The age that it may have for those who ask. Many may, and to read it takes as long as an answer.
 pub(super) const NOW: Duration = Duration::from_secs(1);
-/// For what is learnt, as nobody asks for that: to read it takes a millisecond (`/proc/zoneinfo`, which is long where there are
-/// many CPUs), and the daemon comes before all others meanwhile.
+/// The age that it may have for what is learnt, which nobody has asked for: to read it takes half a millisecond and more
+/// (`/proc/zoneinfo`, which is long where there are many CPUs), and the daemon comes before all others meanwhile.
 pub(super) const ABOUT_NOW: Duration = Duration::from_secs(60);
 
-/// It, as it was read last.
+/// The machine's memory, as it was read last.
 #[derive(Debug)]
 pub(super) struct Lately {
     read: fn() -> Result<Machine, MemoryError>,
@@ -21,6 +21,7 @@ pub(super) struct Lately {
 }
 
 impl Lately {
+    /// Nothing is read before somebody asks.
     pub fn read_by(read: fn() -> Result<Machine, MemoryError>) -> Self {
         let last = Cell::default();
         Self { read, last }
