@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::compaction::Compaction;
 use crate::machine::{Machine, has_controller};
+use crate::sysctl::{BOOST, MOVES_LOCKED, Sysctl};
 
 /// One thing that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,19 @@ pub fn examine(root: &Path) -> Vec<Finding> {
             return vec![finding("memory controller", &error.to_string(), Some(mend))];
         }
     };
-    vec![controller, reclaiming(root), owners(), compaction(), swap()]
+    vec![
+        controller,
+        reclaiming(root),
+        owners(),
+        locked(),
+        watermarks(),
+        swap(),
+    ]
 }
 
-fn compaction() -> Finding {
+fn locked() -> Finding {
     let title = "locked pages";
-    let compaction = Compaction::of_kernel();
-    match !compaction.moves_locked() || compaction.can_be_changed() {
+    match is_or_can_be_right(MOVES_LOCKED) {
         true => finding(
             title,
             "they stay where they are while memory is reserved",
@@ -50,6 +56,27 @@ fn compaction() -> Finding {
             Some("sysctl vm.compact_unevictable_allowed=0, or run andante outside the container"),
         ),
     }
+}
+
+fn watermarks() -> Finding {
+    let title = "watermarks";
+    match is_or_can_be_right(BOOST) {
+        true => finding(
+            title,
+            "they stay where they are while memory is reserved",
+            None,
+        ),
+        false => finding(
+            title,
+            "the kernel raises them when memory is short: so much is kept free that nobody has",
+            Some("sysctl vm.watermark_boost_factor=0, or run andante outside the container"),
+        ),
+    }
+}
+
+fn is_or_can_be_right(name: &str) -> bool {
+    let sysctl = Sysctl::of_kernel();
+    sysctl.is_right(name) || sysctl.can_be_changed(name)
 }
 
 fn reclaiming(root: &Path) -> Finding {
@@ -120,7 +147,7 @@ mod tests {
         assert!(!found[0].found && found[0].mend.is_some());
         std::fs::write(folder.path().join("cgroup.controllers"), "cpu memory\n").unwrap();
         let found = examine(folder.path());
-        assert!(found[0].found && found.len() == 5);
+        assert!(found[0].found && found.len() == 6);
         assert!(found.iter().all(|one| one.found != one.mend.is_some()));
     }
 }

@@ -21,7 +21,6 @@
 pub mod ahead;
 mod cached;
 mod cgroup;
-pub mod compaction;
 pub mod demand;
 pub mod doctor;
 mod error;
@@ -36,6 +35,7 @@ pub mod oom;
 pub mod pages;
 pub mod process;
 pub mod protect;
+pub mod sysctl;
 pub mod words;
 
 pub use cgroup::{Cgroup, Stat};

@@ -9,6 +9,7 @@ use andante_admission::memory::Memory;
 
 use crate::cgroup::{Cgroup, value};
 use crate::error::{MemoryError, file};
+use crate::sysctl::{BOOST, Sysctl};
 
 /// The machine as reservations find it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct Machine {
     /// All memory that the kernel manages.
     pub total: u64,
     /// Below so much free memory the kernel takes some from programs, and those who want more may have to wait: the
-    /// high watermarks of all zones, as far as they may be boosted, and what zones keep for those who can use no other.
+    /// high watermarks of all zones, and what zones keep for those who can use no other.
     pub floor: u64,
     /// Memory that the kernel has for itself and cannot give back.
     pub kernel: u64,
@@ -32,9 +33,7 @@ impl Machine {
     /// # Errors
     /// `/proc` is not there.
     pub fn now() -> Result<Self, MemoryError> {
-        let boost = fs::read_to_string("/proc/sys/vm/watermark_boost_factor");
-        let boost = boost.ok().and_then(|text| text.trim().parse().ok());
-        let floor = floor(&read("/proc/zoneinfo")?, boost.unwrap_or(0)) * page();
+        let floor = floor(&read("/proc/zoneinfo")?, boost()) * page();
         Ok(parse(&read("/proc/meminfo")?, floor))
     }
 
@@ -111,6 +110,18 @@ pub fn protected(root: &Path) -> u64 {
     folders
         .filter_map(|folder| min(folder).ok())
         .fold(0, u64::saturating_add)
+}
+
+/// How far watermarks may be raised while something is reserved [1/10,000 of the highest].
+fn boost() -> u64 {
+    let sysctl = Sysctl::of_kernel();
+    match sysctl.can_be_changed(BOOST) {
+        true => 0,
+        false => sysctl
+            .read(BOOST)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0),
+    }
 }
 
 fn read(path: &str) -> Result<String, MemoryError> {

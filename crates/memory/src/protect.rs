@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Cgroup, inode};
-use crate::compaction::Compaction;
 use crate::error::{MemoryError, file};
+use crate::sysctl::Sysctl;
 use crate::{firewall, kept};
 
 /// A class, by its folder below the root; the root is empty.
@@ -45,9 +45,9 @@ struct Kept {
     classes: BTreeMap<Relative, Former>,
     /// Classes that were told to count the memory of those below them apart.
     handing_on: BTreeSet<Relative>,
-    /// The kernel was told to leave locked pages where they are.
+    /// Settings of the kernel, as they were.
     #[serde(default)]
-    locked_stay: bool,
+    settings: BTreeMap<String, String>,
 }
 
 /// Somebody else has changed what we had set.
@@ -66,7 +66,7 @@ pub struct Changed {
 pub struct Protection {
     root: PathBuf,
     file: PathBuf,
-    compaction: Compaction,
+    sysctl: Sysctl,
     kept: Kept,
     wanted: BTreeMap<Relative, u64>,
 }
@@ -76,11 +76,11 @@ impl Protection {
     ///
     /// # Errors
     /// The file cannot be read or removed.
-    pub fn open(root: &Path, file: &Path, compaction: Compaction) -> Result<Self, MemoryError> {
+    pub fn open(root: &Path, file: &Path, sysctl: Sysctl) -> Result<Self, MemoryError> {
         let mut protection = Self {
             root: root.to_owned(),
             file: file.to_owned(),
-            compaction,
+            sysctl,
             kept: kept::read(file)?,
             wanted: BTreeMap::new(),
         };
@@ -163,12 +163,20 @@ impl Protection {
         }
         let former = |class: &Path| self.kept.classes.get(class).map_or(0, |kept| kept.min);
         let targets = targets(&self.wanted, &former);
-        self.kept.locked_stay |= !wanted.is_empty() && self.compaction.moves_locked();
+        if !wanted.is_empty() {
+            // One that somebody has changed meanwhile is as it is now afterwards.
+            self.kept.settings.extend(self.sysctl.wrong());
+        }
         self.write_down(&targets)?;
-        if self.kept.locked_stay {
-            // Where it cannot be written, doctor says so; all else is protected as well.
-            let _ = self.compaction.move_locked(wanted.is_empty());
-            self.kept.locked_stay = !wanted.is_empty();
+        // Where one cannot be written, doctor says so; all else is protected as well.
+        for (name, before) in &self.kept.settings {
+            let _ = match wanted.is_empty() {
+                true => self.sysctl.put_back(name, before),
+                false => self.sysctl.set(name),
+            };
+        }
+        if wanted.is_empty() {
+            self.kept.settings.clear();
         }
         self.hand_on()?;
         let mut failed = None;
@@ -293,7 +301,7 @@ impl Protection {
 /// # Errors
 /// As for [`Protection::open`].
 pub fn restore(root: &Path, file: &Path) -> Result<(), MemoryError> {
-    Protection::open(root, file, Compaction::of_kernel()).map(drop)
+    Protection::open(root, file, Sysctl::of_kernel()).map(drop)
 }
 
 /// The amount that each class is to have: those with a reservation, and those above them.

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use andante_admission::Size;
 use andante_admission::memory::{Memory, MemoryHeld};
-use andante_memory::compaction::Compaction;
 use andante_memory::machine::{self, Machine};
 use andante_memory::protect::{Protection, Relative};
+use andante_memory::sysctl::Sysctl;
 use andante_memory::words::{Found, Order, Reserved, Watched};
 use andante_memory::{Cgroup, Handle, MemoryError, Right, firewall, oom};
 use andante_sched::class::ClassPath;
@@ -155,8 +155,8 @@ pub struct Place {
     pub keeper: Vec<OsString>,
     /// The machine's memory.
     pub machine: fn() -> Result<Machine, MemoryError>,
-    /// Whether locked pages are moved.
-    pub compaction: Compaction,
+    /// The kernel's settings.
+    pub sysctl: Sysctl,
 }
 
 impl Place {
@@ -172,7 +172,7 @@ impl Place {
             right: RIGHT.into(),
             keeper,
             machine: Machine::now,
-            compaction: Compaction::of_kernel(),
+            sysctl: Sysctl::of_kernel(),
         })
     }
 }
@@ -453,9 +453,6 @@ fn opened(place: &Place, patience: Duration) -> Result<(Right, Protection), Memo
     let right = Right::take(&place.right, patience)?;
     oom::restore(&place.kept)?;
     firewall::restore(&place.kept)?;
-    let compaction = place.compaction.clone();
-    Ok((
-        right,
-        Protection::open(&place.root, &place.kept, compaction)?,
-    ))
+    let sysctl = place.sysctl.clone();
+    Ok((right, Protection::open(&place.root, &place.kept, sysctl)?))
 }

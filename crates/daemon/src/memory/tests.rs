@@ -54,7 +54,7 @@ impl Memory {
             // It is given the root and the file as well.
             keeper: keeper.iter().chain(&["keeper"]).map(Into::into).collect(),
             machine,
-            compaction: Compaction::at(&folder.path().join("compaction")),
+            sysctl: Sysctl::at(folder.path()),
         };
         let mut memory = Self {
             folder,
@@ -322,7 +322,7 @@ fn without_the_controller_nothing_can_be_reserved() {
         right: folder.path().join("memory.lock"),
         keeper: Vec::new(),
         machine,
-        compaction: Compaction::at(&folder.path().join("compaction")),
+        sysctl: Sysctl::at(folder.path()),
     };
     let mut books = Reservations::new(MemorySettings::default(), place);
     assert_eq!(books.seen(), None);

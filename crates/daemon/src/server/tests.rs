@@ -93,9 +93,7 @@ fn memory_is_answered_beside_contracts() {
             right: folder.path().join("memory.lock"),
             keeper: ["sh", "-c", "cat >/dev/null"].map(Into::into).to_vec(),
             machine: andante_memory::machine::Machine::now,
-            compaction: andante_memory::compaction::Compaction::at(
-                &folder.path().join("compaction"),
-            ),
+            sysctl: andante_memory::sysctl::Sysctl::at(folder.path()),
         },
     );
     let path = folder.path().join("socket");

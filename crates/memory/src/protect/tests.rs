@@ -1,4 +1,5 @@
 use super::*;
+use crate::sysctl::{BOOST, MOVES_LOCKED};
 
 const MIB: u64 = 1 << 20;
 
@@ -28,8 +29,8 @@ impl Fake {
         self.folder.path().join("run/memory.json")
     }
 
-    fn compaction(&self) -> Compaction {
-        Compaction::at(&self.folder.path().join("compact_unevictable_allowed"))
+    fn sysctl(&self) -> Sysctl {
+        Sysctl::at(self.folder.path())
     }
 
     fn make(&self, class: &str) {
@@ -50,7 +51,7 @@ impl Fake {
     }
 
     fn open(&self) -> Protection {
-        Protection::open(&self.root(), &self.state(), self.compaction()).unwrap()
+        Protection::open(&self.root(), &self.state(), self.sysctl()).unwrap()
     }
 }
 
@@ -153,22 +154,30 @@ fn a_class_that_cannot_hand_on_keeps_nothing_else_from_being_put_back() {
 }
 
 #[test]
-fn locked_pages_stay_where_they_are_as_long_as_something_is_reserved() {
+fn settings_of_the_kernel_are_others_as_long_as_something_is_reserved() {
     let fake = Fake::new(&["a"]);
-    let compaction = fake.compaction();
-    compaction.move_locked(true).unwrap();
+    let write = |name: &str, value: &str| fs::write(fake.folder.path().join(name), value).unwrap();
+    let are = |moves: &str, boost: &str| {
+        let is = |name: &str| fs::read_to_string(fake.folder.path().join(name)).unwrap();
+        assert_eq!((is(MOVES_LOCKED), is(BOOST)), (moves.into(), boost.into()));
+    };
+    write(MOVES_LOCKED, "1\n");
+    write(BOOST, "15000\n");
     let mut protection = fake.open();
-    assert!(compaction.moves_locked(), "nothing is reserved");
+    are("1\n", "15000\n");
     protection.set(wanted(&[("a", 100)])).unwrap();
-    assert!(!compaction.moves_locked());
+    are("0", "0");
     drop(protection); // killed
     fake.open();
-    assert!(compaction.moves_locked());
-    compaction.move_locked(false).unwrap();
+    are("1", "15000");
+    // Somebody has chosen the one before, and chooses another meanwhile.
+    write(MOVES_LOCKED, "0");
     let mut protection = fake.open();
     protection.set(wanted(&[("a", 100)])).unwrap();
+    write(BOOST, "5000");
     protection.set(wanted(&[])).unwrap();
-    assert!(!compaction.moves_locked(), "somebody has chosen that");
+    are("0", "5000");
+    assert!(!fake.state().exists());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! Random orders of all that can be done: each reservation is protected while it lives, no more is reserved than can
 //! be, and everything is as it was before when nothing is reserved any more.
 
+use andante_memory::sysctl::MOVES_LOCKED;
+
 use super::*;
 
 const SEQUENCES: u64 = 1000;
@@ -131,8 +133,8 @@ impl Course {
                 _ => assert!(is >= ours.max(*theirs), "{class}: {is}"),
             }
         }
-        let moves = Compaction::at(&self.memory.folder.path().join("compaction")).moves_locked();
-        assert_eq!(moves, self.ours.is_empty());
+        let sysctl = Sysctl::at(self.memory.folder.path());
+        assert_eq!(sysctl.is_right(MOVES_LOCKED), !self.ours.is_empty());
     }
 }
 
@@ -141,8 +143,8 @@ fn a_thousand_random_sequences_leave_everything_as_it_was() {
     for seed in 0..SEQUENCES {
         let mut draw = Draw(seed);
         let mut course = Course::new();
-        let compaction = course.memory.folder.path().join("compaction");
-        fs::write(compaction, "1").unwrap();
+        let moves_locked = course.memory.folder.path().join(MOVES_LOCKED);
+        fs::write(moves_locked, "1").unwrap();
         for step in 0..STEPS {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 course.step(&mut draw);
