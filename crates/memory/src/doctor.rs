@@ -32,51 +32,28 @@ pub fn examine(root: &Path) -> Vec<Finding> {
             return vec![finding("memory controller", &error.to_string(), Some(mend))];
         }
     };
+    let moved = "the kernel moves them, and may lose some: libraries that others have read first are not held for good";
+    let raised =
+        "the kernel raises them when memory is short: so much is kept free that nobody has";
     vec![
         controller,
         reclaiming(root),
         owners(),
-        locked(),
-        watermarks(),
+        setting("locked pages", MOVES_LOCKED, moved),
+        setting("watermarks", BOOST, raised),
         swap(),
     ]
 }
 
-fn locked() -> Finding {
-    let title = "locked pages";
-    match is_or_can_be_right(MOVES_LOCKED) {
-        true => finding(
-            title,
-            "they stay where they are while memory is reserved",
-            None,
-        ),
-        false => finding(
-            title,
-            "the kernel moves them, and may lose some: libraries that others have read first are not held for good",
-            Some("sysctl vm.compact_unevictable_allowed=0, or run andante outside the container"),
-        ),
-    }
-}
-
-fn watermarks() -> Finding {
-    let title = "watermarks";
-    match is_or_can_be_right(BOOST) {
-        true => finding(
-            title,
-            "they stay where they are while memory is reserved",
-            None,
-        ),
-        false => finding(
-            title,
-            "the kernel raises them when memory is short: so much is kept free that nobody has",
-            Some("sysctl vm.watermark_boost_factor=0, or run andante outside the container"),
-        ),
-    }
-}
-
-fn is_or_can_be_right(name: &str) -> bool {
+/// A setting of the kernel, and what it does where it cannot be changed.
+fn setting(title: &'static str, name: &str, unchanged: &str) -> Finding {
     let sysctl = Sysctl::of_kernel();
-    sysctl.is_right(name) || sysctl.can_be_changed(name)
+    if sysctl.is_right(name) || sysctl.can_be_changed(name) {
+        let detail = "they stay where they are while memory is reserved";
+        return finding(title, detail, None);
+    }
+    let mend = format!("sysctl vm.{name}=0, or run andante outside the container");
+    finding(title, unchanged, Some(&mend))
 }
 
 fn reclaiming(root: &Path) -> Finding {

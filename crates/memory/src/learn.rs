@@ -24,7 +24,7 @@ pub struct Estimate {
 
 /// The need of a class, of all that it has now, and of so much of programs and libraries that is in memory [bytes].
 pub fn needed(stat: &Stat, programs: u64) -> u64 {
-    // Shared memory that is mapped is counted as both by the kernel. What others have read is theirs.
+    // Shared memory that is mapped is counted as both by the kernel. Pages that others have read are theirs.
     let programs = programs.min(stat.file);
     let files = stat.mapped.max(stat.shared_memory).max(programs);
     stat.anonymous + files + stat.kernel

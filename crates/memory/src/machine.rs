@@ -37,8 +37,8 @@ impl Machine {
         Ok(parse(&read("/proc/meminfo")?, floor))
     }
 
-    /// The same later, with the floor as it was. Only an administrator changes that, and the kernel lets nobody have memory
-    /// while it tells of a zone.
+    /// The same later, with the floor as it was. Only an administrator changes that, and the kernel keeps a zone locked while
+    /// it tells of it.
     ///
     /// # Errors
     /// As for [`Machine::now`].

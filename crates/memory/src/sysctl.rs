@@ -9,7 +9,7 @@
 //!
 //! **Watermarks stay where they are** (`watermark_boost_factor`). As soon as large pieces of memory become rare the kernel
 //! wants up to two and a half times as much free as before, for a while, and a program that asks for memory takes some
-//! first. What is kept free for that is of no use to anybody: 6 MB of 512.
+//! first. Nobody has any use of memory that is kept free for that: 6 MB of 512.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -88,7 +88,7 @@ impl Scheduler {
         Ok(explained::of_all(watched))
     }
 
-    /// The rhythm in which a thread wakes by itself [ns]; none: there is none, or no such thread. To ask for it is some 10 µs.
+    /// The rhythm in which a thread wakes by itself [ns]; none: there is none, or no such thread. To ask for it takes some 15 µs.
     pub fn rhythm_ns(&self, tid: i32) -> Option<u32> {
         rhythm_ns(self.object.task_states(), tid).ok().flatten()
     }

@@ -23,11 +23,12 @@ use crate::kernel::Kernel;
 /// A program that does not behave so any more is believed to be paused for so long: by then its user has left it, and
 /// what it has is everybody's. It costs others no more than what the program has anyway.
 const PAUSED: Duration = Duration::from_secs(600);
-/// What comes at least so often is seen as motion or heard as sound: below ten frames a second a film is a row of
-/// pictures. Whatever answers people and has no such rhythm, as the services that every machine runs, needs a contract
-/// of the CPU, and no more memory than others leave it.
+/// The slowest rhythm that is seen as motion or heard as sound: below ten frames a second a film is a row of pictures.
+/// Programs that answer people without such a rhythm, as the services that every machine runs, need a contract of the
+/// CPU, and no more memory than others leave them.
 const BEAT: Duration = Duration::from_millis(100);
-/// Threads whose rhythms are read each second, some 10 µs each, while everybody waits.
+/// Threads whose rhythms are read each second, some 15 µs each, while everybody waits: with the next half a millisecond,
+/// which is less than half of a period of sound of 64 frames.
 const RHYTHMS_A_LOOK: usize = 16;
 /// Of those that keep time, so many are looked at, some 150 µs each.
 const THREADS_A_LOOK: usize = 2;
