@@ -55,7 +55,7 @@ fn nobody_is_killed_within_a_reservation_and_nothing_is_left() {
         ("film-killed", 0),
         ("adjusted-again", 0),
         ("unreserved-lives", 0),
-        ("steps", 30),
+        ("steps", 12),
         ("unprotected", 0),
         ("left-min", 0),
         ("left-state", 0),

@@ -3,12 +3,12 @@
 use super::{in_charge_told, number};
 
 /// On four CPUs: what an ordinary user is told, one in a container, two thousand sessions at a time, programs that are killed in
-/// one, a thousand of them or `ANDANTE_KILLS`, and one that writes anything into the memory that it shares with
+/// one, two hundred of them or `ANDANTE_KILLS`, and one that writes anything into the memory that it shares with
 /// the scheduler.
 #[test]
 #[ignore = "needs the virtual machine"]
 fn sessions_need_no_privilege_and_leave_nothing_behind() {
-    let kills = std::env::var("ANDANTE_KILLS").unwrap_or_else(|_| "1000".to_owned());
+    let kills = std::env::var("ANDANTE_KILLS").unwrap_or_else(|_| "200".to_owned());
     let report = in_charge_told("session", &format!("kills={kills}\n"), &[], 4);
     let user = &report["user"][0];
     // 54 % of one CPU of four: yes. 96 %: no, but.

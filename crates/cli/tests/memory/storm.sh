@@ -67,7 +67,7 @@ class() { # a class, of all that there are
 }
 unprotected=0
 steps=0
-while [ $steps -lt 30 ]; do
+while [ $steps -lt 12 ]; do
 	steps=$((steps + 1))
 	class
 	draw 9
