@@ -3,9 +3,11 @@
 fn main() {
     println!("cargo::rerun-if-changed=../../core");
     println!("cargo::rerun-if-changed=src/core_sys.c");
+    println!("cargo::rerun-if-changed=src/disk.c");
     println!("cargo::rerun-if-changed=src/packets.c");
     cc::Build::new()
         .file("src/core_sys.c")
+        .file("src/disk.c")
         .file("src/packets.c")
         .include("../../core")
         .std("gnu11")

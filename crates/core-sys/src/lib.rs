@@ -6,6 +6,7 @@
 
 mod containers;
 mod contracts;
+mod disk;
 mod learner;
 mod packets;
 mod policy;
@@ -15,6 +16,7 @@ mod tree;
 
 pub use containers::{Container, ContainerShare, Containers};
 pub use contracts::{Contract, Contracts, EventDecision, Kept, Piece, Promise};
+pub use disk::{Disk, DiskCounts, DiskMode, DiskModel, Manner};
 pub use learner::{Learner, Obstacle, Rhythm};
 pub use packets::{Arrival, Fate, Packets};
 pub use policy::{Member, Parameters, Policy, PolicyKind, Requeue};

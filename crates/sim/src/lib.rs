@@ -11,7 +11,7 @@
 //! experiments: resource containers, coordinated events, and policies of the past as their papers
 //! describe them, all with queues of their own that decide nothing.
 //!
-//! [`link`] has a link between two hosts: a CPU that serves bytes, by the same core.
+//! [`link`] has a link between two hosts: a CPU that serves bytes, by the same core; [`disk`] a disk, by Cello.
 //!
 //! A simulation is determined by what it is given: the same machine, programs and seeds make the
 //! same decisions at the same instants everywhere. Nothing reads a
@@ -23,6 +23,7 @@ mod agenda;
 mod channel;
 mod containers;
 mod costs;
+pub mod disk;
 mod kernel;
 pub mod link;
 mod machine;
@@ -40,7 +41,8 @@ mod task;
 mod trace;
 
 pub use andante_core_sys::{
-    ContainerShare, Contracts, Kept, Packets, Piece, PolicyKind, Promise, Rule,
+    ContainerShare, Contracts, Disk, DiskCounts, DiskMode, DiskModel, Kept, Manner, Packets, Piece,
+    PolicyKind, Promise, Rule,
 };
 pub use channel::ChannelId;
 pub use containers::ContainerScheduler;
