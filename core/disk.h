@@ -40,7 +40,7 @@
 
 an_inline void an_disk_class_init(struct an_disk *d, u32 leaf, enum an_manner manner)
 {
-	*an_disk_class(d, leaf) = (struct an_requests){.manner = manner};
+	*an_disk_class(d, leaf) = (struct an_requests){.manner = manner, .end = AN_NEVER};
 	*an_disk_counts(d, leaf) = (struct an_disk_counts){0};
 	*an_leaf_contract(&d->contracts, leaf) = AN_NONE;
 }
@@ -135,7 +135,7 @@ an_inline void an_disk_arrive(struct an_disk *d, u32 index, u32 leaf, u64 sector
 				 .deadline_ns = AN_NEVER,
 				 .leaf = leaf};
 	an_request_arrives(d->requests, an_disk_class(d, leaf), index);
-	an_turn_request_comes(d, leaf, now_ns);
+	an_turn_request_comes(d, leaf, sector, now_ns);
 	an_leaf_contract_wake(&d->contracts, leaf, now_ns);
 }
 
@@ -230,7 +230,7 @@ an_inline u32 an_disk_next_in_turn(struct an_disk *d, u64 now_ns)
 
 	if (!leaf)
 		return AN_NONE;
-	index = an_request_next(d->requests, c, d->arm);
+	index = an_request_next(d->requests, c, d->arm, leaf == d->turn && d->turn_used_ns);
 	if (d->promised.count) {
 		if (!an_promised_let(&d->model, d->requests, &d->promised, index, c->manner, d->arm,
 				     now_ns))
@@ -302,7 +302,8 @@ an_inline void an_disk_done(struct an_disk *d, u32 index, u64 now_ns)
 		n->late += now_ns > r->deadline_ns;
 		return;
 	}
-	an_turn_request_done(d, r->leaf, had_ns, d->mode == AN_DISK_BYTES ? bytes : had_ns, now_ns);
+	an_turn_request_done(d, r->leaf, an_request_end(r), had_ns,
+			     d->mode == AN_DISK_BYTES ? bytes : had_ns, now_ns);
 }
 
 #endif

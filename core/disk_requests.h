@@ -54,6 +54,9 @@ struct an_requests {
 	u64 expected;	 /* where the last one of its contract ended, and the next may begin */
 	u64 idle_ns;	 /* when the last one was done, if it has none since */
 	u64 thinks_ns;	 /* from there to the next, on average */
+	u64 done_ns;	 /* when the last one of no contract was done */
+	u64 end;	 /* ... and where it ended; AN_NEVER: what follows on it has come */
+	u64 follows_ns;	 /* from there to what follows on it, on average */
 	u32 under_way;	 /* that wait or are in service, and are of no contract */
 	u8 manner;	 /* enum an_manner */
 	u8 awaited;	 /* it is queued for a request that will come soon (disk_turn.h) */
@@ -121,11 +124,24 @@ an_inline u32 an_request_on_the_way(struct an_request *all, const struct an_requ
 	return best;
 }
 
-/* The request that the class has served next, when the arm stands there. One waits. */
-an_inline u32 an_request_next(struct an_request *all, struct an_requests *c, u64 from)
+/* The request that begins where the arm stands, or AN_NONE. */
+an_inline u32 an_request_that_follows(struct an_request *all, const struct an_requests *c, u64 arm)
 {
-	u32 next;
+	u32 at = c->first;
 
+	an_while(at && an_request_of(all, at)->sector != arm)
+		at = an_request_of(all, at)->after;
+	return at;
+}
+
+/* The request that the class has served next, when the arm stands there. One waits. */
+an_inline u32 an_request_next(struct an_request *all, struct an_requests *c, u64 from,
+			      bool reads_on)
+{
+	u32 next = reads_on ? an_request_that_follows(all, c, from) : AN_NONE;
+
+	if (next)
+		return next;
 	if (c->manner == AN_INTERACTIVE)
 		return c->first;
 	next = an_request_on_the_way(all, c, from);

@@ -42,18 +42,26 @@ an_inline u64 an_turn_awaits_ns(const struct an_disk *d)
 	return d->quantum_ns / AN_TURN_PARTS;
 }
 
+/* One more observation of a time after which a class comes back. Beyond any wait it does not matter
+ * how long that is. */
+an_inline void an_turn_observe(const struct an_disk *d, u64 *average_ns, u64 ns)
+{
+	u64 most_ns = 2 * an_turn_awaits_ns(d);
+
+	*average_ns -= *average_ns >> AN_THINKS_SHIFT;
+	*average_ns += (ns < most_ns ? ns : most_ns) >> AN_THINKS_SHIFT;
+}
+
 /* A request of no contract comes to the leaf. */
-an_inline void an_turn_request_comes(struct an_disk *d, u32 leaf, u64 now_ns)
+an_inline void an_turn_request_comes(struct an_disk *d, u32 leaf, u64 sector, u64 now_ns)
 {
 	struct an_requests *c = an_disk_class(d, leaf);
-	u64 thinks_ns = now_ns - c->idle_ns, most_ns = 2 * an_turn_awaits_ns(d);
 
-	if (!c->under_way++) {
-		/* Beyond any wait it does not matter how long. */
-		if (thinks_ns > most_ns)
-			thinks_ns = most_ns;
-		c->thinks_ns -= c->thinks_ns >> AN_THINKS_SHIFT;
-		c->thinks_ns += thinks_ns >> AN_THINKS_SHIFT;
+	if (!c->under_way++)
+		an_turn_observe(d, &c->thinks_ns, now_ns - c->idle_ns);
+	if (sector == c->end) {
+		an_turn_observe(d, &c->follows_ns, now_ns - c->done_ns);
+		c->end = AN_NEVER;
 	}
 	if (c->awaited)
 		c->awaited = 0;
@@ -71,13 +79,17 @@ an_inline void an_turn_awaits_no_more(struct an_disk *d, u32 leaf)
 }
 
 /* One is done, that took so much of the disk, and for which the class is charged [ns or bytes]. */
-an_inline void an_turn_request_done(struct an_disk *d, u32 leaf, u64 took_ns, u64 charge,
+an_inline void an_turn_request_done(struct an_disk *d, u32 leaf, u64 end, u64 took_ns, u64 charge,
 				    u64 now_ns)
 {
 	struct an_requests *c = an_disk_class(d, leaf);
 
 	if (d->turn == leaf)
 		d->turn_used_ns += took_ns;
+	if (c->end != AN_NEVER)
+		an_turn_observe(d, &c->follows_ns, AN_NEVER);
+	c->end = end;
+	c->done_ns = now_ns;
 	if (!--c->under_way) {
 		c->idle_ns = now_ns;
 		c->awaited = c->manner == AN_THROUGHPUT && c->thinks_ns < an_turn_awaits_ns(d);
@@ -114,6 +126,19 @@ an_inline u32 an_turn_claim(struct an_disk *d)
 	return picked;
 }
 
+/* Its turn lasts, and the request that follows on the last one has not come, but will soon? */
+an_inline bool an_turn_waits_for_more(struct an_disk *d, u32 leaf, u64 now_ns)
+{
+	struct an_requests *c = an_disk_class(d, leaf);
+	u64 until_ns = c->done_ns + an_turn_awaits_ns(d);
+
+	if (leaf != d->turn || !d->turn_used_ns || c->end != d->arm || now_ns >= until_ns ||
+	    c->follows_ns >= an_turn_awaits_ns(d))
+		return false;
+	d->waits_until_ns = until_ns;
+	return true;
+}
+
 /*
  * The leaf whose request is next, which is claimed as by an_pick(); AN_NONE: there is none, or the
  * disk waits for one, until waits_until_ns.
@@ -122,6 +147,10 @@ an_inline u32 an_turn_pick(struct an_disk *d, u64 now_ns)
 {
 	u32 leaf = an_turn_claim(d);
 
+	if (leaf && an_turn_waits_for_more(d, leaf, now_ns)) {
+		an_unpick(&d->tree, leaf);
+		return AN_NONE;
+	}
 	an_while(leaf && !an_disk_class(d, leaf)->first) {
 		u64 until_ns = an_disk_class(d, leaf)->idle_ns + an_turn_awaits_ns(d);
 
