@@ -40,7 +40,7 @@
 
 an_inline void an_disk_class_init(struct an_disk *d, u32 leaf, enum an_manner manner)
 {
-	*an_disk_class(d, leaf) = (struct an_requests){.manner = manner, .end = AN_NEVER};
+	an_turn_class_init(d, an_disk_class(d, leaf), manner);
 	*an_disk_counts(d, leaf) = (struct an_disk_counts){0};
 	*an_leaf_contract(&d->contracts, leaf) = AN_NONE;
 }
@@ -182,27 +182,40 @@ an_inline u64 an_contract_expected_ns(const struct an_contract *c, u64 now_ns)
 	return c->used && c->started && next_ns > now_ns ? next_ns : AN_NEVER;
 }
 
-/*
- * The job that is expected of a contract, after a request of others that ends there and then: is it
- * late, and would it not be if that request waited for it? Its release, or 0.
+/* The job that is expected of a contract, after a request that ends there: what it takes at most.
  */
-an_inline u64 an_disk_job_spoilt(struct an_disk *d, u32 contract, u64 end, u64 end_ns, u64 now_ns)
+an_inline u64 an_disk_job_takes_ns(struct an_disk *d, u32 contract, u64 end)
 {
-	const struct an_contract *c = an_contract(&d->contracts.set, contract);
-	const struct an_requests *k =
-		an_disk_class(d, d->contracts.leaf[an_bounded(contract, AN_MAX_CONTRACTS)]);
-	u64 release_ns = an_contract_expected_ns(c, now_ns), takes_ns;
+	u32 leaf = d->contracts.leaf[an_bounded(contract, AN_MAX_CONTRACTS)];
+	u64 budget_ns = an_contract(&d->contracts.set, contract)->promise.budget_ns;
 
-	if (release_ns == AN_NEVER || end_ns <= release_ns)
-		return 0;
-	takes_ns = an_disk_seek_ns(&d->model, end, k->expected) + d->model.turn_ns +
-		   c->promise.budget_ns;
-	return end_ns + takes_ns > release_ns + c->promise.deadline_rel_ns ? release_ns : 0;
+	return an_disk_seek_ns(&d->model, end, an_disk_class(d, leaf)->expected) +
+	       d->model.turn_ns + budget_ns;
+}
+
+/* The jobs that are expected and due by then, one after the other behind a request that ends there
+ * [ns]. */
+an_inline u64 an_disk_jobs_take_ns(struct an_disk *d, u64 deadline_ns, u64 end, u64 now_ns)
+{
+	u64 all_ns = 0;
+	u32 i = 1;
+
+	an_while(i < d->contracts.set.unused) {
+		const struct an_contract *c = an_contract(&d->contracts.set, i);
+		u64 release_ns = an_contract_expected_ns(c, now_ns);
+
+		if (release_ns != AN_NEVER &&
+		    release_ns + c->promise.deadline_rel_ns <= deadline_ns)
+			all_ns += an_disk_job_takes_ns(d, i, end);
+		i++;
+	}
+	return all_ns;
 }
 
 /*
- * A request of no contract that would make the next job of one late waits until that job is there:
- * until then, or 0 if it may go. So long is the disk idle; one that serves several at once goes on.
+ * A request of no contract that would make jobs late that are expected waits until they are there:
+ * until then, or 0 if it may go. It may if it ends before. So long is the disk idle; one that
+ * serves several at once goes on.
  */
 an_inline u64 an_disk_waits_until_ns(struct an_disk *d, const struct an_request *r, u64 now_ns)
 {
@@ -213,9 +226,13 @@ an_inline u64 an_disk_waits_until_ns(struct an_disk *d, const struct an_request 
 	if (d->model.at_once > 1)
 		return 0;
 	an_while(i < d->contracts.set.unused) {
-		u64 release_ns = an_disk_job_spoilt(d, i, an_request_end(r), end_ns, now_ns);
+		const struct an_contract *c = an_contract(&d->contracts.set, i);
+		u64 release_ns = an_contract_expected_ns(c, now_ns);
+		u64 deadline_ns = release_ns + c->promise.deadline_rel_ns;
 
-		if (release_ns > until_ns)
+		if (release_ns < end_ns && release_ns > until_ns &&
+		    end_ns + an_disk_jobs_take_ns(d, deadline_ns, an_request_end(r), now_ns) >
+			    deadline_ns)
 			until_ns = release_ns;
 		i++;
 	}
@@ -231,19 +248,14 @@ an_inline u32 an_disk_next_in_turn(struct an_disk *d, u64 now_ns)
 	if (!leaf)
 		return AN_NONE;
 	index = an_request_next(d->requests, c, d->arm, leaf == d->turn && d->turn_used_ns);
-	if (d->promised.count) {
-		if (!an_promised_let(&d->model, d->requests, &d->promised, index, c->manner, d->arm,
-				     now_ns))
-			index = AN_NONE;
-	} else {
-		d->waits_until_ns = an_disk_waits_until_ns(d, an_request(d, index), now_ns);
-		if (d->waits_until_ns)
-			index = AN_NONE;
-	}
-	if (index)
-		an_disk_chosen(d, leaf, index, now_ns);
-	else
+	d->waits_until_ns = an_disk_waits_until_ns(d, an_request(d, index), now_ns);
+	if (d->waits_until_ns ||
+	    (d->promised.count && !an_promised_let(&d->model, d->requests, &d->promised, index,
+						   c->manner, d->arm, now_ns))) {
 		an_unpick(&d->tree, leaf);
+		return AN_NONE;
+	}
+	an_disk_chosen(d, leaf, index, now_ns);
 	return index;
 }
 

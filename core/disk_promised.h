@@ -37,7 +37,7 @@ struct an_promised {
 };
 
 /* The places for a request, as they were looked at one after the other. */
-struct an_places {
+struct an_openings {
 	u64 least_ns;	 /* what the cheapest admissible one costs; AN_NEVER: there is none */
 	u32 cheapest;	 /* that one */
 	u32 by_deadline; /* behind those whose deadlines are no later */
@@ -100,16 +100,16 @@ an_inline u64 an_request_costs_ns(const struct an_disk_model *m, u64 from,
 /* Looks at all places for a request. */
 an_inline void an_promised_places(const struct an_disk_model *m, struct an_request *all,
 				  struct an_promised *s, const struct an_request *r, u64 arm,
-				  u64 now_ns, struct an_places *places)
+				  u64 now_ns, struct an_openings *places)
 {
 	u64 from = arm, last_ns = now_ns;
 	u32 i = 0;
 
-	*places = (struct an_places){.least_ns = AN_NEVER};
+	*places = (struct an_openings){.least_ns = AN_NEVER};
 	an_promised_forecast(m, all, s, arm, now_ns);
 	an_while(i <= s->count) {
-		struct an_request *next =
-			i < s->count ? an_request_of(all, *an_promised_at(s, i)) : NULL;
+		bool last = i == s->count;
+		struct an_request *next = last ? 0 : an_request_of(all, *an_promised_at(s, i));
 		u64 costs_ns = an_request_costs_ns(m, from, r, next);
 		u64 own_ns = an_disk_most_ns(m, from, r->sector, r->sectors);
 		u64 begins_ns = next ? next->begins_ns : last_ns;
@@ -138,7 +138,7 @@ an_inline void an_promised_places(const struct an_disk_model *m, struct an_reque
 an_inline void an_promised_add(const struct an_disk_model *m, struct an_request *all,
 			       struct an_promised *s, u32 index, u64 arm, u64 now_ns)
 {
-	struct an_places places;
+	struct an_openings places;
 	u32 at, i = s->count;
 
 	an_promised_places(m, all, s, an_request_of(all, index), arm, now_ns, &places);
@@ -156,7 +156,7 @@ an_inline bool an_promised_let(const struct an_disk_model *m, struct an_request 
 			       struct an_promised *s, u32 index, enum an_manner manner, u64 arm,
 			       u64 now_ns)
 {
-	struct an_places places;
+	struct an_openings places;
 
 	an_promised_places(m, all, s, an_request_of(all, index), arm, now_ns, &places);
 	return places.first && (manner == AN_INTERACTIVE || !places.cheapest);

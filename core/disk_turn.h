@@ -52,6 +52,21 @@ an_inline void an_turn_observe(const struct an_disk *d, u64 *average_ns, u64 ns)
 	*average_ns += (ns < most_ns ? ns : most_ns) >> AN_THINKS_SHIFT;
 }
 
+/* The request that follows on the last one is there. */
+an_inline void an_turn_follows(const struct an_disk *d, struct an_requests *c, u64 now_ns)
+{
+	an_turn_observe(d, &c->follows_ns, now_ns - c->done_ns);
+	c->end = AN_NEVER;
+}
+
+/* A class of which nothing is known: nobody waits for it. */
+an_inline void an_turn_class_init(const struct an_disk *d, struct an_requests *c,
+				  enum an_manner manner)
+{
+	*c = (struct an_requests){.manner = manner, .end = AN_NEVER};
+	c->thinks_ns = c->follows_ns = 2 * an_turn_awaits_ns(d);
+}
+
 /* A request of no contract comes to the leaf. */
 an_inline void an_turn_request_comes(struct an_disk *d, u32 leaf, u64 sector, u64 now_ns)
 {
@@ -59,10 +74,8 @@ an_inline void an_turn_request_comes(struct an_disk *d, u32 leaf, u64 sector, u6
 
 	if (!c->under_way++)
 		an_turn_observe(d, &c->thinks_ns, now_ns - c->idle_ns);
-	if (sector == c->end) {
-		an_turn_observe(d, &c->follows_ns, now_ns - c->done_ns);
-		c->end = AN_NEVER;
-	}
+	if (sector == c->end)
+		an_turn_follows(d, c, now_ns);
 	if (c->awaited)
 		c->awaited = 0;
 	else
@@ -90,6 +103,8 @@ an_inline void an_turn_request_done(struct an_disk *d, u32 leaf, u64 end, u64 to
 		an_turn_observe(d, &c->follows_ns, AN_NEVER);
 	c->end = end;
 	c->done_ns = now_ns;
+	if (an_request_that_follows(d->requests, c, end))
+		an_turn_follows(d, c, now_ns);
 	if (!--c->under_way) {
 		c->idle_ns = now_ns;
 		c->awaited = c->manner == AN_THROUGHPUT && c->thinks_ns < an_turn_awaits_ns(d);
