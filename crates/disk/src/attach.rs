@@ -25,11 +25,12 @@ use serde::Serialize;
 
 use crate::abi::{self, DeviceInfo, Params};
 use crate::backing::{self, Backing, Place, Shape};
+use crate::classes::Classes;
 use crate::control::{Control, numbers};
 use crate::counts::Counts;
 use crate::error::{DiskError, io_error};
 use crate::order::Order;
-use crate::server::{Classes, Descriptors, Server};
+use crate::server::{Descriptors, Server};
 use crate::{MAX_BYTES, MAX_TAGS, SECTOR, precedence, users};
 
 /// `"An"` above the 48 bits of a backing's identity.
@@ -107,7 +108,7 @@ pub fn attach<B, O, C>(
 where
     B: Backing + Send + 'static,
     O: Order + Send + 'static,
-    C: Classes + Send + 'static,
+    C: Classes + Clone + Send + 'static,
 {
     let mut control = Control::open()?;
     if !control.has(abi::ZERO_COPY | abi::AUTO_BUFFERS) {
@@ -254,7 +255,7 @@ fn begin<B, O, C>(
 where
     B: Backing + Send + 'static,
     O: Order + Send + 'static,
-    C: Classes + Send + 'static,
+    C: Classes + Clone + Send + 'static,
 {
     let device = info.device;
     let node = format!("/dev/ublkc{device}");
@@ -267,7 +268,7 @@ where
         nix::unistd::pipe().map_err(|errno| io_error("make a pipe")(errno.into()))?;
     let (ready, is_ready) = channel();
     let serve = {
-        let (file, counts) = (Arc::clone(&file), Arc::clone(&counts));
+        let (file, counts, classes) = (Arc::clone(&file), Arc::clone(&counts), classes.clone());
         move || {
             // Closed with the thread, however that ends.
             let _end = end;
@@ -301,12 +302,20 @@ where
         Err(_) => Err(io::Error::other("its thread has ended")),
     };
     begun.map_err(io_error(format!("serve {node}")))?;
+    let known = || {
+        number_of(device)
+            .into_iter()
+            .for_each(|number| classes.device_is(number))
+    };
+    // What has waited is handed over at once.
+    known();
     let own = std::process::id();
     let started = match recovered {
         true => control.end_recovery(device, own),
         false => control.start(device, own),
     };
     started.map_err(io_error(format!("start {}", block_device(device))))?;
+    known();
     // Its order is ours: another before it would only hide requests. A kernel without others has no such file.
     let scheduler = format!("/sys/block/ublkb{device}/queue/scheduler");
     let _ = std::fs::write(scheduler, "none");

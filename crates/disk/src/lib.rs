@@ -13,22 +13,27 @@
 
 mod abi;
 mod attach;
+mod attend;
 mod backing;
+mod classes;
 mod control;
 mod counts;
 mod error;
+mod handing_on;
 mod order;
 mod precedence;
 mod server;
 pub mod users;
 
 pub use attach::{Attached, Found, Wanted, attach, detach, found, open};
+pub use attend::{Event, attend};
 pub use backing::{Backing, Discard, Place, Service, Shape};
+pub use classes::{Classes, NoClasses, Senders};
 pub use counts::{Count, Counts};
 pub use error::DiskError;
+pub use handing_on::HandingOn;
 pub use order::{Fifo, Order, Request, Tag, What};
 pub use precedence::lock_memory;
-pub use server::{Classes, NoClasses};
 
 /// The kernel's unit of places on a disk [bytes].
 pub const SECTOR: u64 = 512;

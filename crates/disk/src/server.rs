@@ -24,6 +24,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::abi::{self, Descriptor, IoCommand};
 use crate::backing::Backing;
+use crate::classes::Classes;
 use crate::counts::Counts;
 use crate::order::{Order, Request, Tag, What};
 
@@ -34,21 +35,6 @@ const BACKING: Fixed = Fixed(1);
 /// What an answer is to, above the tag.
 const FETCHED: u64 = 0;
 const SERVED: u64 = 1 << 16;
-
-/// Tells the class of a request, by its tag.
-pub trait Classes {
-    /// Its cgroup, and what was asked for with `ioprio_set(2)`.
-    fn of(&self, tag: Tag) -> (u64, u16);
-}
-
-/// Nobody tells.
-pub struct NoClasses;
-
-impl Classes for NoClasses {
-    fn of(&self, _tag: Tag) -> (u64, u16) {
-        (0, 0)
-    }
-}
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,8 @@
 #[expect(dead_code, reason = "these tests report by themselves")]
 mod machine;
 
+#[path = "kernel/classes.rs"]
+mod classes;
 #[path = "kernel/disks.rs"]
 mod disks;
 #[path = "kernel/guest.rs"]

@@ -39,11 +39,12 @@ fn started(backing: &str) -> Child {
 /// Waits until it serves; whether it goes on with a device that was there.
 fn serving(child: &mut Child) -> bool {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    for line in lines.map_while(Result::ok) {
-        match line.strip_prefix("SERVES ") {
-            Some(recovered) => return recovered == "true",
-            None => println!("server: {line}"),
-        }
+    let mut lines = lines.map_while(Result::ok);
+    let said = lines.find_map(|line| Some(line.strip_prefix("SERVES ")? == "true"));
+    if let Some(recovered) = said {
+        // It may say more when it ends.
+        std::thread::spawn(move || lines.count());
+        return recovered;
     }
     panic!("the server has ended: {:?}", child.wait());
 }
@@ -110,7 +111,10 @@ fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
     if !is_inside(NAME) {
         return;
     }
-    let kills: u64 = option_env!("ANDANTE_DISK_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    let kills: u64 = std::env::var("ANDANTE_DISK_KILLS")
+        .unwrap()
+        .parse()
+        .unwrap();
     run(
         "dmsetup",
         &["create", "slow", "--table", "0 32768 delay /dev/ram0 0 5"],
