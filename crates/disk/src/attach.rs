@@ -29,6 +29,7 @@ use crate::classes::Classes;
 use crate::control::{Control, numbers};
 use crate::counts::Counts;
 use crate::error::{DiskError, io_error};
+use crate::note::{self, Note};
 use crate::order::Order;
 use crate::server::{Descriptors, Server};
 use crate::{MAX_BYTES, MAX_TAGS, SECTOR, precedence, users};
@@ -58,6 +59,7 @@ impl Default for Wanted {
 /// A device that this process serves.
 pub struct Attached {
     device: u32,
+    identity: u64,
     recovered: bool,
     counts: Arc<Counts>,
     control: Control,
@@ -321,6 +323,7 @@ where
     let _ = std::fs::write(scheduler, "none");
     Ok(Attached {
         device,
+        identity: info.own_flags,
         recovered,
         counts,
         control,
@@ -395,8 +398,13 @@ impl Attached {
 
     /// What has been served.
     #[must_use]
-    pub fn counts(&self) -> &Counts {
-        &self.counts
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Writes down for people how it is served.
+    pub fn note(&self, note: &Note) {
+        note::write(self.device, self.identity, note);
     }
 
     /// Can be read when it is served no longer, as it is when somebody has detached it.
@@ -425,6 +433,7 @@ impl Attached {
             Ok(Err(error)) => return Err(failed()(error)),
             Err(_) => return Err(failed()(io::Error::other("its thread has panicked"))),
         }
+        note::remove(self.device);
         // As long as the file is open no other device can have its number.
         let deleted = self.control.delete_when_closed(self.device);
         drop(self.file);
@@ -504,6 +513,7 @@ pub fn detach(path: &Path, force: bool) -> Result<String, DiskError> {
             stopped => stopped?,
         }
     }
+    note::remove(device);
     // Its server removes it, if it lives.
     let removed = match served {
         true => gone(&mut control, &info),
@@ -542,8 +552,9 @@ pub struct Found {
     pub requests: u16,
     /// The process that serves it; none: it was killed, and requests wait.
     pub server: Option<i32>,
-    /// What it is attached to, if that can be told: a server that lives has it open.
-    pub backing: Option<PathBuf>,
+    /// How it is served, if that was written down.
+    #[serde(flatten)]
+    pub note: Option<Note>,
 }
 
 /// All devices that were attached.
@@ -567,18 +578,8 @@ pub fn found() -> Result<Vec<Found>, DiskError> {
             bytes: sectors.unwrap_or(0) * SECTOR,
             requests: info.depth,
             server: served.then_some(info.server),
-            backing: served.then(|| backing_of(&info)).flatten(),
+            note: note::read(number, info.own_flags),
         });
     }
     Ok(all)
-}
-
-/// The file of its server whose identity the kernel has kept.
-fn backing_of(info: &DeviceInfo) -> Option<PathBuf> {
-    let open = std::fs::read_dir(format!("/proc/{}/fd", info.server)).ok()?;
-    open.flatten().find_map(|fd| {
-        let identity = backing::identity_of(&fd.path()).ok()?;
-        let its = info.own_flags == MARK | identity;
-        its.then(|| std::fs::read_link(fd.path()).ok())?
-    })
 }

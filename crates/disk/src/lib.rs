@@ -20,6 +20,7 @@ mod control;
 mod counts;
 mod error;
 mod handing_on;
+mod note;
 mod order;
 mod precedence;
 mod server;
@@ -32,6 +33,7 @@ pub use classes::{Classes, NoClasses, Senders};
 pub use counts::{Count, Counts};
 pub use error::DiskError;
 pub use handing_on::HandingOn;
+pub use note::{Note, RUN};
 pub use order::{Fifo, Order, Request, Tag, What};
 pub use precedence::lock_memory;
 

@@ -119,7 +119,7 @@ fn a_disk_and_files_are_read_written_flushed_and_forgotten() {
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].device, attached.path());
         assert_eq!(all[0].server, Some(std::process::id() as i32));
-        assert_eq!(all[0].backing.as_deref(), Some(backing));
+        assert_eq!(all[0].note, None, "nobody has written one");
         // Neither again, nor away while it is open.
         let again = crate::disks::attached(backing).err();
         assert!(
