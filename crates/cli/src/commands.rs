@@ -4,6 +4,7 @@ mod admit;
 mod class;
 mod completions;
 pub mod contracts;
+mod disk;
 mod doctor;
 mod exec;
 mod lab;
@@ -37,6 +38,7 @@ pub enum Command {
     Why(why::Why),
     Metrics(metrics::Metrics),
     Net(net::Net),
+    Disk(disk::Disk),
     Wake(memory::Wake),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -61,6 +63,7 @@ impl Command {
             Self::Why(command) => command.run(),
             Self::Metrics(command) => command.run(),
             Self::Net(command) => command.run(),
+            Self::Disk(command) => command.run(),
             Self::Wake(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::KeepMemory(command) => command.run(),

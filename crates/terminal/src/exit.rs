@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use andante_daemon::{ClientError, FaultKind};
+use andante_disk::DiskError;
 use andante_net::NetError;
 use andante_net::receive::ReceiveError;
 use andante_sched::class::ClassError;
@@ -74,9 +75,10 @@ pub enum Status {
     BadConfig,
     /// Andante has no room: the caller asks for too much at once, or a table is full.
     NoRoom,
-    /// There is no such network device, or Andante is not on it.
+    /// There is no such device, or Andante is not on it.
     NoDevice,
-    /// A network device has another queueing discipline, nobody knows what it sends, or its packets cannot be placed.
+    /// A network device has another queueing discipline, nobody knows what it sends, or its packets cannot be placed; a
+    /// disk is in use, or cannot be attached.
     UnfitDevice,
     /// The program to execute could not be started.
     NotExecutable,
@@ -178,11 +180,11 @@ impl Status {
         ),
         (
             Self::NoDevice,
-            "there is no such network device, or Andante is not on it",
+            "there is no such device, or Andante is not on it",
         ),
         (
             Self::UnfitDevice,
-            "a network device is another's already, nobody knows what it sends, or no thread takes its packets",
+            "a device or file is another's already or unfit, nobody knows what it sends, or no thread takes its packets",
         ),
         (Self::NotExecutable, "exec: the program cannot be started"),
         (Self::NotFound, "exec: the program was not found"),
@@ -330,6 +332,28 @@ impl From<&ReceiveError> for Status {
     }
 }
 
+impl From<&DiskError> for Status {
+    fn from(error: &DiskError) -> Self {
+        match error {
+            DiskError::NotRoot => Self::NotPermitted,
+            DiskError::NoUblk | DiskError::OldUblk | DiskError::NoRings(_) => Self::UnfitKernel,
+            DiskError::NotFound(_) | DiskError::NotAttached(_) => Self::NoDevice,
+            DiskError::NoBacking(_)
+            | DiskError::Empty(_)
+            | DiskError::OddSize { .. }
+            | DiskError::LargeBlocks { .. }
+            | DiskError::NotDirect(_)
+            | DiskError::NotWritable(_)
+            | DiskError::BackingInUse { .. }
+            | DiskError::Attached { .. }
+            | DiskError::OtherSize { .. }
+            | DiskError::InUse { .. }
+            | DiskError::Waiting { .. } => Self::UnfitDevice,
+            DiskError::Io { .. } => Self::Failure,
+        }
+    }
+}
+
 impl From<&StateError> for Status {
     fn from(error: &StateError) -> Self {
         match error {
@@ -398,6 +422,8 @@ pub fn status_of(error: &anyhow::Error) -> Status {
     } else if let Some(error) = error.downcast_ref::<NetError>() {
         error.into()
     } else if let Some(error) = error.downcast_ref::<ReceiveError>() {
+        error.into()
+    } else if let Some(error) = error.downcast_ref::<DiskError>() {
         error.into()
     } else {
         Status::Failure

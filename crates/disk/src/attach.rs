@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Joins a backing to a device, and takes it off again.
+//!
+//! ```text
+//!                 add, set params, start                     stop, delete
+//!      (nothing) ───────────────────────► live ◄──────┐ ─────────────────► (nothing)
+//!                                          │          │ recover: attach again
+//!                                          └─► quiesced
+//!                                    server killed
+//! ```
+//!
+//! The kernel keeps which backing a device is of, in a number of 64 bits for servers' own use: a mark, and the backing's
+//! identity. Whoever has the backing open exclusively is its only server, so nothing else is locked.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::abi::{self, DeviceInfo, Params};
+use crate::backing::{self, Backing, Place, Shape};
+use crate::classes::Classes;
+use crate::control::{Control, numbers};
+use crate::counts::Counts;
+use crate::error::{DiskError, io_error};
+use crate::note::{self, Note};
+use crate::order::Order;
+use crate::server::{Descriptors, Server};
+use crate::{MAX_BYTES, MAX_TAGS, SECTOR, precedence, users};
+
+/// `"An"` above the 48 bits of a backing's identity.
+const MARK: u64 = 0x416e << 48;
+/// Between tries, where the kernel tells of no end [ms]: what an answer of a disk takes.
+const TRY_AGAIN: Duration = Duration::from_millis(5);
+/// A device node that is not there by then does not come.
+const NODE: Duration = Duration::from_secs(5);
+/// The kernel lets go of a killed server within the time of its longest request: twice the block layer's own limit, 30 s.
+const LET_GO: Duration = Duration::from_secs(60);
+
+/// How a device is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Requests that are known at once, at most [`MAX_TAGS`]; what more programs send waits outside of the order.
+    pub tags: u16,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { tags: MAX_TAGS }
+    }
+}
+
+/// A device that this process serves.
+pub struct Attached {
+    device: u32,
+    identity: u64,
+    recovered: bool,
+    counts: Arc<Counts>,
+    control: Control,
+    // Closed at the end, when the device may be removed.
+    file: Arc<OwnedFd>,
+    ended: OwnedFd,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// Opens a backing for [`attach`]. Where a former server of it was killed, waits until what that had begun is done.
+///
+/// # Errors
+/// [`DiskError`]: it is in use, or unfit.
+pub fn open(path: &Path) -> Result<Place, DiskError> {
+    let begin = Instant::now();
+    loop {
+        let error = match Place::open(path) {
+            Err(error @ DiskError::BackingInUse { .. }) => error,
+            opened => return opened,
+        };
+        let Some(info) = Control::open().and_then(|mut control| find(&mut control, path))? else {
+            return Err(error);
+        };
+        if serves(&info) {
+            return Err(DiskError::Attached {
+                path: path.to_owned(),
+                device: block_device(info.device),
+                server: info.server,
+            });
+        }
+        if begin.elapsed() > LET_GO {
+            return Err(error);
+        }
+        std::thread::sleep(TRY_AGAIN);
+    }
+}
+
+/// Has a thread serve the backing in that order, as a new device, or as the one that a former server has left.
+///
+/// # Errors
+/// [`DiskError`]; a new device is not there then, and one that was left still waits.
+pub fn attach<B, O, C>(
+    backing: B,
+    order: O,
+    classes: C,
+    wanted: Wanted,
+) -> Result<Attached, DiskError>
+where
+    B: Backing + Send + 'static,
+    O: Order + Send + 'static,
+    C: Classes + Clone + Send + 'static,
+{
+    let mut control = Control::open()?;
+    if !control.has(abi::ZERO_COPY | abi::AUTO_BUFFERS) {
+        return Err(DiskError::OldUblk);
+    }
+    let shape = backing.shape();
+    let left = left(&mut control, &shape)?;
+    let recovered = left.is_some();
+    let info = match left {
+        Some(info) => recover(&mut control, &shape, info)?,
+        None => add(&mut control, &shape, wanted)?,
+    };
+    let device = info.device;
+    let begun = begin(control, backing, order, classes, info, recovered);
+    begun.inspect_err(|_| {
+        if !recovered && let Ok(mut control) = Control::open() {
+            let _ = control.delete_when_closed(device);
+        }
+    })
+}
+
+/// The device of a former server, if there is one that can be taken over. One that was never started is removed.
+fn left(control: &mut Control, shape: &Shape) -> Result<Option<DeviceInfo>, DiskError> {
+    for device in numbers() {
+        let Ok(info) = control.info(device) else {
+            continue;
+        };
+        if info.own_flags != MARK | shape.identity {
+            continue;
+        }
+        if info.state != abi::DEAD {
+            return Ok(Some(info));
+        }
+        let deleted = control.delete(device);
+        deleted.map_err(io_error("remove a device that was left half made"))?;
+    }
+    Ok(None)
+}
+
+fn add(control: &mut Control, shape: &Shape, wanted: Wanted) -> Result<DeviceInfo, DiskError> {
+    let mut info = DeviceInfo {
+        queues: 1,
+        depth: wanted.tags.clamp(1, MAX_TAGS),
+        max_io_bytes: MAX_BYTES,
+        device: abi::ANY_DEVICE,
+        server: std::process::id() as i32,
+        flags: abi::USER_RECOVERY
+            | abi::USER_RECOVERY_REISSUE
+            | abi::ZERO_COPY
+            | abi::AUTO_BUFFERS
+            | (if control.has(abi::SAFE_STOP) {
+                abi::SAFE_STOP
+            } else {
+                0
+            }),
+        own_flags: MARK | shape.identity,
+        ..Default::default()
+    };
+    let added = control.add(&mut info);
+    added.map_err(io_error("make a block device"))?;
+    let told = control.set_params(info.device, params(shape));
+    if let Err(error) = told {
+        let _ = control.delete(info.device);
+        return Err(io_error("tell the kernel what the block device is like")(
+            error,
+        ));
+    }
+    Ok(info)
+}
+
+fn params(shape: &Shape) -> Params {
+    let shift = |bytes: u32| bytes.ilog2() as u8;
+    let mut params = Params {
+        types: abi::BASIC | abi::DMA_ALIGN,
+        dma_mask: shape.memory_alignment - 1,
+        ..Default::default()
+    };
+    // The backing may have a cache of its own, and need not.
+    let arm = if shape.rotational { abi::ROTATIONAL } else { 0 };
+    params.basic = abi::BasicParams {
+        attributes: abi::VOLATILE_CACHE | abi::FUA | arm,
+        logical_shift: shift(shape.logical_block),
+        physical_shift: shift(shape.physical_block),
+        optimal_shift: shift(shape.physical_block),
+        minimal_shift: shift(shape.physical_block),
+        max_sectors: MAX_BYTES / SECTOR as u32,
+        sectors: shape.sectors,
+        ..Default::default()
+    };
+    if let Some(discard) = shape.discard {
+        params.types |= abi::DISCARD;
+        params.discard = abi::DiscardParams {
+            alignment: discard.alignment,
+            granularity: discard.granularity,
+            max_sectors: discard.max_sectors,
+            max_zeroes_sectors: discard.max_zeroes_sectors,
+            max_segments: 1,
+            reserved: 0,
+        };
+    }
+    params
+}
+
+fn recover(
+    control: &mut Control,
+    shape: &Shape,
+    info: DeviceInfo,
+) -> Result<DeviceInfo, DiskError> {
+    let device = info.device;
+    let failed = || io_error(format!("take over {}", block_device(device)));
+    let params = control.params(device).map_err(failed())?;
+    if params.basic.sectors != shape.sectors {
+        return Err(DiskError::OtherSize {
+            path: PathBuf::from("the backing"),
+            device: block_device(device),
+            sectors: params.basic.sectors,
+        });
+    }
+    patiently(|| control.start_recovery(device)).map_err(failed())?;
+    control.info(device).map_err(failed())
+}
+
+/// Tries as long as the kernel has not let go of a former server.
+fn patiently<T>(mut what: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let begin = Instant::now();
+    loop {
+        match what() {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < LET_GO => {
+                std::thread::sleep(TRY_AGAIN);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn begin<B, O, C>(
+    mut control: Control,
+    backing: B,
+    order: O,
+    classes: C,
+    info: DeviceInfo,
+    recovered: bool,
+) -> Result<Attached, DiskError>
+where
+    B: Backing + Send + 'static,
+    O: Order + Send + 'static,
+    C: Classes + Clone + Send + 'static,
+{
+    let device = info.device;
+    let node = format!("/dev/ublkc{device}");
+    let file = open_node(&node).map_err(io_error(format!("open {node}")))?;
+    let descriptors = Descriptors::map(&file, info.depth);
+    let descriptors = descriptors.map_err(io_error(format!("map requests of {node}")))?;
+    let file = Arc::new(OwnedFd::from(file));
+    let counts = Arc::new(Counts::default());
+    let (ended, end) =
+        nix::unistd::pipe().map_err(|errno| io_error("make a pipe")(errno.into()))?;
+    let (ready, is_ready) = channel();
+    let serve = {
+        let (file, counts, classes) = (Arc::clone(&file), Arc::clone(&counts), classes.clone());
+        move || {
+            // Closed with the thread, however that ends.
+            let _end = end;
+            let server = || {
+                precedence::take()?;
+                let mut server = Server::new(
+                    backing,
+                    order,
+                    classes,
+                    counts,
+                    &file,
+                    descriptors,
+                    info.depth,
+                )?;
+                server.fetch_all()?;
+                Ok(server)
+            };
+            let server: Result<_, io::Error> = server();
+            serve(server, &ready)
+        }
+    };
+    // The memory of threads is locked as a whole, and this one needs little.
+    let thread = std::thread::Builder::new()
+        .name("andante-disk".into())
+        .stack_size(256 << 10)
+        .spawn(serve);
+    let thread = thread.map_err(io_error("start a thread"))?;
+    let begun = match is_ready.recv() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::Error::other("its thread has ended")),
+    };
+    begun.map_err(io_error(format!("serve {node}")))?;
+    let known = || {
+        number_of(device)
+            .into_iter()
+            .for_each(|number| classes.device_is(number))
+    };
+    // What has waited is handed over at once.
+    known();
+    let own = std::process::id();
+    let started = match recovered {
+        true => control.end_recovery(device, own),
+        false => control.start(device, own),
+    };
+    started.map_err(io_error(format!("start {}", block_device(device))))?;
+    known();
+    // Its order is ours: another before it would only hide requests. A kernel without others has no such file.
+    let scheduler = format!("/sys/block/ublkb{device}/queue/scheduler");
+    let _ = std::fs::write(scheduler, "none");
+    Ok(Attached {
+        device,
+        identity: info.own_flags,
+        recovered,
+        counts,
+        control,
+        file,
+        ended,
+        thread: Some(thread),
+    })
+}
+
+fn serve<B: Backing, O: Order, C: Classes>(
+    server: io::Result<Server<B, O, C>>,
+    ready: &Sender<io::Result<()>>,
+) -> io::Result<()> {
+    match server {
+        Ok(mut server) => {
+            let _ = ready.send(Ok(()));
+            server.run()
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            Ok(())
+        }
+    }
+}
+
+/// It is there a moment after the kernel has made it, and another's for a moment after that was killed.
+fn open_node(node: &str) -> io::Result<File> {
+    let begin = Instant::now();
+    loop {
+        let opened = OpenOptions::new().read(true).write(true).open(node);
+        let again = |error: &io::Error| {
+            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::EBUSY)
+        };
+        match opened {
+            Err(error) if again(&error) && begin.elapsed() < NODE => {
+                std::thread::sleep(TRY_AGAIN);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn block_device(device: u32) -> String {
+    format!("/dev/ublkb{device}")
+}
+
+/// Its number, if it is there (`st_rdev`).
+fn number_of(device: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/sys/block/ublkb{device}/dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(libc::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+impl Attached {
+    /// Its block device.
+    #[must_use]
+    pub fn path(&self) -> String {
+        block_device(self.device)
+    }
+
+    /// The number of its block device (`st_rdev`).
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        number_of(self.device)
+    }
+
+    /// Whether it is one that a former server has left.
+    #[must_use]
+    pub fn recovered(&self) -> bool {
+        self.recovered
+    }
+
+    /// What has been served.
+    #[must_use]
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Writes down for people how it is served.
+    pub fn note(&self, note: &Note) {
+        note::write(self.device, self.identity, note);
+    }
+
+    /// Can be read when it is served no longer, as it is when somebody has detached it.
+    #[must_use]
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// Takes it off, unless somebody has it open. What is dirty of it is written first.
+    ///
+    /// # Errors
+    /// [`DiskError::InUse`]; it is served then as before.
+    pub fn stop(&mut self) -> Result<(), DiskError> {
+        stop(&mut self.control, self.device, false)
+    }
+
+    /// Waits until it is served no longer, and removes it.
+    ///
+    /// # Errors
+    /// The server has failed; the device is there then, and waits for another.
+    pub fn end(mut self) -> Result<(), DiskError> {
+        let thread = self.thread.take().expect("it is joined here alone");
+        let failed = || io_error(format!("serve {}", block_device(self.device)));
+        match thread.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(failed()(error)),
+            Err(_) => return Err(failed()(io::Error::other("its thread has panicked"))),
+        }
+        note::remove(self.device);
+        // As long as the file is open no other device can have its number.
+        let deleted = self.control.delete_when_closed(self.device);
+        drop(self.file);
+        match deleted {
+            // Somebody else has removed it.
+            Err(error) if error.raw_os_error() != Some(libc::ENODEV) => {
+                Err(io_error("remove the device")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Stops a device that nobody has.
+fn stop(control: &mut Control, device: u32, force: bool) -> Result<(), DiskError> {
+    let in_use = |by| DiskError::InUse {
+        device: block_device(device),
+        by,
+    };
+    if !force && let Some(by) = number_of(device).and_then(users::of_device) {
+        return Err(in_use(Some(by)));
+    }
+    match control.stop(device, force) {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Err(in_use(None)),
+        done => done.map_err(io_error(format!("stop {}", block_device(device)))),
+    }
+}
+
+/// Has the process that serves this device end so: it must have the file of requests open.
+fn serves(info: &DeviceInfo) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{}/fd", info.server));
+    let node = format!("/dev/ublkc{}", info.device);
+    let mut links = open.into_iter().flatten().flatten();
+    links.any(|fd| std::fs::read_link(fd.path()).is_ok_and(|link| link == Path::new(&node)))
+}
+
+/// The device of what is at that path: itself, or what it is attached as.
+fn find(control: &mut Control, path: &Path) -> Result<Option<DeviceInfo>, DiskError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let device = name.and_then(|name| name.strip_prefix("ublkb")?.parse().ok());
+    let identity = backing::identity_of(path).ok();
+    for number in numbers() {
+        let Ok(info) = control.info(number) else {
+            continue;
+        };
+        let its = identity.is_some_and(|identity| info.own_flags == MARK | identity);
+        if its || (is_ours(&info) && device == Some(number)) {
+            return Ok(Some(info));
+        }
+    }
+    Ok(None)
+}
+
+fn is_ours(info: &DeviceInfo) -> bool {
+    info.own_flags >> 48 == MARK >> 48
+}
+
+/// Takes a device off, by its own path or that of its backing, and waits until it is gone. By force also if it is in use,
+/// or if requests wait that nobody will serve.
+///
+/// # Errors
+/// [`DiskError`]; it is as before then.
+pub fn detach(path: &Path, force: bool) -> Result<String, DiskError> {
+    let mut control = Control::open()?;
+    let found = find(&mut control, path)?;
+    let info = found.ok_or_else(|| DiskError::NotAttached(path.display().to_string()))?;
+    let device = info.device;
+    let served = serves(&info);
+    if info.state != abi::DEAD {
+        let stopped = stop(&mut control, device, force);
+        match stopped {
+            Err(DiskError::InUse { .. }) if !served => {
+                return Err(DiskError::Waiting {
+                    device: block_device(device),
+                });
+            }
+            stopped => stopped?,
+        }
+    }
+    note::remove(device);
+    // Its server removes it, if it lives.
+    let removed = match served {
+        true => gone(&mut control, &info),
+        false => control.delete(device),
+    };
+    removed.map_err(io_error(format!("remove {}", block_device(device))))?;
+    Ok(block_device(device))
+}
+
+/// Waits until a server has removed its device; if that ends without it is removed here.
+fn gone(control: &mut Control, info: &DeviceInfo) -> io::Result<()> {
+    loop {
+        match control.info(info.device) {
+            Ok(now) if now.own_flags == info.own_flags => {}
+            // It is gone, or the number is another's.
+            _ => return Ok(()),
+        }
+        if !serves(info) {
+            return match control.delete(info.device) {
+                Err(error) if error.raw_os_error() != Some(libc::ENODEV) => Err(error),
+                _ => Ok(()),
+            };
+        }
+        std::thread::sleep(TRY_AGAIN);
+    }
+}
+
+/// A device that was attached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Its block device.
+    pub device: String,
+    /// Its size [bytes].
+    pub bytes: u64,
+    /// Requests that are known at once.
+    pub requests: u16,
+    /// The process that serves it; none: it was killed, and requests wait.
+    pub server: Option<i32>,
+    /// How it is served, if that was written down.
+    #[serde(flatten)]
+    pub note: Option<Note>,
+}
+
+/// All devices that were attached.
+///
+/// # Errors
+/// [`DiskError`]: the caller is not root, or there is no ublk.
+pub fn found() -> Result<Vec<Found>, DiskError> {
+    let mut control = Control::open()?;
+    let mut all = Vec::new();
+    for number in numbers() {
+        let Ok(info) = control.info(number) else {
+            continue;
+        };
+        if !is_ours(&info) || info.state == abi::DEAD {
+            continue;
+        }
+        let served = serves(&info);
+        let sectors = control.params(number).map(|params| params.basic.sectors);
+        all.push(Found {
+            device: block_device(number),
+            bytes: sectors.unwrap_or(0) * SECTOR,
+            requests: info.depth,
+            server: served.then_some(info.server),
+            note: note::read(number, info.own_flags),
+        });
+    }
+    Ok(all)
+}
