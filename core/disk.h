@@ -38,9 +38,9 @@
 
 #include "disk_turn.h"
 
-an_inline void an_disk_class_init(struct an_disk *d, u32 leaf, enum an_manner manner)
+an_inline void an_disk_class_init(struct an_disk *d, u32 leaf, enum an_manner wants)
 {
-	an_turn_class_init(d, an_disk_class(d, leaf), manner);
+	an_turn_class_init(d, an_disk_class(d, leaf), wants);
 	*an_disk_counts(d, leaf) = (struct an_disk_counts){0};
 	*an_leaf_contract(&d->contracts, leaf) = AN_NONE;
 }
@@ -75,7 +75,7 @@ an_inline void an_disk_init(struct an_disk *d, const struct an_disk_model *model
 	an_tree_init(&d->tree, an_disk_expected(d), d->model.at_once);
 	d->tree.own_cpus = d->tree.cpus;
 	an_link_contracts_init(&d->contracts);
-	an_disk_class_init(d, AN_ROOT_LEAF, AN_INTERACTIVE);
+	an_disk_class_init(d, AN_ROOT_LEAF, AN_BY_USE);
 	d->promised.count = d->in_service = 0;
 	d->arm = d->waits_until_ns = d->shared_ns = d->settled_ns = 0;
 	d->turn = AN_NONE;
@@ -84,12 +84,12 @@ an_inline void an_disk_init(struct an_disk *d, const struct an_disk_model *model
 
 /* As an_class_create(), of tree.h. */
 an_inline u32 an_disk_class_create(struct an_disk *d, u32 parent_leaf, u64 cgroup_id, u32 weight,
-				   enum an_manner manner)
+				   enum an_manner wants)
 {
 	u32 leaf = an_class_create(&d->tree, parent_leaf, cgroup_id, weight);
 
 	if (leaf)
-		an_disk_class_init(d, leaf, manner);
+		an_disk_class_init(d, leaf, wants);
 	return leaf;
 }
 

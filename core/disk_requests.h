@@ -28,8 +28,9 @@ _Static_assert(AN_MAX_REQUESTS <= 65536, "indices are 16 bits wide");
 
 /* How a class chooses among its requests, and when one goes before those of contracts. */
 enum an_manner {
-	AN_INTERACTIVE = 0,
-	AN_THROUGHPUT = 1,
+	AN_BY_USE = 0, /* one of these, as its requests come (disk_turn.h) */
+	AN_INTERACTIVE = 1,
+	AN_THROUGHPUT = 2,
 };
 
 struct an_request {
@@ -58,9 +59,10 @@ struct an_requests {
 	u64 end;	 /* ... and where it ended; AN_NEVER: what follows on it has come */
 	u64 follows_ns;	 /* from there to what follows on it, on average */
 	u32 under_way;	 /* that wait or are in service, and are of no contract */
-	u8 manner;	 /* enum an_manner */
+	u8 wants;	 /* enum an_manner: what was said */
+	u8 manner;	 /* what it is at present, one of the latter two */
 	u8 awaited;	 /* it is queued for a request that will come soon (disk_turn.h) */
-	u8 pad[2];
+	u8 pad;
 };
 
 /* The end of a request [sectors]. */

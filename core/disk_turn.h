@@ -59,12 +59,23 @@ an_inline void an_turn_follows(const struct an_disk *d, struct an_requests *c, u
 	c->end = AN_NEVER;
 }
 
+/* A class in a hurry is one that is silent for longer than the disk would wait for it. */
+an_inline void an_turn_class_is(const struct an_disk *d, struct an_requests *c)
+{
+	bool comes_back = c->thinks_ns < an_turn_awaits_ns(d);
+
+	c->manner = c->wants;
+	if (c->wants == AN_BY_USE)
+		c->manner = comes_back ? AN_THROUGHPUT : AN_INTERACTIVE;
+}
+
 /* A class of which nothing is known: nobody waits for it. */
 an_inline void an_turn_class_init(const struct an_disk *d, struct an_requests *c,
-				  enum an_manner manner)
+				  enum an_manner wants)
 {
-	*c = (struct an_requests){.manner = manner, .end = AN_NEVER};
+	*c = (struct an_requests){.wants = wants, .end = AN_NEVER};
 	c->thinks_ns = c->follows_ns = 2 * an_turn_awaits_ns(d);
+	an_turn_class_is(d, c);
 }
 
 /* A request of no contract comes to the leaf. */
@@ -72,8 +83,8 @@ an_inline void an_turn_request_comes(struct an_disk *d, u32 leaf, u64 sector, u6
 {
 	struct an_requests *c = an_disk_class(d, leaf);
 
-	if (!c->under_way++)
-		an_turn_observe(d, &c->thinks_ns, now_ns - c->idle_ns);
+	an_turn_observe(d, &c->thinks_ns, c->under_way++ ? 0 : now_ns - c->idle_ns);
+	an_turn_class_is(d, c);
 	if (sector == c->end)
 		an_turn_follows(d, c, now_ns);
 	if (c->awaited)

@@ -329,6 +329,29 @@ TEST(time_is_shared_by_those_that_are_served_at_once)
 	CHECK_EQ(an_disk_counts(&disk, copy)->time_ns, 2 * MS);
 }
 
+/* A class is in a hurry until it has come back at once some times, and again when it does not. */
+TEST(a_class_is_what_it_does)
+{
+	u32 i;
+
+	begin_disk(&platters, AN_DISK_TIME);
+	copy = class_below(AN_ROOT_LEAF, 100, AN_BY_USE);
+	for (i = 0; an_disk_class(&disk, copy)->manner == AN_INTERACTIVE; i++) {
+		CHECK(i < 5);
+		asks(copy, i * KIB512, KIB512);
+		serve(4 * MS);
+		now_ns += MS / 10;
+	}
+	CHECK(i > 1);
+	for (i = 0; an_disk_class(&disk, copy)->manner == AN_THROUGHPUT; i++) {
+		CHECK(i < 5);
+		asks(copy, i * GIB_SECTORS, 8);
+		serve(4 * MS);
+		now_ns += 50 * MS;
+	}
+	CHECK(i > 1);
+}
+
 TEST(a_class_that_is_awaited_may_go)
 {
 	begin_disk(&platters, AN_DISK_TIME);

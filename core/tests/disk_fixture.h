@@ -63,9 +63,9 @@ static inline void check_tree(void)
 		test_fail(__FILE__, __LINE__, "%s of node %u", broken, index);
 }
 
-static inline u32 class_below(u32 parent, u32 weight, enum an_manner manner)
+static inline u32 class_below(u32 parent, u32 weight, enum an_manner wants)
 {
-	u32 leaf = an_disk_class_create(&disk, parent, 0, weight, manner);
+	u32 leaf = an_disk_class_create(&disk, parent, 0, weight, wants);
 
 	CHECK(leaf);
 	return leaf;
@@ -110,12 +110,16 @@ static inline void is_done(u32 index)
 	check_tree();
 }
 
-/* One is served, for so long. Which must go now. */
+/* The next one is served, for so long, however long the disk waits before. */
 static inline u32 serve(u64 ns)
 {
 	u32 index = goes();
 
-	CHECK(index);
+	while (!index) {
+		CHECK(disk.waits_until_ns > now_ns);
+		now_ns = disk.waits_until_ns;
+		index = goes();
+	}
 	now_ns += ns;
 	is_done(index);
 	return index;

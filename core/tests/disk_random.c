@@ -26,7 +26,7 @@ static void a_class_comes_or_goes(void)
 		u32 parent = classes && random_chance(&r, 50) ? leaves[random_below(&r, classes)]
 							      : AN_ROOT_LEAF;
 		u32 leaf = an_disk_class_create(&disk, parent, 0, random_scale(&r, 13),
-						random_below(&r, 2));
+						random_below(&r, 3));
 
 		if (leaf)
 			leaves[classes++] = leaf;
@@ -202,7 +202,7 @@ static u32 films_of(u32 count, u64 *late)
 					 films[i].period_ns, now_ns),
 			 0);
 	for (u32 i = 0; i < FLOODS; i++) {
-		floods[i] = class_below(AN_ROOT_LEAF, 1000, random_below(&r, 2));
+		floods[i] = class_below(AN_ROOT_LEAF, 1000, random_below(&r, 3));
 		for (u32 n = 0; n < 4; n++)
 			asks(floods[i], random_below(&r, platters.sectors - 1024), 1024);
 	}
@@ -242,7 +242,7 @@ TEST(contracts_of_a_disk_are_kept)
 			struct film *f = &films[i];
 
 			*f = (struct film){
-				.leaf = class_below(AN_ROOT_LEAF, 1, random_below(&r, 2)),
+				.leaf = class_below(AN_ROOT_LEAF, 1, random_below(&r, 3)),
 				.sectors = 8 << random_below(&r, 8),
 				.at = random_below(&r, platters.sectors / 2),
 				.period_ns =

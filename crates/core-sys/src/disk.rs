@@ -86,11 +86,13 @@ pub enum DiskMode {
 /// How a class has its requests placed: `enum an_manner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Manner {
-    /// As early as contracts leave room for.
+    /// One of the others, as its requests come.
     #[default]
-    Interactive = 0,
+    ByUse = 0,
+    /// As early as contracts leave room for.
+    Interactive = 1,
     /// Where the arm comes by.
-    Throughput = 1,
+    Throughput = 2,
 }
 
 /// What became of a class's requests: `struct an_disk_counts`.

@@ -94,8 +94,8 @@ fn explore() {
         for seed in 0..100 {
             let mut disk = Disk::new(&model(), DiskMode::Time);
             let film = disk.create(Disk::ROOT, 100, Manner::Interactive).unwrap();
-            let inter = disk.create(Disk::ROOT, 100, Manner::Interactive).unwrap();
-            let copies = disk.create(Disk::ROOT, 100, Manner::Throughput).unwrap();
+            let inter = disk.create(Disk::ROOT, 100, Manner::ByUse).unwrap();
+            let copies = disk.create(Disk::ROOT, 100, Manner::ByUse).unwrap();
             assert!(disk.promise(film, 64 << 10, 33_333_333, 0));
             let served = run(&mut disk, &desktop_drawn([film, inter, copies], seed));
             late += served[0].late;
