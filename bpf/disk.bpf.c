@@ -5,10 +5,11 @@
  * A ublk server is told what is asked for, and not by whom. The kernel knows: a request is of the
  * cgroup that its first bio is charged to, which is its sender's, also if the page cache writes it
  * much later. This program sees each request as it is handed to the driver, before the server does,
- * and notes its cgroup under its tag, by which the server knows it. Requests of different cgroups
- * are not merged.
+ * and notes its cgroup under its tag, by which the server knows it; and the classes that it is in,
+ * with their weights: the nearest cgroup, upwards, that has the cpu controller, and all above it,
+ * as for the CPU. Requests of different cgroups are not merged.
  */
-#include "kfuncs.h"
+#include "cgroups.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -50,9 +51,20 @@ struct request {
 
 #define AN_MAX_TAGS 1024 /* more than a server knows (MAX_TAGS of crates/disk/src/lib.rs) */
 
+/* Classes inside one another; of those deeper down the upper ones count. */
+#define AN_MAX_STEPS 16
+
+struct an_step {
+	u64 cgroup_id;
+	u32 weight;
+	u32 pad;
+};
+
 struct an_sender {
 	u64 cgroup_id; /* 0: nobody; it is the kernel's own, such as a flush */
-	u64 ioprio;
+	u32 ioprio;
+	u32 steps;
+	struct an_step step[AN_MAX_STEPS]; /* from its class upwards, without the root */
 };
 
 /* By tag. User space reads it in its own memory. */
@@ -62,12 +74,30 @@ struct an_sender senders[AN_MAX_TAGS];
 volatile u32 major;
 volatile u32 first_minor;
 
+static __always_inline void note_classes(struct an_sender *sender, u64 address)
+{
+	const struct cgroup *cgrp = class_cgroup(cgroup_at(address));
+	u32 steps = 0;
+
+	an_while(cgrp->level > AN_MAX_STEPS)
+		cgrp = cgroup_above(cgrp);
+	an_while(steps < AN_MAX_STEPS && cgrp->level > 0) {
+		struct an_step *step = &sender->step[an_bounded(steps, AN_MAX_STEPS)];
+
+		step->cgroup_id = cgroup_id(cgrp);
+		step->weight = cgroup_cpu_weight(cgrp);
+		cgrp = cgroup_above(cgrp);
+		steps = an_opaque(steps + 1);
+	}
+	sender->steps = steps;
+}
+
 SEC("tp_btf/block_rq_issue")
 int issued(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct gendisk *disk = rq->q->disk;
-	struct an_sender sender = {};
+	struct an_sender *sender;
 	u32 tag = rq->tag;
 	struct bio *bio;
 
@@ -75,12 +105,17 @@ int issued(u64 *ctx)
 		return 0;
 	if (tag >= AN_MAX_TAGS)
 		return 0;
+	sender = &senders[tag];
+	sender->cgroup_id = sender->ioprio = sender->steps = 0;
 	bio = rq->bio;
-	if (bio) {
-		sender.ioprio = bio->bi_ioprio;
-		if (bio->bi_blkg)
-			sender.cgroup_id = bio->bi_blkg->blkcg->css.cgroup->kn->id;
+	if (!bio)
+		return 0;
+	sender->ioprio = bio->bi_ioprio;
+	if (bio->bi_blkg) {
+		const struct cgroup *cgrp = bio->bi_blkg->blkcg->css.cgroup;
+
+		sender->cgroup_id = cgrp->kn->id;
+		note_classes(sender, cgroup_address(cgrp));
 	}
-	senders[tag] = sender;
 	return 0;
 }

@@ -93,6 +93,13 @@ an_inline u32 an_disk_class_create(struct an_disk *d, u32 parent_leaf, u64 cgrou
 	return leaf;
 }
 
+/* From the next request on. */
+an_inline void an_disk_class_wants(struct an_disk *d, u32 leaf, enum an_manner wants)
+{
+	an_disk_class(d, leaf)->wants = wants;
+	an_turn_class_is(d, an_disk_class(d, leaf));
+}
+
 /* As an_class_remove(), of tree.h; its contract goes with it. */
 an_inline int an_disk_class_remove(struct an_disk *d, u32 leaf)
 {

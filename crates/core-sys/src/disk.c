@@ -27,6 +27,24 @@ u32 an_sys_disk_class(struct an_disk *d, u32 parent, u32 weight, u32 manner)
 	return an_disk_class_create(d, parent, 0, weight, manner);
 }
 
+int an_sys_disk_remove(struct an_disk *d, u32 leaf)
+{
+	return an_disk_class_remove(d, leaf);
+}
+
+void an_sys_disk_weigh(struct an_disk *d, u32 leaf, u32 weight)
+{
+	if (weight == AN_WEIGHT_IDLE)
+		an_class_set_idle(&d->tree, leaf);
+	else
+		an_class_set_weight(&d->tree, leaf, weight);
+}
+
+void an_sys_disk_want(struct an_disk *d, u32 leaf, u32 wants)
+{
+	an_disk_class_wants(d, leaf, wants);
+}
+
 int an_sys_disk_promise(struct an_disk *d, u32 leaf, u32 bytes, u64 period_ns, u64 now_ns)
 {
 	return an_disk_promise(d, leaf, bytes, period_ns, now_ns);

@@ -10,6 +10,9 @@ unsafe extern "C" {
     fn an_sys_disk_size() -> usize;
     fn an_sys_disk_init(disk: *mut Raw, model: *const DiskModel, mode: u32);
     fn an_sys_disk_class(disk: *mut Raw, parent: Leaf, weight: u32, manner: u32) -> Leaf;
+    fn an_sys_disk_remove(disk: *mut Raw, leaf: Leaf) -> c_int;
+    fn an_sys_disk_weigh(disk: *mut Raw, leaf: Leaf, weight: u32);
+    fn an_sys_disk_want(disk: *mut Raw, leaf: Leaf, wants: u32);
     fn an_sys_disk_promise(
         disk: *mut Raw,
         leaf: Leaf,
@@ -123,6 +126,8 @@ unsafe impl Send for Disk {}
 impl Disk {
     /// The class of everything unclassified.
     pub const ROOT: Leaf = Tree::ROOT;
+    /// Classes that there is room for, at most (`AN_MAX_NODES` of `disk.c`).
+    pub const CLASSES: u32 = 1024;
     /// `AN_MAX_REQUESTS`.
     pub const REQUESTS: u32 = 1024;
 
@@ -141,6 +146,24 @@ impl Disk {
         // SAFETY: `raw` is initialised, and nobody else refers to it during the call; so below.
         let leaf = unsafe { an_sys_disk_class(self.raw.as_ptr(), parent, weight, manner as u32) };
         (leaf != 0).then_some(leaf)
+    }
+
+    /// Removes the class, with its contract; false: it has requests, or classes below it, and stays.
+    pub fn remove(&mut self, leaf: Leaf) -> bool {
+        // SAFETY: see `create`.
+        unsafe { an_sys_disk_remove(self.raw.as_ptr(), leaf) == 0 }
+    }
+
+    /// Gives the class another weight among its siblings, from the next charge on; 0: it is idle, as by `cpu.idle`.
+    pub fn weigh(&mut self, leaf: Leaf, weight: u32) {
+        // SAFETY: see `create`.
+        unsafe { an_sys_disk_weigh(self.raw.as_ptr(), leaf, weight) }
+    }
+
+    /// Has the class's requests placed so from now on.
+    pub fn want(&mut self, leaf: Leaf, wants: Manner) {
+        // SAFETY: see `create`.
+        unsafe { an_sys_disk_want(self.raw.as_ptr(), leaf, wants as u32) }
     }
 
     /// Promises the class so many bytes in every period; false: that cannot be promised.

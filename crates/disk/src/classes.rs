@@ -9,6 +9,7 @@ use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::MAX_TAGS;
+use crate::cello::{MOST_STEPS, Paths, Step};
 use crate::error::{DiskError, io_error};
 use crate::order::Tag;
 
@@ -17,7 +18,7 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/disk.skel.rs"));
 }
 
-use skel::types::bss;
+use skel::types::{an_sender, bss};
 use skel::{DiskSkel, DiskSkelBuilder};
 
 /// Tells the class of a request, by its tag.
@@ -75,17 +76,24 @@ impl Senders {
             _skel: skel,
         }))
     }
+
+    /// Where the sender of a request is told of. It is written before the request comes, and not again until that is
+    /// answered.
+    fn place(&self, tag: Tag) -> *const an_sender {
+        assert!(tag.0 <= MAX_TAGS);
+        // SAFETY: it is mapped as long as the skeleton is there, and has room for more than MAX_TAGS.
+        unsafe { (&raw const (*self.shared).senders[usize::from(tag.0)]).cast() }
+    }
 }
 
 impl Classes for Arc<Senders> {
     fn of(&self, tag: Tag) -> (u64, u16) {
-        assert!(tag.0 <= MAX_TAGS);
-        // SAFETY: it is mapped as long as the skeleton is there, and has room for more than MAX_TAGS.
-        let sender = unsafe {
-            let senders = addr_of_mut!((*self.shared).senders);
-            (&raw const (*senders)[usize::from(tag.0)]).read_volatile()
-        };
-        (sender.cgroup_id, sender.ioprio as u16)
+        let sender = self.place(tag);
+        // SAFETY: as below, of two numbers of it.
+        unsafe {
+            let class = (&raw const (*sender).cgroup_id).read_volatile();
+            (class, (&raw const (*sender).ioprio).read_volatile() as u16)
+        }
     }
 
     fn device_is(&self, number: u64) {
@@ -94,5 +102,23 @@ impl Classes for Arc<Senders> {
             addr_of_mut!((*self.shared).first_minor).write_volatile(libc::minor(number));
             addr_of_mut!((*self.shared).major).write_volatile(libc::major(number));
         }
+    }
+}
+
+impl Paths for Arc<Senders> {
+    fn path(&self, tag: Tag, steps: &mut [Step; MOST_STEPS]) -> usize {
+        let sender = self.place(tag);
+        // SAFETY: as above; as many as are told of are read, of those that there is room for.
+        let count = unsafe { (&raw const (*sender).steps).read_volatile() } as usize;
+        let count = count.min(MOST_STEPS);
+        for (at, step) in steps[..count].iter_mut().enumerate() {
+            // SAFETY: as above.
+            let told = unsafe { (&raw const (*sender).step[at]).read_volatile() };
+            *step = Step {
+                cgroup: told.cgroup_id,
+                weight: told.weight,
+            };
+        }
+        count
     }
 }

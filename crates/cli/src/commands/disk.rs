@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `andante disk`: a disk whose requests are served in an order of ours.
 
+mod model;
 mod table;
 
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use andante_core_sys::DiskMode;
 use andante_disk::{
-    Attached, Count, DiskError, Event, Fifo, HandingOn, MAX_TAGS, Note, Place, RUN, Senders,
-    Wanted, What, attach, attend, detach, found, lock_memory, open,
+    Attached, Backing, Cello, Count, DiskError, Event, Fifo, HandingOn, MAX_TAGS, Note, Place, RUN,
+    Senders, Wanted, What, attach, attend, detach, found, lock_memory, open,
 };
 use andante_sched::text::shown;
 use andante_terminal::exit::Status;
@@ -20,6 +23,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use self::model::Model;
 use self::table::render;
 
 /// Where cgroups are mounted.
@@ -68,37 +72,59 @@ fail above, and are told of.
 Each request is of the cgroup that sent it: for that the io controller of cgroups is handed on to all classes as long as a disk \
 is attached. Written through the page cache, it is of its cgroup where that has the memory controller as well.
 
+A class has a part of the disk's time by the weight that it has of the CPU (cpu.weight). Classes that read on and on take \
+turns, as long as it takes the disk to be worth while; one that asks now and then goes before them.
+
 Examples:
   sudo andante disk attach /dev/sdb
+  sudo andante disk attach /dev/sdb --turns-per-minute 5400 --rate 90M
   truncate -s 1G disk.img && sudo andante disk attach disk.img --depth 4")]
 struct Attach {
     /// The file or disk that has the data.
     #[arg(value_name = "FILE|DEVICE")]
     backing: PathBuf,
     /// The order in which requests are served.
-    #[arg(long, value_enum, default_value_t = Name::Fifo)]
+    #[arg(long, value_enum, default_value_t = Name::Cello)]
     order: Name,
-    /// Requests that are served at once.
+    /// What classes have shares of.
+    #[arg(long, value_enum, default_value_t = Shares::Time)]
+    shares: Shares,
+    /// Requests that are served at once; of a disk with an arm it is one, by classes.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_TAGS)))]
     depth: u16,
+    #[command(flatten)]
+    model: Model,
 }
 
 /// An order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
+    /// By classes, their weights and contracts, and where the arm is.
+    Cello,
     /// As they come.
     Fifo,
+}
+
+/// What is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shares {
+    /// The disk's time: small requests that are far apart take much of it.
+    Time,
+    /// What is read and written, whatever it takes.
+    Bytes,
 }
 
 impl Name {
     fn name(self) -> &'static str {
         match self {
+            Self::Cello => "cello",
             Self::Fifo => "fifo",
         }
     }
 
     fn sentence(self) -> &'static str {
         match self {
+            Self::Cello => "requests are served by classes",
             Self::Fifo => "requests are served as they come",
         }
     }
@@ -155,13 +181,15 @@ impl Attach {
             signal_hook::low_level::pipe::register(signal, ask.try_clone()?)?;
         }
         let backing = open(&self.backing)?;
+        let by_arm = self.order == Name::Cello && self.model.has_arm(&backing.shape());
+        let depth = if by_arm { 1 } else { self.depth };
         let path = backing.path().to_owned();
         let classes = HandingOn::begin(Path::new(CGROUPS), Path::new(RUN))?;
         let attached = self.attach(backing)?;
         attached.note(&Note {
             backing: path.clone(),
             order: self.order.name().to_owned(),
-            depth: self.depth,
+            depth,
         });
         if let Err(error) = lock_memory() {
             output::warn(&format!(
@@ -172,7 +200,7 @@ impl Attach {
         let device = attached.path();
         let status = format!("{} serves {}", device, path.display());
         let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
-        output::print(&self.told(&attached, &path))?;
+        output::print(&self.told(&attached, &path, depth))?;
         let counts = attached.counts();
         attend(attached, Some(&classes), asked.as_fd(), |event| {
             output::warn(&said(&device, &event));
@@ -187,11 +215,21 @@ impl Attach {
         let wanted = Wanted::default();
         let senders = Senders::load()?;
         match self.order {
+            Name::Cello => {
+                let model = self.model.of(&backing.shape(), self.depth);
+                let mode = match self.shares {
+                    Shares::Time => DiskMode::Time,
+                    Shares::Bytes => DiskMode::Bytes,
+                };
+                let settings = Arc::default();
+                let cello = Cello::new(&model, mode, Arc::clone(&senders), settings);
+                attach(backing, cello, senders, wanted)
+            }
             Name::Fifo => attach(backing, Fifo::new(self.depth), senders, wanted),
         }
     }
 
-    fn told(&self, attached: &Attached, path: &Path) -> String {
+    fn told(&self, attached: &Attached, path: &Path, depth: u16) -> String {
         let goes_on = match attached.recovered() {
             true => " goes on where the former command was killed, and",
             false => "",
@@ -201,7 +239,7 @@ impl Attach {
             paint(GOOD, attached.path()),
             shown(&path.display().to_string()),
             self.order.sentence(),
-            self.depth
+            depth
         )
     }
 }

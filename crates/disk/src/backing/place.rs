@@ -173,7 +173,7 @@ impl Place {
                 bytes: block,
             });
         }
-        if shape.sectors * SECTOR % block != 0 {
+        if !(shape.sectors * SECTOR).is_multiple_of(block) {
             return Err(DiskError::OddSize {
                 path: path.to_owned(),
                 bytes: shape.sectors * SECTOR,
