@@ -9,8 +9,8 @@
 mod flash;
 mod hdd;
 
-pub use flash::Flash;
-pub use hdd::Hdd;
+pub use flash::{Flash, Powered};
+pub use hdd::{Hdd, Spinning};
 
 /// Nanoseconds: instants since some beginning, and lengths of time.
 pub type Ns = u64;
