@@ -35,6 +35,7 @@
 mod answer;
 mod contract;
 mod demand;
+pub mod disk;
 mod duration;
 pub mod dwcs;
 mod edf_wm;
