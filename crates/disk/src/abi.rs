@@ -178,7 +178,6 @@ const fn io(number: u8) -> u32 {
 
 pub const GET_DEV_INFO: u32 = control(false, 0x02);
 pub const ADD_DEV: u32 = control(true, 0x04);
-pub const DEL_DEV: u32 = control(true, 0x05);
 pub const START_DEV: u32 = control(true, 0x06);
 pub const STOP_DEV: u32 = control(true, 0x07);
 pub const SET_PARAMS: u32 = control(true, 0x08);

@@ -74,6 +74,9 @@ pub struct Attached {
 /// # Errors
 /// [`DiskError`]: it is in use, or unfit.
 pub fn open(path: &Path) -> Result<Place, DiskError> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(DiskError::NotRoot);
+    }
     let begin = Instant::now();
     loop {
         let error = match Place::open(path) {
@@ -127,7 +130,7 @@ where
     let begun = begin(control, backing, order, classes, info, recovered);
     begun.inspect_err(|_| {
         if !recovered && let Ok(mut control) = Control::open() {
-            let _ = control.delete_when_closed(device);
+            let _ = control.delete(device);
         }
     })
 }
@@ -144,7 +147,7 @@ fn left(control: &mut Control, shape: &Shape) -> Result<Option<DeviceInfo>, Disk
         if info.state != abi::DEAD {
             return Ok(Some(info));
         }
-        let deleted = control.delete(device);
+        let deleted = delete(control, device);
         deleted.map_err(io_error("remove a device that was left half made"))?;
     }
     Ok(None)
@@ -435,15 +438,9 @@ impl Attached {
         }
         note::remove(self.device);
         // As long as the file is open no other device can have its number.
-        let deleted = self.control.delete_when_closed(self.device);
+        let deleted = delete(&mut self.control, self.device);
         drop(self.file);
-        match deleted {
-            // Somebody else has removed it.
-            Err(error) if error.raw_os_error() != Some(libc::ENODEV) => {
-                Err(io_error("remove the device")(error))
-            }
-            _ => Ok(()),
-        }
+        deleted.map_err(io_error("remove the device"))
     }
 }
 
@@ -517,10 +514,18 @@ pub fn detach(path: &Path, force: bool) -> Result<String, DiskError> {
     // Its server removes it, if it lives.
     let removed = match served {
         true => gone(&mut control, &info),
-        false => control.delete(device),
+        false => delete(&mut control, device),
     };
     removed.map_err(io_error(format!("remove {}", block_device(device))))?;
     Ok(block_device(device))
+}
+
+/// Removes it, unless somebody else has.
+fn delete(control: &mut Control, device: u32) -> io::Result<()> {
+    match control.delete(device) {
+        Err(error) if error.raw_os_error() != Some(libc::ENODEV) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until a server has removed its device; if that ends without it is removed here.
@@ -532,10 +537,7 @@ fn gone(control: &mut Control, info: &DeviceInfo) -> io::Result<()> {
             _ => return Ok(()),
         }
         if !serves(info) {
-            return match control.delete(info.device) {
-                Err(error) if error.raw_os_error() != Some(libc::ENODEV) => Err(error),
-                _ => Ok(()),
-            };
+            return delete(control, info.device);
         }
         std::thread::sleep(TRY_AGAIN);
     }

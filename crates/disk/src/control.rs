@@ -161,19 +161,11 @@ impl Control {
         }
     }
 
-    /// Removes it, and waits until its server has closed it.
+    /// Removes it when its server, and everybody who has its block device open, have closed it.
     ///
     /// # Errors
     /// The kernel's.
     pub fn delete(&mut self, device: u32) -> io::Result<()> {
-        self.plain(abi::DEL_DEV, device, 0)
-    }
-
-    /// Removes it when its server has closed it.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn delete_when_closed(&mut self, device: u32) -> io::Result<()> {
         self.plain(abi::DEL_DEV_ASYNC, device, 0)
     }
 

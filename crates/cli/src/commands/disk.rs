@@ -4,7 +4,6 @@
 mod model;
 mod table;
 
-use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -206,7 +205,6 @@ impl Attach {
             output::warn(&said(&device, &event));
         })?;
         drop(classes);
-        let _ = (&asked).read(&mut [0]);
         output::print(&format!("{device} is no more; {}.\n", served(&counts)))?;
         Ok(Status::Ok)
     }
