@@ -91,12 +91,13 @@ impl std::str::FromStr for DiskTerms {
 
 impl std::fmt::Display for DiskTerms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
+        // In one word, as it is given.
+        let text = format!(
             "{}/{}",
             Size(u64::from(self.bytes)),
             Duration(self.period_ns)
-        )
+        );
+        f.write_str(&text.replace(' ', ""))
     }
 }
 
@@ -336,6 +337,7 @@ mod tests {
     fn terms_are_an_amount_and_a_period() {
         let terms: DiskTerms = "64K/33.3ms".parse().unwrap();
         assert_eq!((terms.bytes, terms.period_ns), (65_536, 33_300_000));
+        assert_eq!(terms.to_string(), "64K/33.3ms");
         assert_eq!(terms.to_string().parse(), Ok(terms));
         for bad in ["64K", "64K/", "/33ms", "5G/1s", "x/33ms"] {
             assert!(bad.parse::<DiskTerms>().is_err(), "{bad}");

@@ -112,3 +112,29 @@ fn a_disk_is_attached_used_killed_and_detached() {
     ];
     all_are(&report, &expected);
 }
+
+#[test]
+#[ignore = "needs the virtual machine"]
+fn classes_are_promised_what_there_is_room_for() {
+    let report = in_vm("classes");
+    let expected = [
+        ("no-class", 10),
+        ("nonsense", 2),
+        ("promised", 0),
+        ("too-much", 23),
+        ("offered", 1),
+        ("as-offered", 0),
+        ("weighed", 0),
+        ("no-weight", 2),
+        ("goes-on", 1),
+        ("still-promised", 23),
+        ("released", 0),
+        ("released-again", 26),
+        ("now-it-fits", 0),
+        ("gone-is-forgotten", 0),
+        ("detached", 0),
+        ("unordered", 32),
+        ("left", 0),
+    ];
+    all_are(&report, &expected);
+}

@@ -21,14 +21,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use andante_admission::disk::DiskFigures;
 use serde::Serialize;
 
 use crate::abi::{self, DeviceInfo, Params};
 use crate::backing::{self, Backing, Place, Shape};
+use crate::cello::Settings;
 use crate::classes::Classes;
 use crate::control::{Control, numbers};
 use crate::counts::Counts;
 use crate::error::{DiskError, io_error};
+use crate::kept::{self, Following};
 use crate::note::{self, Note};
 use crate::order::Order;
 use crate::server::{Descriptors, Server};
@@ -405,6 +408,19 @@ impl Attached {
         Arc::clone(&self.counts)
     }
 
+    /// Has an order follow what commands set for classes on this device: contracts, admitted against these figures, and
+    /// weights.
+    ///
+    /// # Errors
+    /// [`DiskError`]: it cannot be kept, or watched.
+    pub fn follow(
+        &self,
+        figures: Option<DiskFigures>,
+        settings: Arc<Settings>,
+    ) -> Result<Following, DiskError> {
+        Following::begin(self.device, self.identity, figures, settings)
+    }
+
     /// Writes down for people how it is served.
     pub fn note(&self, note: &Note) {
         note::write(self.device, self.identity, note);
@@ -437,6 +453,7 @@ impl Attached {
             Err(_) => return Err(failed()(io::Error::other("its thread has panicked"))),
         }
         note::remove(self.device);
+        kept::remove(self.device);
         // As long as the file is open no other device can have its number.
         let deleted = delete(&mut self.control, self.device);
         drop(self.file);
@@ -484,6 +501,14 @@ fn find(control: &mut Control, path: &Path) -> Result<Option<DeviceInfo>, DiskEr
     Ok(None)
 }
 
+/// The number of a device that is attached, named by its path or its backing's, and what tells it from others.
+pub(crate) fn known(path: &Path) -> Result<(u32, u64), DiskError> {
+    let mut control = Control::open()?;
+    let info = find(&mut control, path)?;
+    let info = info.ok_or_else(|| DiskError::NotAttached(path.display().to_string()))?;
+    Ok((info.device, info.own_flags))
+}
+
 fn is_ours(info: &DeviceInfo) -> bool {
     info.own_flags >> 48 == MARK >> 48
 }
@@ -511,6 +536,7 @@ pub fn detach(path: &Path, force: bool) -> Result<String, DiskError> {
         }
     }
     note::remove(device);
+    kept::remove(device);
     // Its server removes it, if it lives.
     let removed = match served {
         true => gone(&mut control, &info),

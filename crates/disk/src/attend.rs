@@ -15,6 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::attach::Attached;
 use crate::error::{DiskError, io_error};
 use crate::handing_on::HandingOn;
+use crate::kept::Following;
 use crate::users;
 
 /// How often failed requests are told of, and ending is tried again: what somebody who waits for it does not notice.
@@ -47,6 +48,7 @@ pub enum Event<'a> {
 pub fn attend(
     mut attached: Attached,
     classes: Option<&HandingOn>,
+    following: Option<&Following>,
     asked: BorrowedFd<'_>,
     mut hear: impl FnMut(Event<'_>),
 ) -> Result<(), DiskError> {
@@ -58,6 +60,7 @@ pub fn attend(
         let ready = wait(
             &attached,
             classes,
+            following,
             ending.is_none().then_some(asked),
             swaps.as_ref(),
         )?;
@@ -69,6 +72,9 @@ pub fn attend(
         }
         if let (true, Some(Err(error))) = (ready.classes, classes.map(HandingOn::see)) {
             hear(Event::NotHandedOn(&error));
+        }
+        if let (true, Some(following)) = (ready.settings, following) {
+            following.see();
         }
         tell_failed(&attached, &mut told, &mut hear);
         let again = ending.is_some_and(|tried: Instant| tried.elapsed() >= LOOK);
@@ -90,11 +96,13 @@ struct Ready {
     asked: bool,
     swaps: bool,
     classes: bool,
+    settings: bool,
 }
 
 fn wait(
     attached: &Attached,
     classes: Option<&HandingOn>,
+    following: Option<&Following>,
     asked: Option<BorrowedFd<'_>>,
     swaps: Option<&File>,
 ) -> Result<Ready, DiskError> {
@@ -106,6 +114,7 @@ fn wait(
         asked.map_or_else(no, of),
         swaps.map_or_else(no, |file| PollFd::new(file.as_fd(), PollFlags::POLLPRI)),
         classes.map_or_else(no, |classes| of(classes.changes())),
+        following.map_or_else(no, |following| of(following.changes())),
     ];
     match poll(
         &mut fds,
@@ -121,6 +130,7 @@ fn wait(
         asked: asked.is_some() && is(1, PollFlags::POLLIN | PollFlags::POLLHUP),
         swaps: swaps.is_some() && is(2, PollFlags::POLLPRI),
         classes: classes.is_some() && is(3, PollFlags::POLLIN),
+        settings: following.is_some() && is(4, PollFlags::POLLIN),
     })
 }
 

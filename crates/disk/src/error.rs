@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use andante_admission::disk::DiskContractError;
+
 use crate::users::User;
 
 /// Why not.
@@ -33,6 +35,12 @@ pub enum DiskError {
     /// It is a folder, a terminal, or the like.
     #[error("{} is neither a file nor a block device: name one of these", .0.display())]
     NoBacking(PathBuf),
+    /// Its order has no classes.
+    #[error("{0} serves requests as they come, and promises nothing: attach it with --order cello")]
+    NotOrdered(String),
+    /// No contract that could be.
+    #[error(transparent)]
+    Contract(DiskContractError),
     /// It has no content.
     #[error("{} is empty, and a disk has a size: `truncate -s 1G` gives a file one", .0.display())]
     Empty(PathBuf),

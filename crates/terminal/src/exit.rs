@@ -348,7 +348,9 @@ impl From<&DiskError> for Status {
             | DiskError::Attached { .. }
             | DiskError::OtherSize { .. }
             | DiskError::InUse { .. }
+            | DiskError::NotOrdered(_)
             | DiskError::Waiting { .. } => Self::UnfitDevice,
+            DiskError::Contract(_) => Self::BadContracts,
             DiskError::Io { .. } => Self::Failure,
         }
     }

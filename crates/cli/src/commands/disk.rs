@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `andante disk`: a disk whose requests are served in an order of ours.
 
+mod classes;
 mod model;
 mod table;
 
@@ -9,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use andante_core_sys::DiskMode;
+use andante_admission::disk::DiskFigures;
+use andante_core_sys::{DiskMode, DiskModel};
 use andante_disk::{
-    Attached, Backing, Cello, Count, DiskError, Event, Fifo, HandingOn, MAX_TAGS, Note, Place, RUN,
-    Senders, Wanted, What, attach, attend, detach, found, lock_memory, open,
+    Attached, Backing, Cello, Count, DiskError, Event, Fifo, HandingOn, MAX_BYTES, MAX_TAGS, Note,
+    Place, RUN, Senders, Settings, Wanted, What, attach, attend, detach, found, lock_memory, open,
 };
 use andante_sched::text::shown;
 use andante_terminal::exit::Status;
@@ -22,6 +24,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use self::classes::{Release, Reserve, Weigh};
 use self::model::Model;
 use self::table::render;
 
@@ -57,6 +60,9 @@ enum Action {
     Attach(Attach),
     Detach(Detach),
     List(List),
+    Reserve(Reserve),
+    Release(Release),
+    Weigh(Weigh),
 }
 
 /// Serve a file or a disk as a new block device; stay until ^C.
@@ -168,6 +174,9 @@ impl Disk {
             Action::Attach(action) => action.run(),
             Action::Detach(action) => action.run(),
             Action::List(action) => action.run(),
+            Action::Reserve(action) => action.run(),
+            Action::Release(action) => action.run(),
+            Action::Weigh(action) => action.run(),
         }
     }
 }
@@ -184,7 +193,11 @@ impl Attach {
         let depth = if by_arm { 1 } else { self.depth };
         let path = backing.path().to_owned();
         let classes = HandingOn::begin(Path::new(CGROUPS), Path::new(RUN))?;
-        let attached = self.attach(backing)?;
+        let figures = (self.order == Name::Cello)
+            .then(|| figures(&self.model.of(&backing.shape(), self.depth)));
+        let settings = Arc::<Settings>::default();
+        let attached = self.attach(backing, Arc::clone(&settings))?;
+        let following = attached.follow(figures, settings)?;
         attached.note(&Note {
             backing: path.clone(),
             order: self.order.name().to_owned(),
@@ -201,15 +214,21 @@ impl Attach {
         let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
         output::print(&self.told(&attached, &path, depth))?;
         let counts = attached.counts();
-        attend(attached, Some(&classes), asked.as_fd(), |event| {
-            output::warn(&said(&device, &event));
-        })?;
+        attend(
+            attached,
+            Some(&classes),
+            Some(&following),
+            asked.as_fd(),
+            |event| {
+                output::warn(&said(&device, &event));
+            },
+        )?;
         drop(classes);
         output::print(&format!("{device} is no more; {}.\n", served(&counts)))?;
         Ok(Status::Ok)
     }
 
-    fn attach(&self, backing: Place) -> Result<Attached, DiskError> {
+    fn attach(&self, backing: Place, settings: Arc<Settings>) -> Result<Attached, DiskError> {
         let wanted = Wanted::default();
         let senders = Senders::load()?;
         match self.order {
@@ -219,7 +238,6 @@ impl Attach {
                     Shares::Time => DiskMode::Time,
                     Shares::Bytes => DiskMode::Bytes,
                 };
-                let settings = Arc::default();
                 let cello = Cello::new(&model, mode, Arc::clone(&senders), settings);
                 attach(backing, cello, senders, wanted)
             }
@@ -239,6 +257,19 @@ impl Attach {
             self.order.sentence(),
             depth
         )
+    }
+}
+
+/// The part of a disk's time that is not promised [1/1000]: others are to have something, and what a server takes is in it.
+const LEFT_FOR_OTHERS_PER_MILLE: u32 = 200;
+
+/// What contracts are admitted against.
+fn figures(model: &DiskModel) -> DiskFigures {
+    DiskFigures {
+        rate: model.rate,
+        positioning_ns: model.seek_ns + model.stroke_ns + model.turn_ns,
+        largest: MAX_BYTES,
+        left_for_others_per_mille: LEFT_FOR_OTHERS_PER_MILLE,
     }
 }
 

@@ -64,7 +64,7 @@ kill -9 $server
 wait $server || true
 sleep 0.1
 andante disk list
-report waits "$(andante disk list | grep -c 'fifo.* -  /tmp/memory/disk')"
+report waits "$(andante disk list | grep -c 'cello.* -  /tmp/memory/disk')"
 try detach-killed andante disk detach /dev/ublkb0
 attach three.log disk
 report goes-on "$(count 'goes on where' three.log)"
