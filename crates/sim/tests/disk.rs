@@ -1,7 +1,7 @@
 //! A disk, in virtual time: by Cello, and as requests come.
 
 use andante_drive::{Flash, Hdd};
-use andante_sim::disk::{Fifo, Pattern, Queue, Reader, Served, read};
+use andante_sim::disk::{Fifo, MqDeadline, Pattern, Priority, Queue, Reader, Served, read};
 use andante_sim::{Disk, DiskMode, DiskModel, Manner, NS_PER_MS, NS_PER_S, Ns, Random};
 
 const GIB: u64 = 1 << 30;
@@ -21,6 +21,7 @@ fn hdd() -> andante_drive::Spinning {
 fn film(class: u32, sector: u64) -> Reader {
     Reader {
         class,
+        priority: Priority::Usual,
         bytes: FRAME,
         sector,
         pattern: Pattern::Periodic { every_ns: FRAME_NS },
@@ -30,6 +31,7 @@ fn film(class: u32, sector: u64) -> Reader {
 fn copy(class: u32, sector: u64, depth: u32) -> Reader {
     Reader {
         class,
+        priority: Priority::Usual,
         bytes: 512 << 10,
         sector,
         pattern: Pattern::Sequential {
@@ -42,6 +44,7 @@ fn copy(class: u32, sector: u64, depth: u32) -> Reader {
 fn anywhere(class: u32, bytes: u32, depth: u32, think_ns: Ns, seed: u64) -> Reader {
     Reader {
         class,
+        priority: Priority::Usual,
         bytes,
         sector: SECTORS,
         pattern: Pattern::Anywhere {
@@ -97,6 +100,25 @@ fn a_film_beside_copies_and_a_program_that_starts() {
     assert!(p99 <= 60 * NS_PER_MS, "{p99}");
     let rate = rate_of_copies(&served);
     assert!(rate >= 18e6, "{rate}");
+}
+
+/// What the kernel's own do with it: reads up the disk leave the film late, and to call it urgent does not help enough.
+#[test]
+fn mq_deadline_is_late() {
+    let mut readers = desktop([0; 3], PLACES, 1);
+    for (priority, late) in [(Priority::Usual, 150..=280), (Priority::RealTime, 20..=250)] {
+        readers[0].priority = priority;
+        let served = ten_seconds(&mut MqDeadline::new(1), &readers);
+        println!(
+            "{priority:?}: {} {} {:.1} {:.1} {:.1} MB/s",
+            served[0].late,
+            served[0].skipped,
+            served[0].delay_ns(0.5) as f64 / 1e6,
+            served[1].delay_ns(0.99) as f64 / 1e6,
+            rate_of_copies(&served) / 1e6
+        );
+        assert!(late.contains(&served[0].late), "{}", served[0].late);
+    }
 }
 
 /// Wherever the film and the copies are.

@@ -1,6 +1,7 @@
 //! A disk in virtual time: programs that read, whoever decides whose request goes to the disk next (`core/disk.h`, or what
 //! others have), and the disk.
 
+mod others;
 mod readers;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use andante_drive::{Action, Drive, Request, Tag};
 
 use crate::Ns;
 
+pub use others::{Fifo, MqDeadline, Priority};
 pub use readers::{Pattern, Reader, Served};
 
 /// A request that comes.
@@ -19,6 +21,8 @@ pub struct Asked {
     pub tag: Tag,
     /// The class that it is of.
     pub class: u32,
+    /// What was said of it with `ioprio_set(2)`.
+    pub priority: Priority,
     /// What is asked for.
     pub request: Request,
 }
@@ -56,48 +60,6 @@ impl Queue for Disk {
 
     fn ask_ns(&self) -> Option<Ns> {
         self.waits_until_ns()
-    }
-}
-
-/// As they come, so many at once.
-#[derive(Debug, Clone)]
-pub struct Fifo {
-    tags: u32,
-    waiting: std::collections::VecDeque<Tag>,
-    in_service: u32,
-}
-
-impl Fifo {
-    /// To a disk that takes so many at once, more than 0.
-    pub fn new(tags: u32) -> Self {
-        Self {
-            tags,
-            waiting: std::collections::VecDeque::new(),
-            in_service: 0,
-        }
-    }
-}
-
-impl Queue for Fifo {
-    fn arrive(&mut self, asked: &Asked, _: Ns) {
-        self.waiting.push_back(asked.tag);
-    }
-
-    fn next(&mut self, _: Ns) -> Option<Tag> {
-        if self.in_service >= self.tags {
-            return None;
-        }
-        let next = self.waiting.pop_front();
-        self.in_service += u32::from(next.is_some());
-        next
-    }
-
-    fn done(&mut self, _: Tag, _: Ns) {
-        self.in_service -= 1;
-    }
-
-    fn ask_ns(&self) -> Option<Ns> {
-        None
     }
 }
 
@@ -159,6 +121,7 @@ impl Traffic<'_> {
                 let asked = Asked {
                     tag: self.last_tag,
                     class: reading.class(),
+                    priority: reading.priority(),
                     request,
                 };
                 queue.arrive(&asked, now_ns);

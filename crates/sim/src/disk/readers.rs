@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use andante_drive::{Request, SECTOR};
 
-use super::to_read;
+use super::{Priority, to_read};
 use crate::random::Random;
 use crate::{NS_PER_S, Ns};
 
@@ -40,6 +40,8 @@ pub enum Pattern {
 pub struct Reader {
     /// Its class.
     pub class: u32,
+    /// What it says of its requests.
+    pub priority: Priority,
     /// Each time [bytes], whole sectors.
     pub bytes: u32,
     /// The first sector; of those that read anywhere, the last one that they may read.
@@ -111,6 +113,10 @@ impl<'a> Reading<'a> {
 
     pub(super) fn class(&self) -> u32 {
         self.reader.class
+    }
+
+    pub(super) fn priority(&self) -> Priority {
+        self.reader.priority
     }
 
     pub(super) fn next_ns(&self) -> Option<Ns> {
