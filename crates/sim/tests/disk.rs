@@ -109,14 +109,6 @@ fn mq_deadline_is_late() {
     for (priority, late) in [(Priority::Usual, 150..=280), (Priority::RealTime, 20..=250)] {
         readers[0].priority = priority;
         let served = ten_seconds(&mut MqDeadline::new(1), &readers);
-        println!(
-            "{priority:?}: {} {} {:.1} {:.1} {:.1} MB/s",
-            served[0].late,
-            served[0].skipped,
-            served[0].delay_ns(0.5) as f64 / 1e6,
-            served[1].delay_ns(0.99) as f64 / 1e6,
-            rate_of_copies(&served) / 1e6
-        );
         assert!(late.contains(&served[0].late), "{}", served[0].late);
     }
 }

@@ -64,7 +64,7 @@ impl Queue for Fifo {
     }
 }
 
-/// Requests in a row, up the disk, before another is looked for (`fifo_batch`).
+/// So many in a row go up the disk before another place is looked for (`fifo_batch`).
 const BATCH: u32 = 16;
 /// A read that has waited for so long is next (`read_expire`); a write (`write_expire`) [ns].
 const EXPIRE_NS: [Ns; 2] = [500 * NS_PER_MS, 5 * NS_PER_S];
@@ -86,7 +86,7 @@ struct Waiting {
 struct Direction {
     as_they_came: VecDeque<Waiting>,
     by_place: BTreeMap<(u64, Tag), Waiting>,
-    /// Where the last of these ended its place in the row.
+    /// The place of the one that went last.
     last: Option<(u64, Tag)>,
 }
 
