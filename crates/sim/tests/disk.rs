@@ -71,7 +71,6 @@ fn told(name: &str, served: &[Served]) {
     );
 }
 
-
 fn desktop_drawn(classes: [u32; 3], seed: u64) -> Vec<Reader> {
     let mut random = andante_sim::Random::new(seed);
     let mut place = || random.below(15) * GIB / 512 + random.below(1 << 20);
@@ -121,16 +120,23 @@ fn explore_shares() {
         for depth in [1, 2, 4, 8] {
             for ahead in [1] {
                 let mut disk = Disk::new(&model(), mode);
-                let classes =
-                    [100, 200, 400].map(|w| disk.create(Disk::ROOT, w, Manner::Throughput).unwrap());
+                let classes = [100, 200, 400]
+                    .map(|w| disk.create(Disk::ROOT, w, Manner::Throughput).unwrap());
                 let reader = |class, gib, bytes, random| Reader {
                     class,
                     bytes,
                     sector: if random { SECTORS } else { at_gib(gib) },
                     pattern: if random {
-                        Pattern::Anywhere { depth, think_ns: 50_000, seed: gib }
+                        Pattern::Anywhere {
+                            depth,
+                            think_ns: 50_000,
+                            seed: gib,
+                        }
                     } else {
-                        Pattern::Sequential { depth, think_ns: 50_000 }
+                        Pattern::Sequential {
+                            depth,
+                            think_ns: 50_000,
+                        }
                     },
                 };
                 let readers = [
@@ -146,7 +152,10 @@ fn explore_shares() {
                 println!(
                     "shares {mode:?} depth {depth} ahead {ahead}: time {:.3?} bytes {:.3?} {:.1} MB/s",
                     times.map(|t| 7.0 * t / time),
-                    served.iter().map(|s| 7.0 * s.bytes as f64 / all).collect::<Vec<_>>(),
+                    served
+                        .iter()
+                        .map(|s| 7.0 * s.bytes as f64 / all)
+                        .collect::<Vec<_>>(),
                     all / 200e6
                 );
             }
