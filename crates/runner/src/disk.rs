@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use andante_disk::MAX_BYTES;
 use andante_job::LabError;
 use andante_scenario::{Class, Disk, DiskScheduler, DriveModel, Workload};
 use nix::sys::signal::{Signal, kill};
@@ -133,30 +134,38 @@ fn settings<'a>(
     settings
 }
 
-/// What the kernel's io.cost is told of the disk: the model itself, and that it is to go by it alone.
+/// What the kernel's io.cost is told of the disk: the model itself, and when it is to take less of it. The model's costs are
+/// exact for one program alone. Several that read on and on, each at its own place, cost a disk with an arm more than that,
+/// and a read that waits for longer than any takes has waited for others: then requests are let through more slowly.
 fn costs(disk: &Disk, number: &str) -> [(&'static str, String); 2] {
-    let (rate, next_s, anywhere_s) = match disk.model() {
+    /// Of reads, the part that is to be in time, as the kernel's documentation has it [%].
+    const IN_TIME: &str = "95.00";
+    let ns = |ns: u64| ns as f64 / NS_PER_S;
+    let largest = f64::from(MAX_BYTES);
+    let (rate, next_s, anywhere_s, longest_s) = match disk.model() {
         DriveModel::Hdd(hdd) => {
-            let ns = |ns: u64| ns as f64 / NS_PER_S;
+            let rate = hdd.rate as f64;
             // Between two places drawn from a line of length 1, the root of the distance is 8/15 on average.
             let seek_s = ns(hdd.seek_ns) + ns(hdd.stroke_ns) * 8.0 / 15.0;
-            (
-                hdd.rate as f64,
-                ns(hdd.next_ns),
-                seek_s + ns(hdd.turn_ns) / 2.0,
-            )
+            let longest_s = ns(hdd.seek_ns + hdd.stroke_ns + hdd.turn_ns) + largest / rate;
+            let anywhere_s = seek_s + ns(hdd.turn_ns) / 2.0;
+            (rate, ns(hdd.next_ns), anywhere_s, longest_s)
         }
         DriveModel::Flash(flash) => {
             // All of them serve side by side.
             let channels = f64::from(flash.channels);
-            let first_s = flash.read_ns as f64 / NS_PER_S / channels;
-            (flash.rate as f64 * channels, first_s, first_s)
+            let rate = flash.rate as f64 * channels;
+            let first_s = ns(flash.read_ns) / channels;
+            let longest_s = ns(flash.read_ns + flash.erase_ns) + largest / rate;
+            (rate, first_s, first_s, longest_s)
         }
     };
     let per_s = |first_s: f64| (1.0 / (first_s + COST_BYTES / rate)).round();
     let (next, anywhere) = (per_s(next_s), per_s(anywhere_s));
     let figures = ["r", "w"]
         .map(|way| format!("{way}bps={rate} {way}seqiops={next} {way}randiops={anywhere}"));
+    let longest_us = (longest_s * 1e6).round();
+    let in_time = ["r", "w"].map(|way| format!("{way}pct={IN_TIME} {way}lat={longest_us}"));
     [
         (
             "io.cost.model",
@@ -164,7 +173,10 @@ fn costs(disk: &Disk, number: &str) -> [(&'static str, String); 2] {
         ),
         (
             "io.cost.qos",
-            format!("{number} enable=1 ctrl=user min=100.00 max=100.00"),
+            format!(
+                "{number} enable=1 ctrl=user {} max=100.00",
+                in_time.join(" ")
+            ),
         ),
     ]
 }
@@ -240,6 +252,7 @@ mod tests {
         // 50 µs and 4 KiB at 125 MB/s; 1 + 9 · 8/15 ms, half a turn, and the same 4 KiB.
         let figures = "rbps=125000000 rseqiops=12077 rrandiops=100 wbps=";
         assert!(model.contains(figures), "{model}");
-        assert!(qos.starts_with("259:1 enable=1 "), "{qos}");
+        // 1 + 9 ms, a turn, and 1 MiB.
+        assert!(qos.contains(" rlat=26722 "), "{qos}");
     }
 }
