@@ -93,6 +93,7 @@ fn together(programs: &[Program], steps_per_ms: f64) -> nix::Result<Vec<Ran>> {
             url: None,
             peer: None,
             library: None,
+            disk: None,
             lock: false,
         };
         // SAFETY: this process has one thread; the child leaves by `_exit`.

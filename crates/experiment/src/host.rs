@@ -20,11 +20,15 @@ pub fn run(
     if !Uid::effective().is_root() {
         return Err(LabError::NotRoot);
     }
-    if let Some(job) = jobs.iter().find(|job| job.case.workload.memory.is_some()) {
-        let what = format!(
-            "`{}` has `[memory]`, devices of a virtual machine",
-            job.name()
-        );
+    for job in jobs {
+        let workload = &job.case.workload;
+        let section = match (workload.memory.is_some(), workload.disk.is_some()) {
+            (true, _) => "memory",
+            (_, true) => "disk",
+            _ => continue,
+        };
+        let name = job.name();
+        let what = format!("`{name}` has `[{section}]`, devices of a virtual machine");
         return Err(LabError::OnlyInVm { what });
     }
     // What this machine lacks is said before a film is encoded in vain.

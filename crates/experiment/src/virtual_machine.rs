@@ -18,7 +18,7 @@ use andante_programs::assets;
 use andante_result::SchedulerResult;
 use andante_runner as runner;
 use andante_scenario::choice::Choice;
-use andante_scenario::{Cable, Discipline, Scenario, networks, perturb};
+use andante_scenario::{Cable, Discipline, Scenario, Workload, networks, perturb};
 use andante_vm::{
     Boot, Cache, Content, Event, ImageSpec, InitrdFile, Kernel, KernelSearch, Order, PassingImage,
     Qemu, Timing, Topology,
@@ -405,10 +405,7 @@ impl Machine<'_> {
             layout,
             initrd_files: Vec::new(),
             files: given.files,
-            modules: match networks(&workload.programs)[..] {
-                [] => Vec::new(),
-                _ => cable_modules(&workload.cable),
-            },
+            modules: modules(workload),
             programs,
             command: command.map(str::to_owned).into(),
             order: given.order,
@@ -426,6 +423,19 @@ impl Machine<'_> {
         serde_json::from_slice(&outcome.output)
             .map_err(|_| LabError::NoResult { reason: last_words })
     }
+}
+
+/// Modules beside those that every machine has.
+fn modules(workload: &Workload) -> Vec<&'static str> {
+    let mut modules = match networks(&workload.programs)[..] {
+        [] => Vec::new(),
+        _ => cable_modules(&workload.cable),
+    };
+    if let Some(disk) = &workload.disk {
+        modules.push("ublk_drv");
+        modules.extend(disk.scheduler.module());
+    }
+    modules
 }
 
 /// The driver of the cable between two networks, and those of what may stand at its ends.

@@ -64,6 +64,9 @@ enum Action {
     /// Be a synthetic program of a scenario (started by the laboratory).
     #[command(hide = true)]
     Program,
+    /// Serve the model of a disk (started by the laboratory).
+    #[command(hide = true)]
+    ServeDisk(Order),
     /// Carry out a run inside the virtual machine (started by the laboratory).
     #[command(hide = true)]
     Guest(Order),
@@ -256,6 +259,7 @@ impl Lab {
             Action::Completions(completions) => completions.run(),
             Action::Man(man) => man.run(),
             Action::CostsGuest(order) => Ok(ended(andante_costs::costs_guest_main(&order.order))),
+            Action::ServeDisk(order) => Ok(ended(andante_runner::disk::serve_main(&order.order))),
             Action::Program => Ok(ended(andante_programs::program_main())),
             Action::Guest(order) => Ok(ended(andante_experiment::guest::guest_main(&order.order))),
         }

@@ -20,6 +20,7 @@ mod game;
 mod memory;
 mod pingpong;
 pub mod player;
+mod reader;
 mod sender;
 pub mod session;
 mod sink;
@@ -63,6 +64,8 @@ pub struct Order {
     pub peer: Option<Peer>,
     /// The file that it maps as its library.
     pub library: Option<PathBuf>,
+    /// The disk that it reads.
+    pub disk: Option<PathBuf>,
     /// Whether its memory stays where it is.
     pub lock: bool,
 }
@@ -101,6 +104,12 @@ pub struct Samples {
     pub iteration_ns: Vec<f64>,
     /// Payload that arrived at a sender's receiver, or in pages [bytes].
     pub received_bytes: Option<u64>,
+    /// Read from the disk [bytes].
+    #[serde(default)]
+    pub read_bytes: Option<u64>,
+    /// Reads that were due while another was late.
+    #[serde(default)]
+    pub skipped: Option<u64>,
     /// Pieces that were sent, and never arrived.
     pub lost: Option<u64>,
     /// How long it took to have memory of its own, whenever that was [ns].
@@ -326,6 +335,22 @@ pub fn run(order: &Order) -> Result<Samples, String> {
         Kind::Loop => Ok(endless::run(order)),
         Kind::Dhrystone => Ok(dhrystone::run(order)),
         Kind::Disk { work_ms, wait_ms } => Ok(disk::run(order, work_ms, wait_ms)),
+        Kind::Reader {
+            pattern,
+            bytes,
+            depth,
+            think_ms,
+            io_class,
+        } => {
+            let reading = reader::Reading {
+                pattern: *pattern,
+                bytes: *bytes,
+                depth: *depth,
+                think_ms: *think_ms,
+                io_class: *io_class,
+            };
+            reader::run(order, &reading).map_err(io_error)
+        }
         Kind::MemoryPlayer {
             fps,
             anonymous_bytes,

@@ -86,6 +86,7 @@ impl Measuring {
             url: None,
             peer: None,
             library: None,
+            disk: None,
             lock: false,
         };
         stop::set(false);

@@ -174,6 +174,10 @@ pub const MEASURES: &[Measure] = measures! {
         "Of all that arrived for those of its network, the part that is its own.";
     "datagrams lost" "" Brief Lower Sum 0 |p| p.lost.map(|n| n as f64),
         "Sent in the measurement, and never arrived.";
+    "reads skipped" "" Brief Lower Sum 0 |p| p.skipped.map(|n| n as f64),
+        "Reads from the disk that were due while another was late, and never begun.";
+    "read from the disk" "MB/s" Brief Higher Sum 2 |p| p.read_bytes_per_s.map(|n| n / 1e6),
+        "What it read from the disk in a second.";
     "first touch of its memory" "ms" Brief Lower Largest 1 |p| p.first_touch_ms,
         "The time until it had all memory of its own.";
     "first reading of its library" "ms" Full Lower Largest 1 |p| p.first_read_ms,

@@ -225,7 +225,7 @@ pub struct ProgramResult {
     pub class: String,
     /// `player`, `typist`, `audio`, `server`, `client`, `sink`, `sender`, `loop`, `batch`, `dhrystone`, `pingpong`,
     /// `waker`, `memory-player`, `memory-hog`, `memory-reader`, `mpv`, `xvfb`, `jack`, `jack-client`, `film-server`, `rtp-server`, `web-server`, `web-client`, `iperf3`,
-    /// `ping`, `curl`, `film-player`, `make` or `command`.
+    /// `ping`, `curl`, `film-player`, `reader`, `make` or `command`.
     pub kind: String,
     /// Frames shown (players).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -268,6 +268,12 @@ pub struct ProgramResult {
     /// Datagrams that were sent in the measurement and never arrived (sender, iperf3); of ping, answers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost: Option<u64>,
+    /// Read from the disk (reader) [bytes/s].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub read_bytes_per_s: Option<f64>,
+    /// Reads that were due while another was late, and never begun (periodic reader).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub skipped: Option<u64>,
     /// Page faults in the measurement for which something had to be read (where the scenario has `[memory]`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub major_faults: Option<u64>,

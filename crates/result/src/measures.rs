@@ -82,6 +82,8 @@ pub const PROGRAM: &[(&str, ProgramMeasure)] = &[
         let cpu_s = program.cpu_ns as f64 / 1e9;
         (cpu_s > 0.0).then_some(program.iterations? as f64 / cpu_s)
     }),
+    ("skipped", |program| program.skipped.map(|n| n as f64)),
+    ("read_bytes_per_s", |program| program.read_bytes_per_s),
     ("major_faults", |program| {
         program.major_faults.map(|n| n as f64)
     }),

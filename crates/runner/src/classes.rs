@@ -182,20 +182,31 @@ impl Classes {
 
     /// Has every class count its memory, and gives each what it is to have. That is no scheduler's, and holds under all.
     fn set_memory(&self, workload: &Workload) -> Result<(), LabError> {
-        let ancestors = self.base.ancestry().take(self.base.depth());
-        ancestors
-            .map(|above| self.tree.directory(&above))
-            .try_for_each(|directory| memory::hand_down(&directory))?;
+        self.hand_down(workload, "memory")?;
+        memory::settings(workload)
+            .into_iter()
+            .try_for_each(|(path, file, bytes)| self.set(path, file, &bytes.to_string()))
+    }
+
+    /// Classes have the files of a controller once those above hand it down.
+    pub fn hand_down(&self, workload: &Workload, controller: &str) -> Result<(), LabError> {
+        let above = self.base.ancestry().take(self.base.depth());
         let inner = |path: &str| workload.classes.iter().any(|other| other.parent() == path);
         let paths = workload.classes.iter().map(|class| class.path.as_str());
-        for path in std::iter::once("/").chain(paths).filter(|path| inner(path)) {
-            memory::hand_down(&self.tree.directory(&self.absolute(path)))?;
-        }
-        for (path, file, bytes) in memory::settings(workload) {
-            let file = self.tree.directory(&self.absolute(path)).join(file);
-            fs::write(&file, bytes.to_string()).map_err(|e| LabError::file("write", &file, e))?;
+        let paths = std::iter::once("/").chain(paths);
+        let classes = paths.filter(|path| inner(path));
+        for class in above.chain(classes.map(|path| self.absolute(path))) {
+            let file = self.tree.directory(&class).join("cgroup.subtree_control");
+            let text = format!("+{controller}");
+            fs::write(&file, text).map_err(|e| LabError::file("write", &file, e))?;
         }
         Ok(())
+    }
+
+    /// Sets a file of a class.
+    pub fn set(&self, path: &str, file: &str, text: &str) -> Result<(), LabError> {
+        let file = self.tree.directory(&self.absolute(path)).join(file);
+        fs::write(&file, text).map_err(|e| LabError::file("write", &file, e))
     }
 
     /// The kernel's counts of the memory of the class and its descendants.

@@ -85,6 +85,10 @@ pub(super) fn program(
         | Kind::RtpServer { .. } => {}
         kind => match read_samples(instance) {
             Some(samples) => {
+                result.read_bytes_per_s = samples.read_bytes.map(|bytes| {
+                    let length_s = measured.length_ns as f64 / 1e9;
+                    bytes as f64 / length_s
+                });
                 take_samples(kind, &samples.later(instance.beats_later_ns()), &mut result);
             }
             None => {
@@ -166,6 +170,7 @@ pub fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) 
     result.xruns = samples.xruns;
     result.received_bytes = samples.received_bytes;
     result.lost = samples.lost;
+    result.skipped = samples.skipped;
     result.first_touch_ms = samples.first_touch_ns.map(|ns| ns as f64 / 1e6);
     result.first_read_ms = samples.first_read_ns.map(|ns| ns as f64 / 1e6);
     let latency_us: Vec<f64> = samples.latency_ns.iter().map(|ns| ns / 1e3).collect();
@@ -190,9 +195,9 @@ pub fn take_samples(kind: &Kind, samples: &Samples, result: &mut ProgramResult) 
         let ms = |list: &[u64]| list.iter().map(|ns| *ns as f64 / 1e6).collect::<Vec<_>>();
         take_frames(ms(&samples.shown_ns), ms(&samples.dropped_ns), result);
         result.released_ms = ms(&samples.released_ns);
-        result.late = samples.late;
-        result.due = samples.due;
     }
+    result.late = samples.late;
+    result.due = samples.due;
 }
 
 /// Gives each sender its part of what arrived from those of its network; `programs` are the workload's instances.

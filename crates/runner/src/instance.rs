@@ -1,6 +1,6 @@
 //! The instances of a scenario's programs: their command lines, files and folders.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use andante_job::LabError;
 use andante_programs::session::Asked;
@@ -134,6 +134,7 @@ impl<'a> Instance<'a> {
             peer: prepared.networks.peer_of(self.program),
             library: (self.program.kind.library_bytes())
                 .map(|bytes| assets::library_file(&prepared.setup.assets, bytes)),
+            disk: prepared.disk.map(Path::to_owned),
             lock: self.program.lock,
         };
         let order = serde_json::to_string(&order).expect("orders are plain data") + "\n";

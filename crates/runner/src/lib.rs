@@ -14,6 +14,7 @@
 mod classes;
 pub mod collect;
 mod contracts;
+pub mod disk;
 mod instance;
 mod leaks;
 pub mod memory;
@@ -132,7 +133,13 @@ pub fn run_on(
     if let Some(memory) = &workload.memory {
         memory::prepare(memory)?;
     }
+    let disk = workload.disk.as_ref();
+    // It is taken off when all programs have ended.
+    let disk = disk.map(|disk| disk::prepare(disk, setup)).transpose()?;
     let classes = Classes::make(workload, &setup.base_class, choice)?;
+    if let Some(disk) = &disk {
+        disk::share(workload, disk, &classes)?;
+    }
     memory::reserve(workload, &classes, choice)?;
     // Made before it, they are there for longer than it is in charge.
     let mut in_charge = ready.in_charge;
@@ -148,6 +155,7 @@ pub fn run_on(
         setup,
         classes: &classes,
         networks: &networks,
+        disk: disk.as_ref().map(|disk| disk.device.as_path()),
         steps_per_ms,
     };
     streams::describe(&prepared)?;

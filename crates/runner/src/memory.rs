@@ -10,7 +10,7 @@
 //! same saved machine serves scenarios with other times. The root file system is below one of them as a whole: real
 //! programs map files from anywhere in it.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::process::Command;
 
@@ -217,12 +217,6 @@ impl Counted {
             refaults: since(self.refaults, before.refaults),
         }
     }
-}
-
-/// The files' folder has them once the one above hands the controller down.
-pub(super) fn hand_down(directory: &std::path::Path) -> Result<(), LabError> {
-    let file = directory.join("cgroup.subtree_control");
-    fs::write(&file, "+memory").map_err(|e| LabError::file("write", &file, e))
 }
 
 #[cfg(test)]

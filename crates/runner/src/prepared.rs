@@ -19,6 +19,8 @@ pub(super) struct Prepared<'a> {
     pub setup: &'a Setup,
     pub classes: &'a Classes,
     pub networks: &'a Networks,
+    /// The disk that programs read.
+    pub disk: Option<&'a Path>,
     /// See [`andante_programs::work`].
     pub steps_per_ms: f64,
 }

@@ -7,6 +7,8 @@ use andante_sim::Ns;
 use andante_sim::programs::Beats;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::{IoClass, ReadPattern};
+
 #[cfg(test)]
 pub(super) use read::KINDS;
 pub(super) use read::read;
@@ -121,6 +123,19 @@ pub enum Kind {
         work_ms: Vec<f64>,
         /// What the disk takes [ms], repeated.
         wait_ms: Vec<f64>,
+    },
+    /// Reads from the scenario's disk (kernel).
+    Reader {
+        /// When, and where.
+        pattern: ReadPattern,
+        /// Each time [bytes].
+        bytes: u64,
+        /// Reads at a time.
+        depth: u32,
+        /// From the end of one to the begin of the next [ms].
+        think_ms: f64,
+        /// What it asks of the kernel with `ioprio_set(2)`; none: nothing.
+        io_class: Option<IoClass>,
     },
     /// Threads that begin at once, yield, and end; when the last has, so many again (kernel).
     Crowd {
@@ -289,6 +304,8 @@ impl Kind {
             | Self::MemoryPlayer { .. }
             | Self::MemoryHog { .. }
             | Self::MemoryReader { .. } => Some(1),
+            // Its threads wait, mostly.
+            Self::Reader { depth, .. } => Some(*depth),
             // Two that take turns, mostly.
             Self::Sender { .. }
             | Self::Game { .. }
@@ -403,6 +420,10 @@ impl Kind {
             Self::Waker { interval_us } => Some(interval_us / 1e6),
             Self::Sink { events_per_s, .. } => Some(1.0 / events_per_s),
             Self::Sender { every_ms, .. } if *every_ms > 0.0 => Some(every_ms / 1e3),
+            Self::Reader {
+                pattern: ReadPattern::Periodic { every_ms, .. },
+                ..
+            } => Some(every_ms / 1e3),
             _ => None,
         }
     }
@@ -459,6 +480,7 @@ impl Kind {
             Self::Loop => "loop",
             Self::Batch { .. } => "batch",
             Self::Disk { .. } => "disk",
+            Self::Reader { .. } => "reader",
             Self::Crowd { .. } => "crowd",
             Self::Dhrystone => "dhrystone",
             Self::Pingpong { .. } => "pingpong",
@@ -541,6 +563,7 @@ impl Kind {
                 | Self::Sender { .. }
                 | Self::Loop
                 | Self::Disk { .. }
+                | Self::Reader { .. }
                 | Self::Crowd { .. }
                 | Self::Dhrystone
                 | Self::Waker { .. }
@@ -619,6 +642,7 @@ impl Kind {
             Self::Server
             | Self::Sender { .. }
             | Self::Loop
+            | Self::Reader { .. }
             | Self::Crowd { .. }
             | Self::Dhrystone
             | Self::Pingpong { .. }
@@ -649,6 +673,7 @@ impl Kind {
             || matches!(
                 self,
                 Self::Crowd { .. }
+                    | Self::Reader { .. }
                     | Self::MemoryPlayer { .. }
                     | Self::MemoryHog { .. }
                     | Self::MemoryReader { .. }

@@ -37,6 +37,7 @@ mod bandwidth;
 pub mod base;
 pub mod choice;
 mod contract;
+mod disk;
 mod draw;
 pub mod expectation;
 mod instances;
@@ -61,6 +62,10 @@ use andante_sim::Topology;
 
 pub use bandwidth::{Bandwidth, Limits};
 pub use contract::Contract;
+pub use disk::{
+    ClassDisk, Disk, DiskClass, DiskReservation, DiskScheduler, DriveKind, DriveModel, IoClass,
+    ReadPattern,
+};
 pub use draw::DrawId;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
 pub use instances::Instances;
@@ -113,6 +118,8 @@ pub struct Workload {
     pub memory_mib: u32,
     /// The device that it swaps to; none: it does not.
     pub memory: Option<Memory>,
+    /// The disk that programs of kind `reader` read; none: there is none.
+    pub disk: Option<Disk>,
     /// Length of the measurement [s].
     pub duration_s: f64,
     /// Programs that name no start run this long before the measurement begins [s].
@@ -159,6 +166,8 @@ pub struct Class {
     pub limits: Limits,
     /// Its part of the memory.
     pub memory: ClassMemory,
+    /// Its part of the disk.
+    pub disk: ClassDisk,
     /// Whether it gets what nobody else wants (`cpu.idle`).
     pub idle: bool,
     /// How its own tasks are ordered under Andante, if not as every class's are.
@@ -174,6 +183,7 @@ impl Class {
             fixed: None,
             limits: Limits::default(),
             memory: ClassMemory::default(),
+            disk: ClassDisk::default(),
             idle: false,
             policy: None,
         }
@@ -364,6 +374,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         return Err(root.error("memory_mib", message));
     }
     let memory = memory::read(root.node("memory"))?;
+    let disk = disk::read(root.node("disk"))?;
     root.need::<f64>("duration_s")?;
     let duration_s = root.number("duration_s", 0.0, 0.1..=3600.0)?;
     let classes = read_classes(root.node("classes"))?;
@@ -371,6 +382,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
     simulator.shared_speed = root.get("shared_speed")?.unwrap_or(!simulator.ideal);
     let mut programs = read_programs(root, &classes, cpus)?;
     check_servers(&programs, root)?;
+    disk::check(disk.as_ref(), &classes, &programs, root)?;
     network::check(&programs, root)?;
     let cable = network::read(root.node("network"), &programs, &classes)?;
     scale_work(&mut programs, root)?;
@@ -388,6 +400,7 @@ fn read_workload(root: &mut Section<'_>) -> Result<Workload, DocumentError> {
         cpus,
         memory_mib,
         memory,
+        disk,
         duration_s,
         warmup_s: root.number("warmup_s", 1.0, 0.0..=600.0)?,
         overtime_s: root.number("overtime_s", 0.0, 0.0..=600.0)?,
@@ -530,7 +543,7 @@ fn check_policies_are_of_leaves(node: &Node, classes: &[Class]) -> Result<(), Do
 }
 
 /// Reads a class, whose path is not yet known: its weight, or a table of `weight`, `fixed_percent`,
-/// what it may use, and what it has of the memory.
+/// what it may use, and what it has of the memory and of the disk.
 fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
     let in_range = |node: &Node, path: &str| {
         let value = u32::from_node(node).filter(|value| WEIGHTS.contains(value));
@@ -560,6 +573,7 @@ fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
     };
     let limits = Limits::read(&mut section)?;
     let memory = ClassMemory::read(&mut section)?;
+    let disk = ClassDisk::read(&mut section)?;
     let idle = section.get("idle")?.unwrap_or(false);
     let policy = match section.node("policy") {
         None => None,
@@ -578,6 +592,7 @@ fn read_class(node: &Node, path: &str) -> Result<Class, DocumentError> {
         fixed,
         limits,
         memory,
+        disk,
         idle,
         policy,
         ..Class::usual()

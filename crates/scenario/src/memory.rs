@@ -129,7 +129,7 @@ pub(super) fn read_bytes(
 }
 
 /// `60M` and the like; powers of 1024, as the kernel's own files take them.
-fn bytes(text: &str) -> Option<u64> {
+pub(super) fn bytes(text: &str) -> Option<u64> {
     let units = [("K", KIB), ("M", MIB), ("G", KIB * MIB)];
     let (digits, unit) = units
         .into_iter()

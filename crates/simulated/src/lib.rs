@@ -68,6 +68,12 @@ pub fn check(job: &Job) -> Result<(), LabError> {
             what: what.to_owned(),
         });
     }
+    if workload.disk.is_some() {
+        let what = "a simulated machine has no disk, and the scenario has `[disk]`";
+        return Err(LabError::OnlyOnKernel {
+            what: what.to_owned(),
+        });
+    }
     let unknown = |program: &&Program| {
         let sends = matches!(program.kind, Kind::Sender { .. });
         let networked = program.network.is_some() && !sends;

@@ -17,7 +17,7 @@ const MOST_STREAMS: f64 = 128.0;
 /// The memory that a program of the laboratory can have [bytes]: a page at least.
 const MEMORY_BYTES: std::ops::RangeInclusive<u64> = 4096..=16 << 30;
 
-pub const KINDS: [&str; 32] = [
+pub const KINDS: [&str; 33] = [
     "player",
     "typist",
     "game",
@@ -29,6 +29,7 @@ pub const KINDS: [&str; 32] = [
     "loop",
     "batch",
     "disk",
+    "reader",
     "crowd",
     "dhrystone",
     "pingpong",
@@ -106,6 +107,7 @@ pub fn read(name: &str, section: &mut Section<'_>) -> Result<Kind, DocumentError
             work_ms: read_times(section, "work_ms", Some(3.0))?,
             wait_ms: read_times(section, "wait_ms", Some(2.0))?,
         },
+        "reader" => crate::disk::read_reader(section)?,
         "crowd" => Kind::Crowd {
             threads: section.number("threads", 1000.0, 1.0..=20_000.0)? as u32,
             yields: section.number("yields", 0.0, 0.0..=1e6)? as u32,
