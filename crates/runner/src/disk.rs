@@ -6,7 +6,10 @@
 //!   programs ──► /dev/ublkbN ──► the kernel's scheduler ──► served as they come, so many at once ──► model of a disk
 //!                 io.max, io.weight                          a process of its own, above all others    memory
 //! ```
+//!
+//! With `scheduler = "cello"` there is a device of Andante's above it, which programs read.
 
+mod cello;
 mod model;
 
 use std::fs;
@@ -21,6 +24,7 @@ use andante_scenario::{Class, Disk, DiskScheduler, DriveModel, Workload};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use self::cello::Ordered;
 use super::Setup;
 use super::classes::Classes;
 
@@ -38,9 +42,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The disk of a run; it is taken off when this is dropped.
 pub(super) struct Served {
+    // Above the disk, so that it is taken off before.
+    ordered: Option<Ordered>,
     process: Child,
-    /// Its block device.
-    pub device: PathBuf,
+    device: PathBuf,
 }
 
 /// Has the disk served, and its requests scheduled as the scenario says.
@@ -59,7 +64,8 @@ pub(super) fn prepare(disk: &Disk, setup: &Setup) -> Result<Served, LabError> {
     let output = process.stdout.take().expect("it is piped");
     let mut line = String::new();
     let read = BufReader::new(output).read_line(&mut line);
-    let served = Served {
+    let mut served = Served {
+        ordered: None,
         process,
         device: PathBuf::from(line.trim()),
     };
@@ -73,6 +79,9 @@ pub(super) fn prepare(disk: &Disk, setup: &Setup) -> Result<Served, LabError> {
         }
     }
     schedule(disk, &served)?;
+    if disk.scheduler == DiskScheduler::Cello {
+        served.ordered = Some(Ordered::begin(disk, &served.device, setup)?);
+    }
     Ok(served)
 }
 
@@ -94,6 +103,7 @@ pub(super) fn share(
     workload: &Workload,
     served: &Served,
     classes: &Classes,
+    setup: &Setup,
 ) -> Result<(), LabError> {
     let Some(disk) = &workload.disk else {
         return Ok(());
@@ -109,7 +119,10 @@ pub(super) fn share(
     for (path, file, text) in settings(&workload.classes, disk, &number) {
         classes.set(path, file, &text)?;
     }
-    Ok(())
+    match &served.ordered {
+        Some(ordered) => ordered.share(workload, classes, setup),
+        None => Ok(()),
+    }
 }
 
 /// The files of a control group, and what each class is to have in them.
@@ -121,7 +134,10 @@ fn settings<'a>(
     let file = match disk.scheduler {
         DiskScheduler::Bfq => Some("io.bfq.weight"),
         DiskScheduler::IoCost => Some("io.weight"),
-        DiskScheduler::None | DiskScheduler::MqDeadline | DiskScheduler::Kyber => None,
+        DiskScheduler::None
+        | DiskScheduler::MqDeadline
+        | DiskScheduler::Kyber
+        | DiskScheduler::Cello => None,
     };
     let mut settings = Vec::new();
     for class in classes {
@@ -182,6 +198,12 @@ fn costs(disk: &Disk, number: &str) -> [(&'static str, String); 2] {
 }
 
 impl Served {
+    /// The block device that programs read.
+    pub fn device(&self) -> &Path {
+        let ordered = self.ordered.as_ref();
+        ordered.map_or(&self.device, |ordered| &ordered.device)
+    }
+
     /// Sets a file of its queue.
     fn set(&self, file: &str, text: &str) -> Result<(), LabError> {
         let name = self.device.file_name().unwrap_or_default();
@@ -200,16 +222,22 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGTERM);
-        let begin = Instant::now();
-        while let Ok(None) = self.process.try_wait() {
-            if begin.elapsed() > ENDS {
-                let _ = self.process.kill();
-                let _ = self.process.wait();
-                break;
-            }
-            std::thread::sleep(LOOK_AGAIN);
+        self.ordered = None;
+        end(&mut self.process);
+    }
+}
+
+/// Has a server take its device off.
+fn end(process: &mut Child) {
+    let _ = kill(Pid::from_raw(process.id() as i32), Signal::SIGTERM);
+    let begin = Instant::now();
+    while let Ok(None) = process.try_wait() {
+        if begin.elapsed() > ENDS {
+            let _ = process.kill();
+            let _ = process.wait();
+            break;
         }
+        std::thread::sleep(LOOK_AGAIN);
     }
 }
 

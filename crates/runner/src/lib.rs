@@ -138,7 +138,7 @@ pub fn run_on(
     let disk = disk.map(|disk| disk::prepare(disk, setup)).transpose()?;
     let classes = Classes::make(workload, &setup.base_class, choice)?;
     if let Some(disk) = &disk {
-        disk::share(workload, disk, &classes)?;
+        disk::share(workload, disk, &classes, setup)?;
     }
     memory::reserve(workload, &classes, choice)?;
     // Made before it, they are there for longer than it is in charge.
@@ -155,7 +155,7 @@ pub fn run_on(
         setup,
         classes: &classes,
         networks: &networks,
-        disk: disk.as_ref().map(|disk| disk.device.as_path()),
+        disk: disk.as_ref().map(disk::Served::device),
         steps_per_ms,
     };
     streams::describe(&prepared)?;

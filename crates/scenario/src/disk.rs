@@ -5,7 +5,8 @@
 //! kind = "hdd"                                    # or "flash"
 //! size = "16G"
 //! tags = 1                                        # requests that it takes at once
-//! scheduler = "bfq"                               # the kernel's; "io.cost": none, by weights in time
+//! scheduler = "bfq"                               # the kernel's; "io.cost": none, by weights in time;
+//! #                                              "cello": Andante's, above none
 //!
 //! [classes]
 //! "/film" = { io_weight = 600 }                   # io_max_read = "10M": by hand
@@ -167,21 +168,25 @@ pub enum DiskScheduler {
     Bfq,
     /// None, and requests wait above it as the weights of io.cost say, in time by a model of the disk.
     IoCost,
+    /// None, and above it a device of Andante's, which orders by classes and contracts.
+    Cello,
 }
 
 impl DiskScheduler {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::None,
         Self::MqDeadline,
         Self::Kyber,
         Self::Bfq,
         Self::IoCost,
+        Self::Cello,
     ];
 
     /// What scenarios call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::IoCost => "io.cost",
+            Self::Cello => "cello",
             other => other.in_queue(),
         }
     }
@@ -189,7 +194,7 @@ impl DiskScheduler {
     /// What is written to the device's `queue/scheduler`.
     pub fn in_queue(self) -> &'static str {
         match self {
-            Self::None | Self::IoCost => "none",
+            Self::None | Self::IoCost | Self::Cello => "none",
             Self::MqDeadline => "mq-deadline",
             Self::Kyber => "kyber",
             Self::Bfq => "bfq",
@@ -199,7 +204,7 @@ impl DiskScheduler {
     /// The module that it is, where the kernel has not built it in.
     pub fn module(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::IoCost => None,
+            Self::None | Self::IoCost | Self::Cello => None,
             Self::MqDeadline => Some("mq-deadline"),
             Self::Kyber => Some("kyber-iosched"),
             Self::Bfq => Some("bfq"),
@@ -340,7 +345,7 @@ fn read_scheduler(section: &mut Section<'_>) -> Result<Option<DiskScheduler>, Do
         let names = DiskScheduler::ALL.map(DiskScheduler::name);
         let hint = suggest(&text, names.into_iter());
         let message = format!(
-            "the kernel has no `{text}`: give {}{hint}",
+            "there is no scheduler `{text}`: give {}{hint}",
             names.join(", ")
         );
         section.error("scheduler", message)
@@ -667,7 +672,11 @@ mod tests {
             FILM,
             "beyond the end of the disk",
         );
-        refused(&disk("scheduler = 'cfq'"), FILM, "the kernel has no `cfq`");
+        refused(
+            &disk("scheduler = 'cfq'"),
+            FILM,
+            "there is no scheduler `cfq`",
+        );
         refused(&disk("tags = 0"), FILM, "out of range");
         refused(&disk("rate = '10'"), FILM, "bytes per second");
         refused(&disk("channels = 4"), FILM, "channels");
