@@ -5,9 +5,9 @@
  * A ublk server is told what is asked for, and not by whom. The kernel knows: a request is of the
  * cgroup that its first bio is charged to, which is its sender's, also if the page cache writes it
  * much later. This program sees each request as it is handed to the driver, before the server does,
- * and notes its cgroup under its tag, by which the server knows it; and the classes that it is in,
- * with their weights: the nearest cgroup, upwards, that has the cpu controller, and all above it,
- * as for the CPU. Requests of different cgroups are not merged.
+ * and notes its cgroup under its tag, by which the server knows it; and all that are above it, with
+ * the weights that they have of the CPU: 100 where the cpu controller is off. Requests of different
+ * cgroups are not merged.
  */
 #include "cgroups.h"
 
@@ -76,7 +76,7 @@ volatile u32 first_minor;
 
 static __always_inline void note_classes(struct an_sender *sender, u64 address)
 {
-	const struct cgroup *cgrp = class_cgroup(cgroup_at(address));
+	const struct cgroup *cgrp = cgroup_at(address);
 	u32 steps = 0;
 
 	an_while(cgrp->level > AN_MAX_STEPS)
