@@ -33,13 +33,14 @@ ONLY    :=
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
-             film-loops distributed desktop-films link router link-tools stream memory memory-mpv kato-2-memory qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+             film-loops distributed desktop-films disk link router link-tools stream memory memory-mpv kato-2-memory qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
 under_ecalls         := andante-dwcs
 with_ecalls          := --case overload-without,overload-with --set 'duration_s = 10'
+with_disk            := --case cello
 with_link            := --case udp,tcp,promise
 with_link-tools      := --case own
 with_router          := --case udp,tcp
@@ -213,7 +214,7 @@ unit-test:
 # of a part of it all would be compiled anew.
 MACHINES := 2
 kernel-test: build
-	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test memory --test receive --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
+	$(CARGO) test --release --locked --workspace --lib --test kernel --test net --test memory --test disk --test receive --test saved -- --ignored --test-threads=$(MACHINES) $(TEST)
 
 # What make deb has made, installed in a whole system in the virtual machine.
 package-test: deb
