@@ -33,12 +33,14 @@ ONLY    :=
 # longest first, so that both CPUs are busy to the end. Every one judges itself by its own expectations, under
 # Andante alone if nothing else is named. Of some the outermost cases, and one between; make bench runs all.
 SCENARIOS := desktop-real stress desktop domains qlinux-5-depth pingpong desktop-late film-make contract-soft \
-             film-loops distributed desktop-films link router link-tools stream memory memory-mpv kato-2-memory qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
+             film-loops distributed desktop-films link router link-tools stream memory memory-mpv disk kato-2-memory qlinux-4-web qlinux-3-film desktop-scripts learnt-imitators starving desktop-others affinity \
              contract-cost quota idle policies game ecalls shares-smp wakeup qlinux-1-weights contract-windows shares qlinux-2-suspend
 under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
 under_ecalls         := andante-dwcs
+# The kernel's own schedulers of requests are what it shows.
+under_disk           := stock
 with_ecalls          := --case overload-without,overload-with --set 'duration_s = 10'
 with_link            := --case udp,tcp,promise
 with_link-tools      := --case own
@@ -47,6 +49,7 @@ with_qlinux-4-web    := --case link-2-1
 with_stream          := --case beside
 with_memory          := --case reserved-read-first
 with_memory-mpv      := --case reserved
+with_disk            := --case none,bfq-weights
 with_kato-2-memory   := --case reserved
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task
