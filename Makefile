@@ -39,8 +39,10 @@ under_pingpong       := andante,eevdf
 under_qlinux-5-depth := andante,eevdf
 under_idle           := andante,eevdf
 under_ecalls         := andante-dwcs
+# The kernel's own schedulers of requests are what it shows.
+under_disk           := stock
 with_ecalls          := --case overload-without,overload-with --set 'duration_s = 10'
-with_disk            := --case cello
+with_disk            := --case none,bfq-weights,cello
 with_link            := --case udp,tcp,promise
 with_link-tools      := --case own
 with_router          := --case udp,tcp
@@ -48,6 +50,7 @@ with_qlinux-4-web    := --case link-2-1
 with_stream          := --case beside
 with_memory          := --case reserved-read-first
 with_memory-mpv      := --case reserved
+with_disk            := --case none,bfq-weights
 with_kato-2-memory   := --case reserved
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task

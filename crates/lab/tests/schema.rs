@@ -66,6 +66,7 @@ fn complete() -> Value {
     first.xruns = Some(1);
     (first.major_faults, first.resume_ms) = (Some(7), Some(6034.0));
     (first.first_touch_ms, first.first_read_ms) = (Some(63.0), Some(254.0));
+    (first.read_bytes_per_s, first.skipped) = (Some(1.9e6), Some(3));
     (first.deadlines, first.missed) = (Some(3), Some(2));
     (first.violations, first.exhaustions) = (Some(1), Some(1));
     (first.events, first.swaps) = (Some(4), Some(1));

@@ -1,9 +1,10 @@
 //! What the programs measure of themselves. How long something took depends on what else a machine
 //! does, so this test runs itself in the virtual machine, where time is a count of instructions.
 
+use std::path::Path;
 use std::time::Duration;
 
-use andante_scenario::Display;
+use andante_scenario::{Display, ReadPattern};
 use andante_vm::{Boot, Cache, Event, find_kernel, find_qemu};
 
 use super::*;
@@ -33,6 +34,7 @@ fn programs_count_within_the_measurement() {
     measuring.sound();
     measuring.with_a_server();
     measuring.memory();
+    measuring.readers();
     measuring.workers();
 }
 
@@ -72,6 +74,11 @@ struct Measuring {
 impl Measuring {
     /// Runs `kind` in this process.
     fn measure(&self, kind: &Kind) -> Samples {
+        self.measure_on(kind, None)
+    }
+
+    /// The same, with a disk.
+    fn measure_on(&self, kind: &Kind, disk: Option<&Path>) -> Samples {
         let begin_ns = clock::now_ns() + WARMUP_NS;
         let order = Order {
             name: "test".to_owned(),
@@ -86,7 +93,7 @@ impl Measuring {
             url: None,
             peer: None,
             library: None,
-            disk: None,
+            disk: disk.map(Path::to_owned),
             lock: false,
         };
         stop::set(false);
@@ -129,6 +136,42 @@ impl Measuring {
         assert!(
             (turns * 7 / 10..=turns).contains(&touches),
             "{touches} of {turns}"
+        );
+    }
+
+    /// Programs that read, from a file in memory that takes no time.
+    fn readers(&self) {
+        let file = PathBuf::from("/tmp/disk");
+        std::fs::write(&file, vec![0; 64 << 10]).unwrap();
+        let reader = |pattern, depth, think_ms| Kind::Reader {
+            pattern,
+            bytes: 16 << 10,
+            depth,
+            think_ms,
+            io_class: None,
+        };
+        let every_ms = 10.0;
+        let at = 16 << 10;
+        let film = reader(ReadPattern::Periodic { every_ms, at }, 1, 0.0);
+        let film = self.measure_on(&film, Some(&file));
+        assert_eq!(
+            (film.due, film.late, film.skipped),
+            (Some(25), Some(0), Some(0))
+        );
+        assert_eq!(
+            film.read_bytes,
+            Some(25 * (16 << 10)),
+            "also where it begins again"
+        );
+        assert_eq!(film.latency_ns.len(), 25);
+        let copy = reader(ReadPattern::Sequential { at }, 1, 1.0);
+        let one = self.measure_on(&copy, Some(&file)).iterations.unwrap();
+        assert!((200..=250).contains(&one), "{one} reads in 250 ms");
+        let anywhere = reader(ReadPattern::Anywhere { seed: 1 }, 3, 1.0);
+        let three = self.measure_on(&anywhere, Some(&file)).iterations.unwrap();
+        assert!(
+            (600..=750).contains(&three),
+            "{three} reads of three threads"
         );
     }
 

@@ -231,10 +231,10 @@ pub struct ProgramResult {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<u64>,
     /// Frames that were to be shown in the measurement (players): of a synthetic one those whose
-    /// deadline lies in it; of mpv all of the clip.
+    /// deadline lies in it; of mpv all of the clip. Reads that were due in it (periodic reader).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub due: Option<u64>,
-    /// Frames shown after their time (players).
+    /// Frames shown after their time (players); reads done after the next was due (periodic reader).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<u64>,
     /// How long after its deadline each frame was shown, 0 if in time (synthetic players) [µs].
@@ -250,7 +250,8 @@ pub struct ProgramResult {
     /// that jackd told of such (jack).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub xruns: Option<u64>,
-    /// From the event to the response (typist, waker, audio) or per round trip (pingpong) [µs].
+    /// From the event to the response (typist, waker, audio) per round trip (pingpong), or from the begin of a read, or when it
+    /// was due, to its end (reader) [µs].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub latency_us: Option<Spread>,
     /// Time per child, from before the fork to the end of the wait (batch) [ms].

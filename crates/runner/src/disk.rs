@@ -278,7 +278,7 @@ mod tests {
         let [(file, model), (_, qos)] = costs(workload.disk.as_ref().unwrap(), "259:1");
         assert_eq!(file, "io.cost.model");
         // 50 µs and 4 KiB at 125 MB/s; 1 + 9 · 8/15 ms, half a turn, and the same 4 KiB.
-        let figures = "rbps=125000000 rseqiops=12077 rrandiops=100 wbps=";
+        let figures = "rbps=125000000 rseqiops=12082 rrandiops=100 wbps=";
         assert!(model.contains(figures), "{model}");
         // 1 + 9 ms, a turn, and 1 MiB.
         assert!(qos.contains(" rlat=26722 "), "{qos}");

@@ -603,7 +603,7 @@ mod tests {
         };
         assert_eq!(disk.drive, drive);
         let kind = &workload.programs[0].kind;
-        assert_eq!(kind.beat_s(), Some(0.0333));
+        assert!((kind.beat_s().unwrap() - 0.0333).abs() < 1e-9);
         assert!(kind.is_only_on_kernel() && !kind.is_real());
         let flash = read(
             "[disk]\nkind = 'flash'\nsize = '1G'",

@@ -202,6 +202,23 @@ fn a_router_has_flows_take_turns() {
     assert_eq!(of(2).lost, Some(0));
 }
 
+#[test]
+fn a_disk_is_refused() {
+    let text = "title = 'x'\nduration_s = 1\n[disk]\nkind = 'hdd'\nsize = '1G'\n\
+                [programs.x]\nclass = '/'\nkind = 'loop'\n";
+    let mut scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+    let job = Job {
+        case: scenario.cases.remove(0),
+        choice: Choice::Andante,
+        perturbation: None,
+    };
+    let error = check(&job).unwrap_err().to_string();
+    assert!(
+        error.contains("has no disk") && error.contains("--on vm"),
+        "{error}"
+    );
+}
+
 /// Nothing of it is simulated, so that nobody is to take its figures for those of a machine with little memory.
 #[test]
 fn what_is_about_memory_is_refused() {
