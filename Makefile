@@ -50,7 +50,6 @@ with_qlinux-4-web    := --case link-2-1
 with_stream          := --case beside
 with_memory          := --case reserved-read-first
 with_memory-mpv      := --case reserved
-with_disk            := --case none,bfq-weights
 with_kato-2-memory   := --case reserved
 with_quota           := --case fifth-beside,nested
 with_idle            := --case class,task
