@@ -1,53 +1,20 @@
 //! Servers that are killed at any instant.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use andante_disk::{detach, found};
 
-use crate::disks::{Direct, Drawn, PAGE, attached, run};
+use crate::disks::{Direct, Drawn, PAGE, run};
 use crate::guest::is_inside;
+use crate::servers::{serves, serving, started};
 
-/// What a child of this program is to serve.
-const SERVES: &str = "ANDANTE_DISK_SERVES";
 const NAME: &str = "kills::no_write_that_was_answered_is_lost_when_servers_are_killed";
 /// Each writer has so many pages of its own, few, so that it comes back soon to where it has just written.
 const PAGES: u64 = 64;
 const WRITERS: u64 = 8;
 const DEVICE: &str = "/dev/ublkb0";
-
-/// This program as a server, until it is killed or the disk is detached.
-fn serve(backing: &Path) {
-    let attached = attached(backing).expect("is attached");
-    println!("\nSERVES {}", attached.recovered());
-    attached.end().expect("is served");
-}
-
-fn started(backing: &str) -> Child {
-    let this = std::env::current_exe().unwrap();
-    Command::new(this)
-        .args(["--exact", NAME, "--ignored", "--nocapture"])
-        .env(SERVES, backing)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// Waits until it serves; whether it goes on with a device that was there.
-fn serving(child: &mut Child) -> bool {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut lines = lines.map_while(Result::ok);
-    let said = lines.find_map(|line| Some(line.strip_prefix("SERVES ")? == "true"));
-    if let Some(recovered) = said {
-        // It may say more when it ends.
-        std::thread::spawn(move || lines.count());
-        return recovered;
-    }
-    panic!("the server has ended: {:?}", child.wait());
-}
 
 /// One page, which tells where it is and how often that was written.
 fn page(at: u64, times: u64) -> Vec<u8> {
@@ -105,10 +72,7 @@ fn check(path: &str, all: &[Vec<u64>]) {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
-    if let Some(backing) = std::env::var_os(SERVES) {
-        return serve(Path::new(&backing));
-    }
-    if !is_inside(NAME) {
+    if serves() || !is_inside(NAME) {
         return;
     }
     let kills: u64 = std::env::var("ANDANTE_DISK_KILLS")
@@ -125,7 +89,7 @@ fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
         zero.write(at * PAGE as u64, &page(at, 0)).unwrap();
     }
     drop(zero);
-    let mut server = started(backing);
+    let mut server = started(NAME, backing);
     assert!(!serving(&mut server));
     let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut drawn = Drawn(34);
@@ -145,12 +109,12 @@ fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
             server.kill().unwrap();
             server.wait().unwrap();
             let begin = Instant::now();
-            server = started(backing);
+            server = started(NAME, backing);
             if drawn.below(4) == 0 {
                 std::thread::sleep(Duration::from_micros(drawn.below(20_000)));
                 server.kill().unwrap();
                 server.wait().unwrap();
-                server = started(backing);
+                server = started(NAME, backing);
             }
             assert!(serving(&mut server), "the device is a new one");
             println!(
