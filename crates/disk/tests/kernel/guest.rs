@@ -23,7 +23,7 @@ export ANDANTE_DISK_INSIDE=1 ANDANTE_DISK_KILLS=$3 PATH=/andante/bin:$PATH
 }
 # 7.2.13 fills a list before it says how long that is (io_buffer_register_bvec), and finds fault with that itself, once.
 dmesg | sed '/UBSAN: array-index-out-of-bounds in .*io_uring\\/rsrc.c/,/end trace/d' > /tmp/said
-if grep -E 'WARNING|BUG|UBSAN|Call Trace|Buffer I/O error|I/O error, dev|hung task' /tmp/said; then exit 1; fi
+if grep -E 'WARNING|BUG|UBSAN|Call Trace|Buffer I/O error|error, dev|blocked for more' /tmp/said; then exit 1; fi
 echo SOUND
 ";
 

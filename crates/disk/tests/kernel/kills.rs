@@ -22,8 +22,8 @@ fn page(at: u64, times: u64) -> Vec<u8> {
     word.to_ne_bytes().repeat(PAGE / 8)
 }
 
-/// Writes its own pages again and again, one at a time, and reads what it has written; what it has to be at the end is
-/// returned.
+/// Writes or discards its own pages again and again, one at a time, and reads what it has written; what is to be there at the
+/// end is returned.
 fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
     let flags = if writer.is_multiple_of(2) {
         0
@@ -31,18 +31,25 @@ fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
         libc::O_DSYNC
     };
     let disk = Direct::open(DEVICE, flags);
-    let mut times = vec![0; PAGES as usize];
+    let mut all = vec![0; PAGES as usize];
     let mut drawn = Drawn(writer);
     while !over.load(Relaxed) {
         let own = drawn.below(PAGES);
         let at = writer * PAGES + own;
         let offset = at * PAGE as u64;
-        let known = &mut times[own as usize];
+        let known = &mut all[own as usize];
         match drawn.below(4) {
             0 => assert!(
                 *disk.read(offset, PAGE) == page(at, *known)[..],
-                "{at}: {known}"
+                "page {at}"
             ),
+            1 => {
+                disk.discard(offset, PAGE as u64).expect("is discarded");
+                // If the discard comes late it is this that is lost.
+                *known += 1;
+                disk.write(offset, &page(at, *known)).expect("is written");
+                answered.fetch_add(1, Relaxed);
+            }
             _ => {
                 *known += 1;
                 disk.write(offset, &page(at, *known)).expect("is written");
@@ -50,18 +57,19 @@ fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
             }
         }
     }
-    times
+    all
 }
 
 fn check(path: &str, all: &[Vec<u64>]) {
     let disk = Direct::open(path, 0);
-    for (writer, times) in (0_u64..).zip(all) {
-        for (own, times) in (0_u64..).zip(times) {
+    for (writer, known) in (0_u64..).zip(all) {
+        for (own, known) in (0_u64..).zip(known) {
             let at = writer * PAGES + own;
             let found = disk.read(at * PAGE as u64, PAGE);
             assert!(
-                *found == page(at, *times)[..],
-                "{path}: page {at} is not that of write {times}"
+                *found == page(at, *known)[..],
+                "{path}: page {at} is not that of write {}",
+                known
             );
         }
     }

@@ -29,7 +29,7 @@ type Known = Vec<(u64, u64)>;
 
 /// Writes, at times so that it is safe when it is answered, and at times flushes what was written.
 fn write(device: &str, writer: u64, seed: u64, known: &mut Known, over: &AtomicBool) {
-    let (plain, safe) = (Direct::open(device, 0), Direct::open(device, libc::O_DSYNC));
+    let plain = Direct::open(device, 0);
     let mut drawn = Drawn(seed * WRITERS + writer);
     while !over.load(Relaxed) {
         let own = drawn.below(PAGES);
@@ -45,9 +45,11 @@ fn write(device: &str, writer: u64, seed: u64, known: &mut Known, over: &AtomicB
         }
         let one = &mut known[own as usize];
         one.0 += 1;
-        let disk = if kind == 1 { &safe } else { &plain };
-        disk.write(at * PAGE as u64, &page(at, one.0))
-            .expect("is written");
+        let (offset, bytes) = (at * PAGE as u64, page(at, one.0));
+        match kind {
+            1 => plain.write_safely(offset, &bytes),
+            _ => plain.write(offset, &bytes).expect("is written"),
+        }
         if kind == 1 {
             one.1 = one.0;
         }
