@@ -93,12 +93,10 @@ pub enum DiskError {
     },
     /// It has changed while nobody served it.
     #[error(
-        "{} is of another size than {device}, which waits for it: give it the size of {sectors} sectors of 512 bytes again, \
-         or give up with `andante disk detach --force {device}`", .path.display()
+        "it is of another size than {device}, which waits for it: give it the size of {sectors} sectors of 512 bytes again, \
+         or give up with `andante disk detach --force {device}`"
     )]
     OtherSize {
-        /// The file or device.
-        path: PathBuf,
         /// The block device.
         device: String,
         /// What it is to have.

@@ -18,8 +18,8 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde::{Deserialize, Serialize};
 
-use crate::attach::known;
 use crate::cello::{Promise, Setting, Settings};
+use crate::devices::known;
 use crate::error::{DiskError, io_error};
 use crate::note::RUN;
 

@@ -174,7 +174,26 @@ impl<B: Backing, O: Order, C: Classes> Server<B, O, C> {
                 self.serve(tag, now_ns);
             }
         }
-        Ok(())
+        self.flush();
+        // The kernel takes a ring down some time after it is closed, and would have the backing open until then.
+        self.ring.submitter().unregister_files()
+    }
+
+    /// What was written before the disk was taken off is safe then, as of one that is pulled out after it was asked for.
+    fn flush(&self) {
+        let request = Request {
+            tag: Tag(0),
+            class: 0,
+            ioprio: 0,
+            what: What::Flush,
+            fua: false,
+            keep_place: false,
+            sector: 0,
+            sectors: 0,
+        };
+        let done = nix::unistd::fdatasync(self.backing.file());
+        self.counts
+            .count(&request, done.map_or_else(|errno| -(errno as i32), |()| 0));
     }
 
     fn submit_and_wait(&mut self) -> io::Result<()> {

@@ -7,11 +7,17 @@ mod machine;
 
 #[path = "kernel/classes.rs"]
 mod classes;
+#[path = "kernel/costs.rs"]
+mod costs;
 #[path = "kernel/disks.rs"]
 mod disks;
 #[path = "kernel/guest.rs"]
 mod guest;
 #[path = "kernel/kills.rs"]
 mod kills;
+#[path = "kernel/power.rs"]
+mod power;
 #[path = "kernel/requests.rs"]
 mod requests;
+#[path = "kernel/servers.rs"]
+mod servers;

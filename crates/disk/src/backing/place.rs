@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use io_uring::opcode::{Fallocate, Fsync, ReadFixed, UringCmd16, WriteFixed};
+use io_uring::squeue::Flags;
 use io_uring::types::{Fixed, FsyncFlags};
 use nix::fcntl::{Flock, FlockArg};
 
@@ -147,7 +148,7 @@ impl Place {
             }),
             identity: file_identity(&metadata),
         };
-        if metadata.size() % SECTOR != 0 {
+        if !metadata.size().is_multiple_of(SECTOR) {
             return Err(DiskError::OddSize {
                 path: path.to_owned(),
                 bytes: metadata.size(),
@@ -210,7 +211,9 @@ impl Place {
             return UringCmd16::new(file, BLOCK_DISCARD)
                 .cmd(command)
                 .addr(Some(offset))
-                .build();
+                .build()
+                // Without waiting the kernel refuses it where device mapper or the like is below.
+                .flags(Flags::ASYNC);
         }
         let punch = match request.what {
             What::Discard => true,

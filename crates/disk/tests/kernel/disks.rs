@@ -7,6 +7,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use io_uring::types::Fd;
+use io_uring::{IoUring, opcode};
+
 use andante_disk::{Attached, DiskError, Fifo, NoClasses, Wanted, attach, open};
 
 /// What all offsets and lengths here are multiples of [bytes].
@@ -64,6 +67,23 @@ impl Direct {
         let mut memory = Memory::new(bytes.len());
         memory.copy_from_slice(bytes);
         self.0.write_all_at(&memory, offset)
+    }
+
+    /// So that it is safe when it is answered, by the write alone (FUA): the kernel flushes after others that are to be safe.
+    pub fn write_safely(&self, offset: u64, bytes: &[u8]) {
+        let mut memory = Memory::new(bytes.len());
+        memory.copy_from_slice(bytes);
+        let mut ring = IoUring::new(1).expect("a ring");
+        let fd = Fd(self.0.as_raw_fd());
+        let write = opcode::Write::new(fd, memory.as_ptr(), bytes.len() as u32)
+            .offset(offset)
+            .rw_flags(libc::RWF_DSYNC)
+            .build();
+        // SAFETY: the memory lives until it is written.
+        unsafe { ring.submission().push(&write) }.expect("the ring is empty");
+        ring.submit_and_wait(1).expect("is submitted");
+        let answer = ring.completion().next().expect("an answer").result();
+        assert_eq!(answer, bytes.len() as i32);
     }
 
     fn forget(&self, request: libc::Ioctl, offset: u64, bytes: u64) -> io::Result<()> {

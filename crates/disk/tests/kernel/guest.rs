@@ -23,7 +23,7 @@ export ANDANTE_DISK_INSIDE=1 ANDANTE_DISK_KILLS=$3 PATH=/andante/bin:$PATH
 }
 # 7.2.13 fills a list before it says how long that is (io_buffer_register_bvec), and finds fault with that itself, once.
 dmesg | sed '/UBSAN: array-index-out-of-bounds in .*io_uring\\/rsrc.c/,/end trace/d' > /tmp/said
-if grep -E 'WARNING|BUG|UBSAN|Call Trace|Buffer I/O error|I/O error, dev|hung task' /tmp/said; then exit 1; fi
+if grep -E 'WARNING|BUG|UBSAN|Call Trace|Buffer I/O error|error, dev|blocked for more' /tmp/said; then exit 1; fi
 echo SOUND
 ";
 
@@ -53,7 +53,14 @@ pub fn is_inside(name: &str) -> bool {
             tool("fsck.ext4"),
             tool("dmsetup"),
         ],
-        modules: vec!["ublk_drv", "brd", "null_blk", "loop", "dm-mod", "dm-delay"],
+        modules: vec![
+            "ublk_drv",
+            "brd",
+            "loop",
+            "dm-mod",
+            "dm-delay",
+            "dm-log-writes",
+        ],
         saved: Some(&cache),
         timeout: HANGS,
         console_log: Path::new(env!("CARGO_TARGET_TMPDIR")).join(log),

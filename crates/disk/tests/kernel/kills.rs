@@ -1,53 +1,20 @@
 //! Servers that are killed at any instant.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use andante_disk::{detach, found};
 
-use crate::disks::{Direct, Drawn, PAGE, attached, run};
+use crate::disks::{Direct, Drawn, PAGE, run};
 use crate::guest::is_inside;
+use crate::servers::{serves, serving, started};
 
-/// What a child of this program is to serve.
-const SERVES: &str = "ANDANTE_DISK_SERVES";
 const NAME: &str = "kills::no_write_that_was_answered_is_lost_when_servers_are_killed";
 /// Each writer has so many pages of its own, few, so that it comes back soon to where it has just written.
 const PAGES: u64 = 64;
 const WRITERS: u64 = 8;
 const DEVICE: &str = "/dev/ublkb0";
-
-/// This program as a server, until it is killed or the disk is detached.
-fn serve(backing: &Path) {
-    let attached = attached(backing).expect("is attached");
-    println!("\nSERVES {}", attached.recovered());
-    attached.end().expect("is served");
-}
-
-fn started(backing: &str) -> Child {
-    let this = std::env::current_exe().unwrap();
-    Command::new(this)
-        .args(["--exact", NAME, "--ignored", "--nocapture"])
-        .env(SERVES, backing)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// Waits until it serves; whether it goes on with a device that was there.
-fn serving(child: &mut Child) -> bool {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut lines = lines.map_while(Result::ok);
-    let said = lines.find_map(|line| Some(line.strip_prefix("SERVES ")? == "true"));
-    if let Some(recovered) = said {
-        // It may say more when it ends.
-        std::thread::spawn(move || lines.count());
-        return recovered;
-    }
-    panic!("the server has ended: {:?}", child.wait());
-}
 
 /// One page, which tells where it is and how often that was written.
 fn page(at: u64, times: u64) -> Vec<u8> {
@@ -55,8 +22,8 @@ fn page(at: u64, times: u64) -> Vec<u8> {
     word.to_ne_bytes().repeat(PAGE / 8)
 }
 
-/// Writes its own pages again and again, one at a time, and reads what it has written; what it has to be at the end is
-/// returned.
+/// Writes or discards its own pages again and again, one at a time, and reads what it has written; what is to be there at the
+/// end is returned.
 fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
     let flags = if writer.is_multiple_of(2) {
         0
@@ -64,18 +31,25 @@ fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
         libc::O_DSYNC
     };
     let disk = Direct::open(DEVICE, flags);
-    let mut times = vec![0; PAGES as usize];
+    let mut all = vec![0; PAGES as usize];
     let mut drawn = Drawn(writer);
     while !over.load(Relaxed) {
         let own = drawn.below(PAGES);
         let at = writer * PAGES + own;
         let offset = at * PAGE as u64;
-        let known = &mut times[own as usize];
+        let known = &mut all[own as usize];
         match drawn.below(4) {
             0 => assert!(
                 *disk.read(offset, PAGE) == page(at, *known)[..],
-                "{at}: {known}"
+                "page {at}"
             ),
+            1 => {
+                disk.discard(offset, PAGE as u64).expect("is discarded");
+                // If the discard comes late it is this that is lost.
+                *known += 1;
+                disk.write(offset, &page(at, *known)).expect("is written");
+                answered.fetch_add(1, Relaxed);
+            }
             _ => {
                 *known += 1;
                 disk.write(offset, &page(at, *known)).expect("is written");
@@ -83,18 +57,19 @@ fn write(writer: u64, over: &AtomicBool, answered: &AtomicU64) -> Vec<u64> {
             }
         }
     }
-    times
+    all
 }
 
 fn check(path: &str, all: &[Vec<u64>]) {
     let disk = Direct::open(path, 0);
-    for (writer, times) in (0_u64..).zip(all) {
-        for (own, times) in (0_u64..).zip(times) {
+    for (writer, known) in (0_u64..).zip(all) {
+        for (own, known) in (0_u64..).zip(known) {
             let at = writer * PAGES + own;
             let found = disk.read(at * PAGE as u64, PAGE);
             assert!(
-                *found == page(at, *times)[..],
-                "{path}: page {at} is not that of write {times}"
+                *found == page(at, *known)[..],
+                "{path}: page {at} is not that of write {}",
+                known
             );
         }
     }
@@ -105,10 +80,7 @@ fn check(path: &str, all: &[Vec<u64>]) {
 #[test]
 #[ignore = "needs the virtual machine"]
 fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
-    if let Some(backing) = std::env::var_os(SERVES) {
-        return serve(Path::new(&backing));
-    }
-    if !is_inside(NAME) {
+    if serves() || !is_inside(NAME) {
         return;
     }
     let kills: u64 = std::env::var("ANDANTE_DISK_KILLS")
@@ -125,7 +97,7 @@ fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
         zero.write(at * PAGE as u64, &page(at, 0)).unwrap();
     }
     drop(zero);
-    let mut server = started(backing);
+    let mut server = started(NAME, backing);
     assert!(!serving(&mut server));
     let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut drawn = Drawn(34);
@@ -145,12 +117,12 @@ fn no_write_that_was_answered_is_lost_when_servers_are_killed() {
             server.kill().unwrap();
             server.wait().unwrap();
             let begin = Instant::now();
-            server = started(backing);
+            server = started(NAME, backing);
             if drawn.below(4) == 0 {
                 std::thread::sleep(Duration::from_micros(drawn.below(20_000)));
                 server.kill().unwrap();
                 server.wait().unwrap();
-                server = started(backing);
+                server = started(NAME, backing);
             }
             assert!(serving(&mut server), "the device is a new one");
             println!(
