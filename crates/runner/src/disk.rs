@@ -69,14 +69,10 @@ pub(super) fn prepare(disk: &Disk, setup: &Setup) -> Result<Served, LabError> {
         process,
         device: PathBuf::from(line.trim()),
     };
-    match read {
-        Ok(bytes) if bytes > 0 => {}
-        // It has said why on the console.
-        _ => {
-            return Err(failed(io::Error::other(format!(
-                "it said nothing but: {line}"
-            ))));
-        }
+    let said = read.map_err(failed)?;
+    if said == 0 || !served.device.starts_with("/dev") {
+        // It is no path, but the reason.
+        return Err(failed(io::Error::other(line.trim().to_owned())));
     }
     schedule(disk, &served)?;
     if disk.scheduler == DiskScheduler::Cello {

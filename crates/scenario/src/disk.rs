@@ -479,7 +479,7 @@ pub(super) fn read_reader(section: &mut Section<'_>) -> Result<Kind, DocumentErr
         }
         "sequential" | "anywhere" => {
             refuse(section, "every_ms", "it reads again when a read is done")?;
-            let depth = section.number("depth", 1.0, 1.0..=256.0)?;
+            let depth = section.number("depth", 1.0, 1.0..=64.0)?;
             let think_ms = section.number("think_ms", 0.0, 0.0..=60_000.0)?;
             let pattern = if pattern == "sequential" {
                 let at = place(section)?;

@@ -21,7 +21,8 @@ const LONG_NS: u64 = 3_600_000_000_000;
 /// Of all disks here: what the page cache takes [bytes].
 const PHYSICAL_BLOCK: u32 = 4096;
 
-/// Serves the disk that `order` describes (JSON) until SIGTERM, once it has said by which path; returns the exit status.
+/// Serves the disk that `order` describes (JSON) until SIGTERM, once it has said by which path, or why it does not; returns
+/// the exit status.
 pub fn serve_main(order: &str) -> i32 {
     let served = serde_json::from_str(order)
         .map_err(|error| format!("this is no disk of the laboratory: {error}"))
@@ -29,7 +30,7 @@ pub fn serve_main(order: &str) -> i32 {
     match served {
         Ok(()) => 0,
         Err(message) => {
-            eprintln!("the model of a disk: {message}");
+            println!("{message}");
             1
         }
     }
