@@ -64,7 +64,7 @@ fn write(device: &str, writer: u64, seed: u64, known: &mut Known, over: &AtomicB
 fn logged(log: &Direct) -> BTreeMap<u64, u64> {
     let bytes = log.read(0, LOG as usize);
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-    assert_eq!(word(0), 0x6a73_6677_736872, "the log has another form");
+    assert_eq!(word(0), 0x006a_7366_7773_6872, "the log has another form");
     let (entries, block) = (word(16), word(24) as u32 as usize);
     let mut pages: BTreeMap<u64, u64> = BTreeMap::new();
     let mut at = block;
