@@ -22,6 +22,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use andante_admission::disk::DiskFigures;
+use nix::fcntl::OFlag;
 
 use crate::abi::{self, DeviceInfo, Params};
 use crate::backing::{Backing, Place, Shape};
@@ -267,44 +268,23 @@ where
     let descriptors = descriptors.map_err(io_error(format!("map requests of {node}")))?;
     let file = Arc::new(OwnedFd::from(file));
     let counts = Arc::new(Counts::default());
-    let (ended, end) =
-        nix::unistd::pipe().map_err(|errno| io_error("make a pipe")(errno.into()))?;
-    let (ready, is_ready) = channel();
-    let serve = {
+    let pipe = nix::unistd::pipe2(OFlag::O_CLOEXEC);
+    let (ended, end) = pipe.map_err(|errno| io_error("make a pipe")(errno.into()))?;
+    let thread = {
         let (file, counts, classes) = (Arc::clone(&file), Arc::clone(&counts), classes.clone());
-        move || {
+        let tags = info.depth;
+        spawn(move |ready| {
             // Closed with the thread, however that ends.
             let _end = end;
-            let server = || {
-                precedence::take()?;
-                let mut server = Server::new(
-                    backing,
-                    order,
-                    classes,
-                    counts,
-                    &file,
-                    descriptors,
-                    info.depth,
-                )?;
-                server.fetch_all()?;
-                Ok(server)
-            };
-            let server: Result<_, io::Error> = server();
-            serve(server, &ready)
-        }
+            precedence::take()?;
+            let server = Server::new(backing, order, classes, counts, &file, descriptors, tags);
+            let mut server = server?;
+            server.fetch_all()?;
+            let _ = ready.send(());
+            server.run()
+        })
     };
-    // The memory of threads is locked as a whole, and this one needs little.
-    let thread = std::thread::Builder::new()
-        .name("andante-disk".into())
-        .stack_size(256 << 10)
-        .spawn(serve);
-    let thread = thread.map_err(io_error("start a thread"))?;
-    let begun = match is_ready.recv() {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other("its thread has ended")),
-    };
-    begun.map_err(io_error(format!("serve {node}")))?;
+    let thread = thread.map_err(io_error(format!("serve {node}")))?;
     let known = || {
         number_of(device)
             .into_iter()
@@ -334,19 +314,22 @@ where
     })
 }
 
-fn serve<B: Backing, O: Order, C: Classes>(
-    server: io::Result<Server<B, O, C>>,
-    ready: &Sender<io::Result<()>>,
-) -> io::Result<()> {
-    match server {
-        Ok(mut server) => {
-            let _ = ready.send(Ok(()));
-            server.run()
-        }
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            Ok(())
-        }
+/// A thread that serves; returns when it says that it is ready, or why it will not be.
+fn spawn(
+    serve: impl FnOnce(&Sender<()>) -> io::Result<()> + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let (ready, is_ready) = channel();
+    // The memory of threads is locked as a whole, and this one needs little.
+    let thread = std::thread::Builder::new()
+        .name("andante-disk".into())
+        .stack_size(256 << 10)
+        .spawn(move || serve(&ready))?;
+    if is_ready.recv().is_ok() {
+        return Ok(thread);
+    }
+    match thread.join() {
+        Ok(Err(error)) => Err(error),
+        _ => Err(io::Error::other("its thread has ended")),
     }
 }
 
