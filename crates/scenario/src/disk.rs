@@ -10,7 +10,7 @@
 //!
 //! [classes]
 //! "/film" = { io_weight = 600 }                   # io_max_read = "10M": by hand
-//! "/game" = { reserve_disk = "64K/33.3ms" }       # disk = "interactive": under Andante
+//! "/game" = { reserve_disk = "64K/33.3ms" }       # by cello
 //!
 //! [programs.film]
 //! class = "/film"
@@ -221,8 +221,6 @@ pub struct ClassDisk {
     pub max_read: Option<u64>,
     /// The amount that Andante reserves for it; under other schedulers nothing is.
     pub reserved: Option<DiskReservation>,
-    /// What Andante is to know of its requests that are not reserved for; none: nothing.
-    pub kind: Option<DiskClass>,
 }
 
 /// So much in each period.
@@ -232,15 +230,6 @@ pub struct DiskReservation {
     pub bytes: u64,
     /// In how long a time [ns].
     pub period_ns: u64,
-}
-
-/// What requests of a class are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiskClass {
-    /// Somebody waits for each.
-    Interactive,
-    /// Only their number matters.
-    Throughput,
 }
 
 impl ClassDisk {
@@ -259,23 +248,7 @@ impl ClassDisk {
             weight,
             max_read: read_rate(section, "io_max_read")?,
             reserved: read_reservation(section)?,
-            kind: read_class_kind(section)?,
         })
-    }
-}
-
-fn read_class_kind(section: &mut Section<'_>) -> Result<Option<DiskClass>, DocumentError> {
-    let Some(text) = section.get::<String>("disk")? else {
-        return Ok(None);
-    };
-    match text.as_str() {
-        "interactive" => Ok(Some(DiskClass::Interactive)),
-        "throughput" => Ok(Some(DiskClass::Throughput)),
-        wrong => {
-            let hint = suggest(wrong, ["interactive", "throughput"].into_iter());
-            let message = format!("`{wrong}` is neither \"interactive\" nor \"throughput\"{hint}");
-            Err(section.error("disk", message))
-        }
     }
 }
 
@@ -632,7 +605,7 @@ mod tests {
     fn classes_have_parts_of_the_disk() {
         let classes = "[classes]\n\
             '/film' = { io_weight = 600, io_max_read = '10M' }\n\
-            '/game' = { reserve_disk = '64K/33.3ms', disk = 'interactive' }\n";
+            '/game' = { reserve_disk = '64K/33.3ms' }\n";
         let workload = read(&format!("{HDD}\nscheduler = 'io.cost'\n{classes}"), FILM).unwrap();
         assert_eq!(workload.disk.unwrap().scheduler, DiskScheduler::IoCost);
         let film = ClassDisk {
@@ -647,7 +620,6 @@ mod tests {
             period_ns: 33_300_000,
         };
         assert_eq!(game.reserved, Some(reserved));
-        assert_eq!(game.kind, Some(DiskClass::Interactive));
         assert!(!game.any() && film.any());
     }
 
@@ -682,7 +654,6 @@ mod tests {
         refused(&disk("channels = 4"), FILM, "channels");
         refused(&class("io_weight = 0"), FILM, "out of range");
         refused(&class("io_max_read = '-1M'"), FILM, "bytes per second");
-        refused(&class("disk = 'fast'"), FILM, "neither \"interactive\"");
         for wrong in ["64K", "64K/0ms", "0K/10ms", "64K/10", "64/10ms", "/"] {
             refused(
                 &class(&format!("reserve_disk = '{wrong}'")),

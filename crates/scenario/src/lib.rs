@@ -63,8 +63,7 @@ use andante_sim::Topology;
 pub use bandwidth::{Bandwidth, Limits};
 pub use contract::Contract;
 pub use disk::{
-    ClassDisk, Disk, DiskClass, DiskReservation, DiskScheduler, DriveKind, DriveModel, IoClass,
-    ReadPattern,
+    ClassDisk, Disk, DiskReservation, DiskScheduler, DriveKind, DriveModel, IoClass, ReadPattern,
 };
 pub use draw::DrawId;
 pub use expectation::{Bound, Expectation, Figure, Over, Perturbed, Subject};
