@@ -93,13 +93,6 @@ an_inline u32 an_disk_class_create(struct an_disk *d, u32 parent_leaf, u64 cgrou
 	return leaf;
 }
 
-/* From the next request on. */
-an_inline void an_disk_class_wants(struct an_disk *d, u32 leaf, enum an_manner wants)
-{
-	an_disk_class(d, leaf)->wants = wants;
-	an_turn_class_is(d, an_disk_class(d, leaf));
-}
-
 /* As an_class_remove(), of tree.h; its contract goes with it. */
 an_inline int an_disk_class_remove(struct an_disk *d, u32 leaf)
 {
@@ -138,7 +131,6 @@ an_inline void an_disk_arrive(struct an_disk *d, u32 index, u32 leaf, u64 sector
 
 	*r = (struct an_request){.sector = sectors ? sector : d->arm,
 				 .sectors = sectors,
-				 .arrived_ns = now_ns,
 				 .deadline_ns = AN_NEVER,
 				 .leaf = leaf};
 	an_request_arrives(d->requests, an_disk_class(d, leaf), index);

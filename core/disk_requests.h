@@ -34,8 +34,7 @@ enum an_manner {
 };
 
 struct an_request {
-	u64 sector; /* the first */
-	u64 arrived_ns;
+	u64 sector;	 /* the first */
 	u64 deadline_ns; /* of its contract; AN_NEVER: it is in its class's turn */
 	u64 begins_ns;	 /* scheduled: when it is served at the latest, as the queue stands */
 	u64 most_ns;	 /* ... and is done */

@@ -16,13 +16,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Admission, Nearest};
+use crate::answer::Nearest;
+use crate::blocked;
 use crate::contract::Contract;
 use crate::duration::Duration;
 use crate::offer::Bounds;
-use crate::policy::Policy;
 use crate::size::Size;
-use crate::system::{AskError, Machine, System};
+use crate::system::{AskError, System};
 
 /// The longest period of a disk's contract [ns]: the core's, 4.29 s.
 pub const MAX_DISK_PERIOD_NS: u64 = u32::MAX as u64;
@@ -200,7 +200,7 @@ impl DiskSystem {
         let jobs = Jobs::of(self, bytes);
         let others = self.others(&jobs)?;
         let asked = jobs.contract(contract);
-        let find = |asked: &Contract| admits(others.as_ref()?, jobs.blocked_ns, asked);
+        let find = |asked: &Contract| blocked::admits(others.as_ref()?, jobs.blocked_ns, asked);
         if find(&asked).is_some() {
             return Ok(DiskAnswer::Admitted {
                 late_at_most_ns: self.late_at_most_ns(&jobs, &asked)?,
@@ -227,25 +227,16 @@ impl DiskSystem {
             blocked_ns,
             ..*jobs
         })?;
-        let in_time = others.is_some_and(|others| admits(&others, blocked_ns, asked).is_some());
+        let in_time =
+            others.is_some_and(|others| blocked::admits(&others, blocked_ns, asked).is_some());
         Ok(if in_time { 0 } else { blocked_ns })
     }
 
     /// Those that are held, beside one more; none: that leaves no room for them.
     fn others(&self, jobs: &Jobs) -> Result<Option<System>, DiskContractError> {
-        let machine = Machine {
-            cpus: 1,
-            left_for_others_per_mille: self.disk.left_for_others_per_mille,
-        };
-        let mut others = System::new(machine, Policy::default())?;
-        for held in &self.held {
-            let contract = jobs.contract(held);
-            match admits(&others, jobs.blocked_ns, &contract) {
-                Some(_) => others.admit(earlier(&contract, jobs.blocked_ns))?,
-                None => return Ok(None),
-            };
-        }
-        Ok(Some(others))
+        let held = self.held.iter().map(|held| jobs.contract(held));
+        let left = self.disk.left_for_others_per_mille;
+        Ok(blocked::all(left, jobs.blocked_ns, held)?)
     }
 }
 
@@ -295,19 +286,6 @@ impl Jobs {
         let part = u128::from(self.takes_ns(contract.terms.bytes)) * 1000;
         (part / u128::from(contract.terms.period_ns.max(1))) as u32
     }
-}
-
-/// The contract with a deadline that is so much before its period's end; 0: it comes too late.
-fn earlier(contract: &Contract, blocked_ns: u64) -> Contract {
-    let deadline_ns = contract.period_ns.saturating_sub(blocked_ns);
-    contract.clone().with_deadline_ns(deadline_ns)
-}
-
-fn admits(others: &System, blocked_ns: u64, contract: &Contract) -> Option<Admission> {
-    others
-        .would_admit(&earlier(contract, blocked_ns))
-        .ok()
-        .flatten()
 }
 
 #[cfg(test)]

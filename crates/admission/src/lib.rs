@@ -33,6 +33,7 @@
 //! rounded, and say so.
 
 mod answer;
+mod blocked;
 mod contract;
 mod demand;
 pub mod disk;

@@ -19,12 +19,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Rate;
-use crate::answer::{Admission, Nearest};
+use crate::answer::Nearest;
+use crate::blocked;
 use crate::contract::Contract;
 use crate::duration::Duration;
 use crate::offer::Bounds;
-use crate::policy::Policy;
-use crate::system::{AskError, Machine, System};
+use crate::system::{AskError, System};
 
 /// The longest period of a link's contract [ns]: the core's, 4.29 s.
 pub const MAX_LINK_PERIOD_NS: u64 = u32::MAX as u64;
@@ -212,7 +212,7 @@ impl LinkSystem {
         }
         let others = self.others()?;
         let asked = self.in_time(contract, period_ns);
-        let find = |asked: &Contract| admits(others.as_ref()?, self.blocked_ns(), asked);
+        let find = |asked: &Contract| blocked::admits(others.as_ref()?, self.blocked_ns(), asked);
         if find(&asked).is_some() {
             return Ok(LinkAnswer::Admitted);
         }
@@ -243,33 +243,11 @@ impl LinkSystem {
 
     /// Those that are held, on a link with one more; none: that leaves no room for them.
     fn others(&self) -> Result<Option<System>, LinkError> {
-        let machine = Machine {
-            cpus: 1,
-            left_for_others_per_mille: self.link.left_for_others_per_mille,
-        };
-        let mut others = System::new(machine, Policy::default())?;
-        for held in &self.held {
-            let contract = self.in_time(held, held.period_ns);
-            match admits(&others, self.blocked_ns(), &contract) {
-                Some(_) => others.admit(earlier(&contract, self.blocked_ns()))?,
-                None => return Ok(None),
-            };
-        }
-        Ok(Some(others))
+        let held = self.held.iter();
+        let held = held.map(|held| self.in_time(held, held.period_ns));
+        let left = self.link.left_for_others_per_mille;
+        Ok(blocked::all(left, self.blocked_ns(), held)?)
     }
-}
-
-/// The contract with a deadline that is so much before its period's end; 0: it comes too late.
-fn earlier(contract: &Contract, blocked_ns: u64) -> Contract {
-    let deadline_ns = contract.period_ns.saturating_sub(blocked_ns);
-    contract.clone().with_deadline_ns(deadline_ns)
-}
-
-fn admits(others: &System, blocked_ns: u64, contract: &Contract) -> Option<Admission> {
-    others
-        .would_admit(&earlier(contract, blocked_ns))
-        .ok()
-        .flatten()
 }
 
 /// What it asks of the link, rounded up [bytes/s].

@@ -8,8 +8,8 @@ mod machine;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
-use machine::{Report, reported, tool};
+use andante_vm::{Boot, Cache, find_kernel, find_qemu};
+use machine::{Report, all_are, reported, tool};
 
 /// A machine that takes longer hangs, as whoever waits for a disk that nobody serves does.
 const HANGS: Duration = Duration::from_secs(600);
@@ -21,11 +21,7 @@ fn in_vm(name: &str) -> Report {
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
     let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
     let script = format!("{name}.sh");
-    let file = |name: &str| InitrdFile {
-        guest: format!("/andante/{name}").into(),
-        content: Content::Host(scripts().join(name)),
-        mode: 0o755,
-    };
+    let file = |name: &str| machine::script(&scripts(), name);
     let guest = format!("/andante/{script}");
     let boot = Boot {
         memory_mib: 768,
@@ -46,13 +42,6 @@ fn in_vm(name: &str) -> Report {
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/disk")
-}
-
-/// The number of each of these keys, and what it should be.
-fn all_are(report: &Report, expected: &[(&str, u64)]) {
-    for (key, value) in expected {
-        assert_eq!(report.get(*key), Some(value), "{key}: {report:?}");
-    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod machine;
 
 use std::path::{Path, PathBuf};
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
-use machine::{HANGS, Report, reported};
+use andante_vm::{Boot, Cache, find_kernel, find_qemu};
+use machine::{HANGS, Report, all_are, reported};
 
 /// Runs tests/memory/NAME.sh in a machine with so much memory.
 fn in_vm(name: &str, memory_mib: u32) -> Report {
@@ -17,11 +17,7 @@ fn in_vm(name: &str, memory_mib: u32) -> Report {
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
     let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
     let script = format!("{name}.sh");
-    let file = |name: &str| InitrdFile {
-        guest: format!("/andante/{name}").into(),
-        content: Content::Host(scripts().join(name)),
-        mode: 0o755,
-    };
+    let file = |name: &str| machine::script(&scripts(), name);
     let guest = format!("/andante/{script}");
     let boot = Boot {
         memory_mib,
@@ -33,13 +29,6 @@ fn in_vm(name: &str, memory_mib: u32) -> Report {
         ..Boot::of(&kernel, &qemu, &["/bin/sh", &guest])
     };
     reported(&boot)
-}
-
-/// The number of each of these keys, and what it should be.
-fn all_are(report: &Report, expected: &[(&str, u64)]) {
-    for (key, value) in expected {
-        assert_eq!(report.get(*key), Some(value), "{key}: {report:?}");
-    }
 }
 
 fn scripts() -> PathBuf {

@@ -3,6 +3,7 @@
 //! `#[ignore]`.
 
 #[path = "../../net/tests/machine/mod.rs"]
+#[allow(dead_code)]
 mod machine;
 
 use std::path::{Path, PathBuf};
@@ -27,11 +28,7 @@ fn in_machine(name: &str, cpus: u32, cards: bool) -> Report {
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
     let qemu = find_qemu(&cache, cpus, &quiet).expect("QEMU");
     let script = format!("{name}.sh");
-    let file = |name: &str| InitrdFile {
-        guest: format!("/andante/{name}").into(),
-        content: Content::Host(scripts().join(name)),
-        mode: 0o755,
-    };
+    let file = |name: &str| machine::script(&scripts(), name);
     let unit = |name: &str, text: &[u8]| InitrdFile {
         guest: format!("/andante/{name}").into(),
         content: Content::Bytes(text.to_vec()),

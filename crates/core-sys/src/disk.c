@@ -40,11 +40,6 @@ void an_sys_disk_weigh(struct an_disk *d, u32 leaf, u32 weight)
 		an_class_set_weight(&d->tree, leaf, weight);
 }
 
-void an_sys_disk_want(struct an_disk *d, u32 leaf, u32 wants)
-{
-	an_disk_class_wants(d, leaf, wants);
-}
-
 int an_sys_disk_promise(struct an_disk *d, u32 leaf, u32 bytes, u64 period_ns, u64 now_ns)
 {
 	return an_disk_promise(d, leaf, bytes, period_ns, now_ns);

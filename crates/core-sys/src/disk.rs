@@ -12,7 +12,6 @@ unsafe extern "C" {
     fn an_sys_disk_class(disk: *mut Raw, parent: Leaf, weight: u32, manner: u32) -> Leaf;
     fn an_sys_disk_remove(disk: *mut Raw, leaf: Leaf) -> c_int;
     fn an_sys_disk_weigh(disk: *mut Raw, leaf: Leaf, weight: u32);
-    fn an_sys_disk_want(disk: *mut Raw, leaf: Leaf, wants: u32);
     fn an_sys_disk_promise(
         disk: *mut Raw,
         leaf: Leaf,
@@ -158,12 +157,6 @@ impl Disk {
     pub fn weigh(&mut self, leaf: Leaf, weight: u32) {
         // SAFETY: see `create`.
         unsafe { an_sys_disk_weigh(self.raw.as_ptr(), leaf, weight) }
-    }
-
-    /// Has the class's requests placed so from now on.
-    pub fn want(&mut self, leaf: Leaf, wants: Manner) {
-        // SAFETY: see `create`.
-        unsafe { an_sys_disk_want(self.raw.as_ptr(), leaf, wants as u32) }
     }
 
     /// Promises the class so many bytes in every period; false: that cannot be promised.

@@ -45,8 +45,6 @@ pub struct Promise {
 pub struct Setting {
     /// Its part of the disk, before others.
     pub promise: Option<Promise>,
-    /// How its requests are placed.
-    pub manner: Manner,
     /// A weight other than that of the CPU.
     pub weight: Option<u32>,
 }
@@ -140,10 +138,10 @@ impl<P: Paths> Cello<P> {
             known.looked_ns = now_ns;
             return known.leaf;
         }
-        let made = self.disk.create(above, weight.max(1), setting.manner);
+        let made = self.disk.create(above, weight.max(1), Manner::ByUse);
         let made = made.or_else(|| {
             self.forget_unused(now_ns);
-            self.disk.create(above, weight.max(1), setting.manner)
+            self.disk.create(above, weight.max(1), Manner::ByUse)
         });
         let Some(leaf) = made else { return above };
         if weight == 0 {
@@ -178,7 +176,6 @@ impl<P: Paths> Cello<P> {
         self.set_at = changes;
         for (cgroup, known) in self.known.clone() {
             let setting = self.set.get(&cgroup).copied().unwrap_or_default();
-            self.disk.want(known.leaf, setting.manner);
             self.promise(known.leaf, &setting, now_ns);
         }
         // Weights are looked at with the next request of each.

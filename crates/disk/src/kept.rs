@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use andante_admission::disk::{DiskAnswer, DiskContract, DiskFigures, DiskSystem, DiskTerms};
-use andante_core_sys::Manner;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde::{Deserialize, Serialize};
@@ -44,7 +43,6 @@ impl ClassOnDisk {
                 period_ns: terms.period_ns,
             }),
             weight: self.weight,
-            manner: Manner::ByUse,
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Note {
     /// The name of its order.
     pub order: String,
     /// Requests that are served at once.
-    pub depth: u16,
+    pub depth: u32,
 }
 
 #[derive(Serialize, Deserialize)]

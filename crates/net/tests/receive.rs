@@ -1,11 +1,12 @@
 //! Packets in, on a real kernel: see `receive/receive.sh`. Under Andante's scheduler, whose binary is built
 //! before (`make`), and under the kernel's own. They need QEMU and a kernel, hence `#[ignore]`.
 
+#[allow(dead_code)]
 mod machine;
 
 use std::path::{Path, PathBuf};
 
-use andante_vm::{Boot, Cache, Content, InitrdFile, find_kernel, find_qemu};
+use andante_vm::{Boot, Cache, find_kernel, find_qemu};
 use machine::{HANGS, Report, compiled, reported, tool};
 
 fn in_vm(name: &str) -> Report {
@@ -13,11 +14,7 @@ fn in_vm(name: &str) -> Report {
     let cache = Cache::open().expect("a cache folder");
     let kernel = find_kernel(&cache, &quiet).expect("a kernel");
     let qemu = find_qemu(&cache, 1, &quiet).expect("QEMU");
-    let file = |name: &str| InitrdFile {
-        guest: format!("/andante/{name}").into(),
-        content: Content::Host(scripts().join(name)),
-        mode: 0o755,
-    };
+    let file = |name: &str| machine::script(&scripts(), name);
     let script = format!("{name}.sh");
     let guest = format!("/andante/{script}");
     let program = PathBuf::from(env!("CARGO_BIN_EXE_andante-receive"));

@@ -24,7 +24,6 @@ use andante_scenario::{Class, Disk, DiskScheduler, DriveModel, Workload};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use self::cello::Ordered;
 use super::Setup;
 use super::classes::Classes;
 
@@ -42,10 +41,52 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The disk of a run; it is taken off when this is dropped.
 pub(super) struct Served {
-    // Above the disk, so that it is taken off before.
-    ordered: Option<Ordered>,
+    // Above the model, so that it is taken off before.
+    ordered: Option<Server>,
+    model: Server,
+}
+
+/// A process that serves a block device, which it takes off when this is dropped.
+struct Server {
     process: Child,
     device: PathBuf,
+}
+
+impl Server {
+    /// Starts one, which says its device with the first word, or why there is none.
+    fn start(command: &mut Command, what: &str) -> Result<Self, LabError> {
+        let failed = |error| LabError::io(what, error);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(failed)?;
+        let output = process.stdout.take().expect("it is piped");
+        let mut line = String::new();
+        let read = BufReader::new(output).read_line(&mut line);
+        let server = Self {
+            process,
+            device: line.split_whitespace().next().unwrap_or_default().into(),
+        };
+        read.map_err(failed)?;
+        if !server.device.starts_with("/dev") {
+            // It is no path, but the reason; or that is on the console.
+            return Err(failed(io::Error::other(line.trim().to_owned())));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGTERM);
+        let begin = Instant::now();
+        while let Ok(None) = self.process.try_wait() {
+            if begin.elapsed() > ENDS {
+                let _ = self.process.kill();
+                let _ = self.process.wait();
+                break;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
 }
 
 /// Has the disk served, and its requests scheduled as the scenario says.
@@ -54,29 +95,15 @@ pub(super) struct Served {
 /// The kernel has no ublk, or not this scheduler.
 pub(super) fn prepare(disk: &Disk, setup: &Setup) -> Result<Served, LabError> {
     let order = serde_json::to_string(disk).expect("disks are plain data");
-    let failed = |error| LabError::io("serve the model of a disk", error);
-    let process = Command::new(&setup.lab)
-        .args(["serve-disk", &order])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut process = process.map_err(failed)?;
-    let output = process.stdout.take().expect("it is piped");
-    let mut line = String::new();
-    let read = BufReader::new(output).read_line(&mut line);
+    let mut command = Command::new(&setup.lab);
+    let command = command.args(["serve-disk", &order]);
     let mut served = Served {
         ordered: None,
-        process,
-        device: PathBuf::from(line.trim()),
+        model: Server::start(command, "serve the model of a disk")?,
     };
-    let said = read.map_err(failed)?;
-    if said == 0 || !served.device.starts_with("/dev") {
-        // It is no path, but the reason.
-        return Err(failed(io::Error::other(line.trim().to_owned())));
-    }
     schedule(disk, &served)?;
     if disk.scheduler == DiskScheduler::Cello {
-        served.ordered = Some(Ordered::begin(disk, &served.device, setup)?);
+        served.ordered = Some(cello::begin(disk, &served.model.device, setup)?);
     }
     Ok(served)
 }
@@ -116,7 +143,7 @@ pub(super) fn share(
         classes.set(path, file, &text)?;
     }
     match &served.ordered {
-        Some(ordered) => ordered.share(workload, classes, setup),
+        Some(ordered) => cello::share(&ordered.device, workload, classes, setup),
         None => Ok(()),
     }
 }
@@ -197,43 +224,22 @@ impl Served {
     /// The block device that programs read.
     pub fn device(&self) -> &Path {
         let ordered = self.ordered.as_ref();
-        ordered.map_or(&self.device, |ordered| &ordered.device)
+        &ordered.unwrap_or(&self.model).device
     }
 
     /// Sets a file of its queue.
     fn set(&self, file: &str, text: &str) -> Result<(), LabError> {
-        let name = self.device.file_name().unwrap_or_default();
+        let name = self.model.device.file_name().unwrap_or_default();
         let file = Path::new("/sys/block").join(name).join("queue").join(file);
         fs::write(&file, text).map_err(|e| LabError::file("write", &file, e))
     }
 
     /// `MAJOR:MINOR`, as control groups call it.
     fn number(&self) -> Result<String, LabError> {
-        let name = self.device.file_name().unwrap_or_default();
+        let name = self.model.device.file_name().unwrap_or_default();
         let file = Path::new("/sys/block").join(name).join("dev");
         let text = fs::read_to_string(&file).map_err(|e| LabError::file("read", &file, e))?;
         Ok(text.trim().to_owned())
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.ordered = None;
-        end(&mut self.process);
-    }
-}
-
-/// Has a server take its device off.
-fn end(process: &mut Child) {
-    let _ = kill(Pid::from_raw(process.id() as i32), Signal::SIGTERM);
-    let begin = Instant::now();
-    while let Ok(None) = process.try_wait() {
-        if begin.elapsed() > ENDS {
-            let _ = process.kill();
-            let _ = process.wait();
-            break;
-        }
-        std::thread::sleep(LOOK_AGAIN);
     }
 }
 

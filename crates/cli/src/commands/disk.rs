@@ -189,14 +189,16 @@ impl Attach {
             signal_hook::low_level::pipe::register(signal, ask.try_clone()?)?;
         }
         let backing = open(&self.backing)?;
-        let by_arm = self.order == Name::Cello && self.model.has_arm(&backing.shape());
-        let depth = if by_arm { 1 } else { self.depth };
+        let model = self.model.of(&backing.shape(), self.depth);
+        // One request at a time where there is an arm: the disk would order several by itself, and knows no classes.
+        let (depth, figures) = match self.order {
+            Name::Cello => (model.at_once, Some(figures(&model))),
+            Name::Fifo => (u32::from(self.depth), None),
+        };
         let path = backing.path().to_owned();
         let classes = HandingOn::begin(Path::new(CGROUPS), Path::new(RUN))?;
-        let figures = (self.order == Name::Cello)
-            .then(|| figures(&self.model.of(&backing.shape(), self.depth)));
         let settings = Arc::<Settings>::default();
-        let attached = self.attach(backing, Arc::clone(&settings))?;
+        let attached = self.attach(backing, &model, Arc::clone(&settings))?;
         let following = attached.follow(figures, settings)?;
         attached.note(&Note {
             backing: path.clone(),
@@ -228,24 +230,28 @@ impl Attach {
         Ok(Status::Ok)
     }
 
-    fn attach(&self, backing: Place, settings: Arc<Settings>) -> Result<Attached, DiskError> {
+    fn attach(
+        &self,
+        backing: Place,
+        model: &DiskModel,
+        settings: Arc<Settings>,
+    ) -> Result<Attached, DiskError> {
         let wanted = Wanted::default();
         let senders = Senders::load()?;
         match self.order {
             Name::Cello => {
-                let model = self.model.of(&backing.shape(), self.depth);
                 let mode = match self.shares {
                     Shares::Time => DiskMode::Time,
                     Shares::Bytes => DiskMode::Bytes,
                 };
-                let cello = Cello::new(&model, mode, Arc::clone(&senders), settings);
+                let cello = Cello::new(model, mode, Arc::clone(&senders), settings);
                 attach(backing, cello, senders, wanted)
             }
             Name::Fifo => attach(backing, Fifo::new(self.depth), senders, wanted),
         }
     }
 
-    fn told(&self, attached: &Attached, path: &Path, depth: u16) -> String {
+    fn told(&self, attached: &Attached, path: &Path, depth: u32) -> String {
         let goes_on = match attached.recovered() {
             true => " goes on where the former command was killed, and",
             false => "",

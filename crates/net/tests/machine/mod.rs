@@ -41,6 +41,22 @@ pub fn hosts() -> InitrdFile {
     }
 }
 
+/// A script of that folder, in the guest's folder of scripts.
+pub fn script(folder: &Path, name: &str) -> InitrdFile {
+    InitrdFile {
+        guest: format!("/andante/{name}").into(),
+        content: Content::Host(folder.join(name)),
+        mode: 0o755,
+    }
+}
+
+/// The number of each of these keys, and what it should be.
+pub fn all_are(report: &Report, expected: &[(&str, u64)]) {
+    for (key, value) in expected {
+        assert_eq!(report.get(*key), Some(value), "{key}: {report:?}");
+    }
+}
+
 /// A program of iproute2, which is where root's programs are, or of util-linux.
 pub fn tool(name: &str) -> PathBuf {
     ["/usr/sbin", "/sbin", "/usr/bin"]

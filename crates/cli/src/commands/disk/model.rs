@@ -52,8 +52,7 @@ impl Model {
         DiskModel::flash(shape.sectors, rate, ns(&self.seek, 0), depth.into())
     }
 
-    /// One request is served at a time where there is an arm: the disk would order several by itself, and knows no classes.
-    pub(super) fn has_arm(&self, shape: &Shape) -> bool {
+    fn has_arm(&self, shape: &Shape) -> bool {
         self.arm.unwrap_or(shape.rotational)
     }
 }
