@@ -13,7 +13,7 @@
  * lie, and the arm and the deadlines have their way within.
  *
  * The coarse level is the tree of hsfq.h; a disk that serves n requests at once is n CPUs of it.
- * What a class is charged is the disk's *time*, of which requests that are far apart take much, or
+ * A class is charged the disk's *time*, of which requests that are far apart take much, or
  * *bytes*, whatever they take: the two modes of [1]. There a class has an allocation of each
  * interval, which is given to others where it is idle; here it is owed the same at every instant,
  * to within a quantum of each class, and there is no interval to be chosen. Time is shared as it
@@ -45,7 +45,8 @@ an_inline void an_disk_class_init(struct an_disk *d, u32 leaf, enum an_manner wa
 	*an_leaf_contract(&d->contracts, leaf) = AN_NONE;
 }
 
-/* What a pick is expected to use: a turn, or where there are none, a page [ns or bytes]. */
+/* The part that a pick is expected to use: a turn, or where there are none, a page [ns or bytes].
+ */
 an_inline u64 an_disk_expected(const struct an_disk *d)
 {
 	const struct an_disk_model *m = &d->model;
@@ -57,7 +58,7 @@ an_inline u64 an_disk_expected(const struct an_disk *d)
 	return ns ? ns : m->seek_ns + an_disk_pass_ns(m, page >> AN_SECTOR_SHIFT) + 1;
 }
 
-/* No class but the root's, no request. What was here before is forgotten. */
+/* No class but the root's, no request. It forgets all that was here before. */
 an_inline void an_disk_init(struct an_disk *d, const struct an_disk_model *model,
 			    enum an_disk_mode mode)
 {

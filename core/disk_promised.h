@@ -84,7 +84,8 @@ an_inline void an_promised_forecast(const struct an_disk_model *m, struct an_req
 	}
 }
 
-/* What a request costs more that is served between two others, the second of which may be none. */
+/* The extra cost of a request that is served between two others, the second of which may be none.
+ */
 an_inline u64 an_request_costs_ns(const struct an_disk_model *m, u64 from,
 				  const struct an_request *r, const struct an_request *next)
 {

@@ -8,13 +8,13 @@
 #include "disk_promised.h"
 #include "link_contracts.h"
 
-/* What classes have shares of. */
+/* The thing that classes have shares of. */
 enum an_disk_mode {
 	AN_DISK_TIME = 0,
 	AN_DISK_BYTES = 1,
 };
 
-/* What became of a class's requests. */
+/* The outcome of a class's requests. */
 struct an_disk_counts {
 	u64 requests; /* done */
 	u64 bytes;

@@ -34,7 +34,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 /// A disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskFigures {
-    /// What passes in a second [bytes/s], 1 or more.
+    /// The bytes that pass in a second [bytes/s], 1 or more.
     pub rate: u64,
     /// From anywhere to anywhere, at most [ns]: an arm's longest seek and a turn, or the time until flash answers.
     pub positioning_ns: u64,
@@ -45,7 +45,7 @@ pub struct DiskFigures {
 }
 
 impl DiskFigures {
-    /// What so many bytes take when the disk is there, rounded up [ns].
+    /// The time that so many bytes take when the disk is there, rounded up [ns].
     fn passes_ns(&self, bytes: u32) -> u64 {
         let ns = (u128::from(bytes) * NS_PER_S).div_ceil(u128::from(self.rate.max(1)));
         u64::try_from(ns).unwrap_or(u64::MAX)
@@ -101,7 +101,7 @@ impl std::fmt::Display for DiskTerms {
     }
 }
 
-/// What is promised to a class.
+/// A class's promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskContract {
     /// Its name, unique on the disk.
@@ -110,7 +110,7 @@ pub struct DiskContract {
     pub terms: DiskTerms,
 }
 
-/// What cannot be asked of a disk.
+/// A contract that cannot be asked of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiskContractError {
     /// Nothing in a period, or a period that cannot be.
@@ -126,7 +126,7 @@ pub enum DiskContractError {
     /// More contracts than there is room for.
     #[error("the disk has {MAX_DISK_CONTRACTS} contracts already, and no room for more")]
     Full,
-    /// What a CPU's contract could not be either.
+    /// Nor could it be one of a CPU.
     #[error(transparent)]
     Contract(#[from] AskError),
 }
@@ -145,7 +145,7 @@ pub enum DiskAnswer {
     Refused(DiskRefusal),
 }
 
-/// What would be admitted instead, and what is held.
+/// The nearest that would be admitted, and the part that is held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskRefusal {
     /// The most in that period [bytes], if anything.
@@ -182,7 +182,7 @@ impl DiskSystem {
         self.held.push(contract);
     }
 
-    /// What would be answered; nothing changes.
+    /// The answer that would be given; nothing changes.
     ///
     /// # Errors
     /// The contract cannot be asked.

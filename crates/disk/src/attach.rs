@@ -369,7 +369,7 @@ impl Attached {
         self.recovered
     }
 
-    /// What has been served.
+    /// The requests that were served.
     #[must_use]
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
@@ -399,7 +399,7 @@ impl Attached {
         self.ended.as_fd()
     }
 
-    /// Takes it off, unless somebody has it open. What is dirty of it is written first.
+    /// Takes it off, unless somebody has it open. Dirty pages of it are written first.
     ///
     /// # Errors
     /// [`DiskError::InUse`]; it is served then as before.

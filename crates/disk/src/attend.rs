@@ -21,7 +21,7 @@ use crate::users;
 /// How often failed requests are told of, and ending is tried again: what somebody who waits for it does not notice.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a user should hear.
+/// An event of which a user should hear.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Requests have failed since the last time that it was said.

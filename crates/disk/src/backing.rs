@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What serves the requests.
+//! Backings: they serve the requests.
 
 mod place;
 
@@ -13,7 +13,7 @@ use crate::order::{Request, Tag};
 pub use place::Place;
 pub(crate) use place::identity_of;
 
-/// What can be discarded.
+/// The discards that are possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Discard {
     /// Of so many at once, and multiples of it [bytes].
@@ -26,14 +26,14 @@ pub struct Discard {
     pub max_zeroes_sectors: u32,
 }
 
-/// What the block device is to be like.
+/// The shape that the block device is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Its size, in sectors of 512 bytes.
     pub sectors: u64,
     /// Requests are of so many, and multiples of it: a power of two, 512 to 4096 [bytes].
     pub logical_block: u32,
-    /// What the disk itself writes at once: no less [bytes].
+    /// The length that the disk itself writes at once: no less [bytes].
     pub physical_block: u32,
     /// Memory of requests is aligned to this, less one: a power of two, less than 4096 [bytes].
     pub memory_alignment: u32,
@@ -46,7 +46,7 @@ pub struct Shape {
     pub identity: u64,
 }
 
-/// What [`Backing::serve`] has the server do.
+/// The server's part, as [`Backing::serve`] would have it.
 pub struct Service {
     /// To be submitted; without one the answer is the request's length.
     pub entry: Option<Entry>,
@@ -54,9 +54,9 @@ pub struct Service {
     pub held: bool,
 }
 
-/// What serves the requests: a file, a disk, or the model of one.
+/// A server of requests: a file, a disk, or the model of one.
 pub trait Backing {
-    /// What the block device is to be like. It does not change.
+    /// The shape that the block device is to have. It does not change.
     fn shape(&self) -> Shape;
 
     /// The file that entries are about. The server registers it with its ring.

@@ -2,7 +2,7 @@
 //! The order of `core/disk.h`: by the classes of requests, their weights and contracts, and where the arm is.
 //!
 //! A class is a cgroup. Which classes there are the requests tell: each comes with its class and all above it, and with
-//! their weights ([`Paths`]). What is set for a class on this disk alone ([`Settings`]) is in a place that
+//! their weights ([`Paths`]). Settings of a class on this disk alone ([`Settings`]) is in a place that
 //! others write to.
 
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub struct Promise {
     pub period_ns: u64,
 }
 
-/// What is set for a class on this disk.
+/// A class's settings on this disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Setting {
     /// Its part of the disk, before others.
@@ -49,7 +49,7 @@ pub struct Setting {
     pub weight: Option<u32>,
 }
 
-/// What is set for classes on a disk, by cgroup. Who writes it and who orders requests share it.
+/// The settings of classes on a disk, by cgroup. Commands write them, and the order reads them.
 #[derive(Debug, Default)]
 pub struct Settings {
     by_cgroup: Mutex<HashMap<u64, Setting>>,
@@ -86,7 +86,7 @@ pub struct Cello<P> {
     disk: Disk,
     paths: P,
     settings: Arc<Settings>,
-    /// What was set, when the changes were so many.
+    /// The settings as of so many changes.
     set: HashMap<u64, Setting>,
     set_at: u64,
     known: HashMap<u64, Known>,
@@ -168,7 +168,7 @@ impl<P: Paths> Cello<P> {
         self.disk.promise(leaf, bytes, period_ns, now_ns);
     }
 
-    /// What is set has changed.
+    /// Takes settings that have changed.
     fn take_settings(&mut self, changes: u64, now_ns: u64) {
         let by_cgroup = self.settings.by_cgroup.lock();
         self.set

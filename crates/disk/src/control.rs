@@ -110,7 +110,7 @@ impl Control {
         self.command(abi::ADD_DEV, info.device, Some(info), 0)
     }
 
-    /// What is known of it.
+    /// The kernel's knowledge of it.
     ///
     /// # Errors
     /// There is none of that number.
@@ -120,7 +120,7 @@ impl Control {
         Ok(info)
     }
 
-    /// What its block device is to be like.
+    /// The shape that its block device is to have.
     ///
     /// # Errors
     /// The kernel's.
@@ -129,7 +129,7 @@ impl Control {
         self.command(abi::SET_PARAMS, device, Some(&mut params), 0)
     }
 
-    /// What its block device is like.
+    /// The shape of its block device.
     ///
     /// # Errors
     /// The kernel's.
@@ -150,7 +150,7 @@ impl Control {
         self.plain(abi::START_DEV, device, server.into())
     }
 
-    /// Takes its block device away. What is dirty of it is written first, and requests are waited for.
+    /// Takes its block device away. Dirty pages of it are written first, and requests are waited for.
     ///
     /// # Errors
     /// EBUSY if somebody has it open, and the kernel knows to refuse then.

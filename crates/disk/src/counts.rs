@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What has been served.
+//! Counts of requests that were served.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
@@ -13,7 +13,7 @@ struct Kind {
     errors: AtomicU64,
 }
 
-/// What a server has done so far; others may read it while it goes on.
+/// The requests that a server has served so far; others may read it while it goes on.
 #[derive(Debug, Default)]
 pub struct Counts {
     kinds: [Kind; What::ALL.len()],

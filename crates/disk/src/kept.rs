@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What classes have of a device beside their weights of the CPU: told by commands, followed by its server.
+//! Settings of classes on a device, beside their weights of the CPU: told by commands, followed by its server.
 //!
 //! It is in a file, in the place of the machine's that ends with it: so it holds however often the server is killed, and
 //! commands need no server to be there. A command changes it as a whole, and one at a time; the server reads it again
@@ -22,7 +22,7 @@ use crate::devices::known;
 use crate::error::{DiskError, io_error};
 use crate::note::RUN;
 
-/// What is set for a class on a device.
+/// The settings of a class on a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassOnDisk {
     /// The path of its cgroup, when it was set.
@@ -52,7 +52,7 @@ impl ClassOnDisk {
 pub struct Kept {
     /// By which one that is out of date is told: another device had that number.
     identity: u64,
-    /// What contracts are admitted against; none: its order knows no contracts.
+    /// The figures that contracts are admitted against; none: its order knows no contracts.
     pub figures: Option<DiskFigures>,
     /// By cgroup.
     pub classes: BTreeMap<u64, ClassOnDisk>,
@@ -106,7 +106,7 @@ fn alone() -> Result<Flock<fs::File>, DiskError> {
     locked.map_err(|(_, errno)| failed()(errno.into()))
 }
 
-/// What is set on a device, named by its path or that of its backing.
+/// All settings on a device, named by its path or that of its backing.
 ///
 /// # Errors
 /// [`DiskError`]: there is no such device.

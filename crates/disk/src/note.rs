@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What people want to know of a device, and the kernel does not keep: written for them alone. Nothing is done by it.
+//! A note of what people want to know of a device, and the kernel does not keep: written for them alone. Nothing is done by it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub const RUN: &str = "/run/andante/disk";
 /// Of a device, how it is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What it is attached to.
+    /// The file or disk that it is attached to.
     pub backing: PathBuf,
     /// The name of its order.
     pub order: String,

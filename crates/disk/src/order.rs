@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u16);
 
-/// What is to be done.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     /// To read sectors.
@@ -32,7 +32,7 @@ impl What {
         Self::Zeroes,
     ];
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,9 +52,9 @@ pub struct Request {
     pub tag: Tag,
     /// The cgroup that it is of; 0: nobody's, as the kernel's own flushes are.
     pub class: u64,
-    /// What its sender has asked for with `ioprio_set(2)`; 0: nothing.
+    /// The priority that its sender has asked for with `ioprio_set(2)`; 0: nothing.
     pub ioprio: u16,
-    /// What is to be done.
+    /// Its kind.
     pub what: What,
     /// It is answered when it is safe (a write).
     pub fua: bool,

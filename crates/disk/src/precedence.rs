@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the thread that serves needs of the kernel, so that it waits for nobody who waits for it.
+//! The thread that serves, and its needs of the kernel, so that it waits for nobody who waits for it.
 
 use std::io;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Who has a block device, or a file.
+//! The users of a block device, or of a file.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ pub enum User {
     Process {
         /// Its number.
         pid: u32,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
 }

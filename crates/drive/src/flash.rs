@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{Action, Drive, NS_PER_S, Ns, Request, SECTOR, Tag};
 
-/// What flash and its channels are made of.
+/// The figures of flash and its channels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flash {
     /// Chips that work side by side, more than 0. The disk's bytes are dealt out to them in stripes.
@@ -119,7 +119,7 @@ impl Powered {
         }
     }
 
-    /// What the channel serves is done, at that time.
+    /// The part that the channel serves is done, at that time.
     fn end(&mut self, at: usize, part: Part, done_ns: Ns) {
         let channel = &mut self.channels[at];
         channel.serving = None;

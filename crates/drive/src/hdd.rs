@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use crate::{Drive, NS_PER_S, Ns, Request, SECTOR, Tag};
 
-/// What an arm and platters are made of.
+/// The figures of an arm and its platters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hdd {
     /// Sectors, more than 0.
     pub sectors: u64,
     /// The shortest seek [ns].
     pub seek_ns: Ns,
-    /// What a seek over the whole disk takes beyond that [ns].
+    /// The time that a seek over the whole disk takes beyond that [ns].
     pub stroke_ns: Ns,
     /// A turn of the platters [ns], more than 0.
     pub turn_ns: Ns,
-    /// What passes under a head [bytes/s], more than 0.
+    /// The bytes that pass under a head [bytes/s], more than 0.
     pub rate: u64,
     /// From a request to one that begins where it ended, which the disk has read ahead [ns].
     pub next_ns: Ns,
@@ -61,7 +61,7 @@ impl Hdd {
         (comes_ns + self.turn_ns - at_ns % self.turn_ns) % self.turn_ns
     }
 
-    /// What a request takes that begins now, with the arm there [ns].
+    /// The time that a request takes that begins now, with the arm there [ns].
     fn takes_ns(&self, arm: u64, request: Request, now_ns: Ns) -> Ns {
         let pass_ns = (request.bytes() as f64 * NS_PER_S / self.rate as f64) as Ns;
         if request.sector == arm {

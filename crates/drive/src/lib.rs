@@ -20,7 +20,7 @@ pub const SECTOR: u64 = 512;
 
 const NS_PER_S: f64 = 1e9;
 
-/// What a disk is asked to do.
+/// A disk's tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// To read.
@@ -46,7 +46,7 @@ impl Request {
         self.sector + u64::from(self.sectors)
     }
 
-    /// What is read or written [bytes].
+    /// The length that is read or written [bytes].
     pub fn bytes(&self) -> u64 {
         u64::from(self.sectors) * SECTOR
     }

@@ -13,7 +13,7 @@ fn read(byte: u64, bytes: u32) -> Request {
     }
 }
 
-/// What is done next, and when [ns].
+/// The request that is done next, and when [ns].
 fn next(drive: &mut impl Drive) -> (Tag, Ns) {
     loop {
         let now_ns = drive.next_ns().expect("something is served");

@@ -39,7 +39,7 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 #[derive(Args)]
 #[command(after_long_help = "\
 If the command is killed nothing is lost: the device stays, programs wait, and `andante disk attach` of the same file or disk \
-goes on where it was. What a program was told is written, is.
+goes on where it was. All that a program was told is written, is written.
 
 Swap must not be on such a device: to make memory free, memory would be needed. Where somebody says swapon, it is taken off \
 again at once.
@@ -68,7 +68,7 @@ enum Action {
 /// Serve a file or a disk as a new block device; stay until ^C.
 #[derive(Args)]
 #[command(after_long_help = "\
-Nobody else may have the file or disk: it must not be mounted, be swap, or be a part of another device. What is on it is as \
+Nobody else may have the file or disk: it must not be mounted, be swap, or be a part of another device. Its content stays as \
 it was, and is found there again when it is detached.
 
 ^C, or `andante disk detach`, takes the device off when nobody has it open; until then it is served. Requests that fail below \
@@ -91,7 +91,7 @@ struct Attach {
     /// The order in which requests are served.
     #[arg(long, value_enum, default_value_t = Name::Cello)]
     order: Name,
-    /// What classes have shares of.
+    /// The thing that classes have shares of.
     #[arg(long, value_enum, default_value_t = Shares::Time)]
     shares: Shares,
     /// Requests that are served at once; of a disk with an arm it is one, by classes.
@@ -110,12 +110,12 @@ enum Name {
     Fifo,
 }
 
-/// What is shared.
+/// The thing that is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shares {
     /// The disk's time: small requests that are far apart take much of it.
     Time,
-    /// What is read and written, whatever it takes.
+    /// The bytes that are read and written, whatever they take.
     Bytes,
 }
 
@@ -137,7 +137,7 @@ impl Name {
 
 /// Take a device off.
 ///
-/// What was written to it and is not yet on the disk is written first. A device that somebody has open or mounted stays.
+/// All that was written to it and is not yet on the disk is written first. A device that somebody has open or mounted stays.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -269,7 +269,7 @@ impl Attach {
 /// The part of a disk's time that is not promised [1/1000]: others are to have something, and what a server takes is in it.
 const LEFT_FOR_OTHERS_PER_MILLE: u32 = 200;
 
-/// What contracts are admitted against.
+/// The figures that contracts are admitted against.
 fn figures(model: &DiskModel) -> DiskFigures {
     DiskFigures {
         rate: model.rate,
@@ -306,7 +306,7 @@ fn said(device: &str, event: &Event<'_>) -> String {
     }
 }
 
-/// What was served, of each kind that there was.
+/// The requests that were served, of each kind that there was.
 fn served(counts: &andante_disk::Counts) -> String {
     let kind = |what: What| {
         let Count { requests, .. } = counts.of(what);

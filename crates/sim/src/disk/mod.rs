@@ -21,9 +21,9 @@ pub struct Asked {
     pub tag: Tag,
     /// The class that it is of.
     pub class: u32,
-    /// What was said of it with `ioprio_set(2)`.
+    /// Its priority, as said with `ioprio_set(2)`.
     pub priority: Priority,
-    /// What is asked for.
+    /// The request itself.
     pub request: Request,
 }
 

@@ -1,4 +1,4 @@
-//! What others have: the kernel's `none` and `kyber`, which to a disk of few requests are as they come, and `mq-deadline`.
+//! Others' schedulers: the kernel's `none` and `kyber`, which to a disk of few requests are as they come, and `mq-deadline`.
 //!
 //! `bfq` and `io.cost` are not here: they learn what programs are from more than their requests, and a model that leaves
 //! that out is neither.
@@ -10,7 +10,7 @@ use andante_drive::{Action, Tag};
 use super::{Asked, Queue};
 use crate::{NS_PER_MS, NS_PER_S, Ns};
 
-/// What a program says of its requests (`ioprio_set(2)`); the more urgent is less.
+/// A program's word on its requests (`ioprio_set(2)`); the more urgent is less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Priority {
     /// Before all others.

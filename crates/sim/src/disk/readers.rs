@@ -40,7 +40,7 @@ pub enum Pattern {
 pub struct Reader {
     /// Its class.
     pub class: u32,
-    /// What it says of its requests.
+    /// The priority of its requests.
     pub priority: Priority,
     /// Each time [bytes], whole sectors.
     pub bytes: u32,

@@ -19,7 +19,7 @@ use crate::commands::net::class_at;
 ///
 /// The promise is a budget of bytes in every period. It is admitted only if all that is promised of the disk is kept
 /// with it, whatever way the arm has to go, and a fifth of its time is left to others; else the nearest that would be is told.
-/// What the class reads or writes beyond has its share.
+/// Beyond the budget the class has its share.
 #[derive(Args)]
 #[command(after_long_help = "\
 The device must have been attached with --order cello. A program that asks once in every period is in time. One that asks at any \
@@ -122,7 +122,7 @@ impl Reserve {
     }
 }
 
-/// What a promise is worth where nothing is expected.
+/// The worth of a promise where no request is expected.
 fn worth(late_at_most_ns: u64) -> String {
     match late_at_most_ns {
         0 => String::new(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is known of a disk, from what was said and what the kernel says.
+//! The figures of a disk, as they were said or as the kernel has them.
 
 use andante_admission::{Duration, Size};
 use andante_core_sys::DiskModel;
@@ -16,13 +16,13 @@ pub(super) struct Model {
     /// The shortest seek of the arm [default: 1ms].
     #[arg(long, value_name = "TIME")]
     seek: Option<Duration>,
-    /// What a seek over the whole disk takes beyond that [default: 9ms].
+    /// The time that a seek over the whole disk takes beyond that [default: 9ms].
     #[arg(long, value_name = "TIME")]
     stroke: Option<Duration>,
     /// Turns of the platters [default: 7200].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     turns_per_minute: Option<u32>,
-    /// What it reads and writes in a second, one thing after the other [default: 125M].
+    /// The bytes that it reads and writes in a second, one thing after the other [default: 125M].
     #[arg(long, value_name = "BYTES")]
     rate: Option<Size>,
     /// Whether it has an arm, where the kernel does not know: a virtual disk.

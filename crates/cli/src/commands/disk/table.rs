@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is attached, as a table.
+//! Attached disks, as a table.
 
 use andante_disk::Found;
 use andante_sched::text::shown;
